@@ -24,6 +24,7 @@ from nornweave.ask.search.records import AgentState, FindQuery
 from nornweave.ask.seen.agents import SeenAgent
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
+from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from nornweave.ask.seen.agents import SeenAgent
     from nornweave.ask.seen.answers import SeenAnswers
     from nornweave.ask.views.texts import FindDocument
+    from nornweave.ask.views.uses import UsesDocument
 
 T = TypeVar("T")
 
@@ -161,6 +163,13 @@ class Serving(Shared):
         """Find lines in what is served, in their turn; raises as ``SeenTexts.find``."""
         await wait_for_start([agent for agent in self.agents if agent.domain in query.domains], deadline)
         return await self.finding.run(lambda: self.engine.texts.find(query, deadline.at), deadline.left_s)
+
+    async def uses(self, name: str, source_id: str | None, deadline: Deadline) -> UsesDocument:
+        """Find what uses a name, in its turn; raises as ``SeenTexts.uses``."""
+        if Domain.CODE not in self.domains:
+            raise QueryError("name", "the code domain is not served here")
+        await wait_for_start([agent for agent in self.agents if agent.domain is Domain.CODE], deadline)
+        return await self.finding.run(lambda: self.engine.texts.uses(name, deadline.at, source_id), deadline.left_s)
 
     def agent(self, domain: str) -> SeenAgent:
         """Return the agent of a domain.

@@ -1,7 +1,7 @@
 """The tools for agents, over the Model Context Protocol: one definition, served over HTTP and over standard input.
 
 ===============  ==================================================================
-``tools.py``     the six tools: name, description, arguments, result, schemas, work
+``tools.py``     the seven tools: name, description, arguments, result, schemas, work
 ``arguments.py`` what the tools take, checked as ``POST /query`` checks its body
 ``questions.py`` what ``search`` and ``answer`` do
 ``lookups.py``   what ``fetch``, ``find``, ``conflicts`` and ``status`` do

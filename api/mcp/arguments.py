@@ -11,6 +11,7 @@ from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParame
 from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
 from nornweave.ask.answer.pages import USUAL_TOKENS
 from nornweave.ask.search.question import Question
+from nornweave.ask.uses import MAX_NAME
 from nornweave.core.text.checked_values import Name, PlainJson, QuestionText, textual
 from nornweave.core.types import Domain
 
@@ -130,6 +131,13 @@ class FindArguments(Arguments):
             case=self.case is not False,
             limit=self.limit or USUAL_MATCHES,
         )
+
+
+class UsesArguments(Arguments):
+    """Of ``uses``."""
+
+    name: Annotated[Name, Field(max_length=MAX_NAME, description="Of code: `add`, or `Ledger.add` for one of several.")]
+    source: Annotated[Name | None, Field(description="Only this source, as `fetch` names it.")] = None
 
 
 class ConflictsArguments(Arguments):

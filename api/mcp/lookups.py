@@ -1,4 +1,4 @@
-"""``fetch``, ``find``, ``conflicts`` and ``status``: what is looked up, without asking the domains."""
+"""``fetch``, ``find``, ``uses``, ``conflicts`` and ``status``: what is looked up, without asking the domains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from urllib.parse import quote, unquote
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
-from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, FindArguments, StatusArguments
+from api.mcp.arguments import (
+    USUAL_RESULT_TOKENS,
+    ConflictsArguments,
+    FetchArguments,
+    FindArguments,
+    StatusArguments,
+    UsesArguments,
+)
 from api.mcp.questions import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
 from api.requests.find import LedgerQuery
@@ -34,8 +41,10 @@ from nornweave.ask.views.tools import (
     found_lines_document,
     ledger_conflict_document,
     line,
+    short_uses_document,
     to_seconds,
 )
+from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.errors import QueryError
 
 SHOWN_CHARACTERS = 200
@@ -68,6 +77,14 @@ async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
     found = await call.serving.find(arguments.asked.query(call.serving.domains), deadline)
     count = largest(len(found["matches"]), lambda number: is_within(found_lines_document(found, number)))
     return found_lines_document(found, count)
+
+
+async def uses(arguments: UsesArguments, call: ToolCall) -> UsesDocument:
+    """Find what uses a name."""
+    deadline = call.arrived.deadline or Deadline(call.serving.timeout_ms)
+    found = await call.serving.uses(arguments.name, arguments.source, deadline)
+    most = max(len(found["references"]), len(found["definitions"]))
+    return short_uses_document(found, largest(most, lambda count: is_within(short_uses_document(found, count))))
 
 
 async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsPageDocument:

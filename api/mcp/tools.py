@@ -1,4 +1,4 @@
-"""The six tools: what a model is told of them. The words are ours alone: nothing that was retrieved stands in them."""
+"""The seven tools: what a model is told of them. The words are ours alone: nothing retrieved stands in them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from api.mcp.arguments import (
     FindArguments,
     SearchArguments,
     StatusArguments,
+    UsesArguments,
 )
-from api.mcp.lookups import conflicts, fetch, find, status
+from api.mcp.lookups import conflicts, fetch, find, status, uses
 from api.mcp.questions import answer, search
 from api.mcp.results import ToolCall
 from nornweave.ask.views.tool_results import (
@@ -28,6 +29,7 @@ from nornweave.ask.views.tool_results import (
     SearchDocument,
     ToolStatusDocument,
 )
+from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.types import Domain
 
 
@@ -114,6 +116,18 @@ TOOLS = (
         arguments=FindArguments,
         result=FoundLinesDocument,
         work=find,
+    ),
+    ToolDefinition(
+        name="uses",
+        title="Find what uses a name",
+        description=(
+            "Find what uses a function, class or constant of the team's code: calls, imports, subclasses and other "
+            "places, by file and line, and where it is defined. `resolved` is certain; `by_name` is only called so. "
+            "Use it before you change something, to see who depends on it. For names in other texts use `find`."
+        ),
+        arguments=UsesArguments,
+        result=UsesDocument,
+        work=uses,
     ),
     ToolDefinition(
         name="answer",

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from api.requests import Parameters
 from api.requests.query import served_domain
 from nornweave.ask.search.records import FindQuery
+from nornweave.ask.uses import MAX_NAME
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import Name, UrlCount, UrlSwitch, textual
@@ -66,6 +67,13 @@ class FindParameters(Parameters):
             filters=filters,
             document=self.document,
         )
+
+
+class UsesParameters(Parameters):
+    """Of which name."""
+
+    name: Annotated[Name, Field(max_length=MAX_NAME, description="Of code: `add`, or `Ledger.add` for one of several.")]
+    source: Annotated[Name | None, Field(description="Only this source, by its id.")] = None
 
 
 class CompleteParameters(Parameters):

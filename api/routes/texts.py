@@ -9,13 +9,14 @@ from fastapi import APIRouter, Path, Query, Response
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
-from api.requests.find import CompleteParameters, FindParameters, LedgerQuery
+from api.requests.find import CompleteParameters, FindParameters, LedgerQuery, UsesParameters
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument
 from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument
+from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.errors import QueryError
 
 T = TypeVar("T")
@@ -55,6 +56,15 @@ async def find(asked: Annotated[FindParameters, Query()], serving: Served) -> Re
     They come by domain, source, path and line. Texts of agents on other machines are not read.
     """
     return json_response(await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms)))
+
+
+@router.get("/uses", response_model=UsesDocument, tags=["texts"])
+async def uses(asked: Annotated[UsesParameters, Query()], serving: Served) -> Response:
+    """Find what uses a name of code: calls, imports, subclasses and other places, each with its certainty.
+
+    Documents that hold the name are parsed now; what was not looked at is said.
+    """
+    return json_response(await serving.uses(asked.name, asked.source, Deadline(serving.timeout_ms)))
 
 
 @router.get("/complete", response_model=CompletionsDocument, tags=["texts"])

@@ -14,6 +14,8 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "sync": "Bring the index up to date with the sources.",
         "query": "Ask a question.",
         "find": "Find lines by exact text or by a regular expression.",
+        "uses": "Find what uses a name of code.",
+        "graph": "Show what a file imports, and what imports it.",
         "why": "Say why a document is not in an answer.",
         "conflicts": "Show what the domains disagree about.",
         "diff": "Show what changed between two moments.",

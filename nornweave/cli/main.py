@@ -23,7 +23,7 @@ from nornweave.cli.drift import drift
 from nornweave.cli.init import init
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
 from nornweave.cli.push import push
-from nornweave.cli.query import diff, find, query, why
+from nornweave.cli.query import diff, find, graph, query, uses, why
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.installation import use_bundled_packages
 from nornweave.core.process import end_silently, heed_signals
@@ -316,7 +316,8 @@ def up(
 
 
 MORE_COMMANDS: dict[str, Callable[..., None]] = {
-    "find": find, "why": why, "init": init, "diff": diff, "doctor": doctor, "drift": drift, "publish": publish,
+    "find": find, "uses": uses, "graph": graph, "why": why, "init": init,
+    "diff": diff, "doctor": doctor, "drift": drift, "publish": publish,
     "push": push, "receipt": receipt.receipt, "key": receipt.key, "eval": quality.evaluate,
     "evaluations": quality.evaluations, "token": token, "roles": roles,
     "worker": worker, "dagster": dagster,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import uuid
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -20,8 +21,11 @@ from nornweave.index.generations.moves import read_as_of
 
 if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer
+    from nornweave.ask.seen.texts import SeenTexts
     from nornweave.ask.views.answer import FusionResult
     from nornweave.ask.views.texts import FindDocument
+    from nornweave.ask.views.uses import NotLookedAtDocument
+    from nornweave.config import Settings
 
 Text: TypeAlias = Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")]
 TopK: TypeAlias = Annotated[int, typer.Option(help="Number of items, 1 to 100.", min=1, max=100)]
@@ -204,6 +208,74 @@ def _print_lines(found: FindDocument, *, as_json: bool) -> int:
     for domain in found["not_searched"]:
         messages.print(f"not searched: {domain['domain_id']}: {domain['reason']}", style="yellow", soft_wrap=True)
     return 0 if found["matches"] else 1
+
+
+SourceOption: TypeAlias = Annotated[str | None, typer.Option(metavar="ID", help="Only this source.")]
+
+
+def uses(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A name of code: add, or Ledger.add for one of several.")],
+    source: SourceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what uses a name: calls, imports, subclasses, other places; exit 1 if there is none."""
+    with _code_texts(settings_of(context)) as (texts, deadline):
+        found = texts.uses(name, deadline, source)
+    if as_json:
+        print_json(found)
+    else:
+        for definition in found["definitions"]:
+            place = f"{definition['source_id']} {definition['path']}:{definition['line']}"
+            print_text(f"{place}: defines {definition['name']}")
+        for use in found["references"]:
+            lines = ",".join(map(str, use["lines"]))
+            meant = f"resolved, {use['definition']}" if use["definition"] else "by name"
+            print_text(f"{use['source_id']} {use['path']}:{lines}: {use['kind']} ({meant})")
+        print_text(f"{found['resolved']} resolved, {found['by_name']} by name, in {found['documents']} files looked at")
+    _say_not_looked_at(found["not_looked_at"])
+    sys.exit(0 if found["references"] else 1)
+
+
+def graph(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(help="The path of a file of code, as citations print it.")],
+    source: SourceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which files a file imports, and which import it; exit 1 if it is not published."""
+    with _code_texts(settings_of(context)) as (texts, deadline):
+        found = texts.graph(file, deadline, source)
+    if found is None:
+        messages.print(f"{file}: no such file of code is published", style="red", soft_wrap=True)
+        sys.exit(1)
+    if as_json:
+        print_json(found)
+    else:
+        for title, files in (("depends on", found["depends_on"]), ("used by", found["used_by"])):
+            print_text(f"{title} {len(files)}")
+            for other in files:
+                print_text(f"   {other['path']}: {', '.join(other['names']) or 'the module'}")
+        if found["outside"]:
+            print_text(f"outside: {', '.join(found['outside'])}")
+    _say_not_looked_at(found["not_looked_at"])
+
+
+@contextmanager
+def _code_texts(settings: Settings) -> Iterator[tuple[SeenTexts, float]]:
+    """Return the texts of the code domain, and until when they are read."""
+    from nornweave.ask.engine import Engine
+
+    with closing(Engine(settings, [Domain.CODE])) as engine:  # not started: no encoder is needed
+        for agent in engine.agents.values():
+            agent.refresh()
+        yield engine.as_seen_by(OPERATOR).texts, Deadline(settings.fusion.timeout_ms).at
+
+
+def _say_not_looked_at(left: list[NotLookedAtDocument]) -> None:
+    for each in left:
+        count = "some" if each["documents"] is None else each["documents"]
+        messages.print(f"not looked at: {count} documents: {each['reason']}", style="yellow", soft_wrap=True)
 
 
 def diff(

@@ -64,6 +64,7 @@ class Index:
         self.contents, self.containing, self.document_texts = texts.contents, texts.containing, texts.document_texts
         self.chunk, self.chunks, self.document = texts.chunk, texts.chunks, texts.document
         self.find, self.complete = texts.find, texts.complete  # as ``finding`` says
+        self.texts_with = texts.texts_with  # documents that hold a word
         self.paths, self.sources_of, self.seen_places = texts.paths, texts.sources_of, texts.seen_places
         self.sees_document = texts.sees_document
         # Chunks of documents whose path no other source has as well: a judgment names a path alone.

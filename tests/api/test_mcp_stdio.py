@@ -24,7 +24,7 @@ from api.links import own_links, usual_url
 from api.mcp.server import INSTRUCTIONS
 from nornweave.config import Settings
 
-NAMES = ["search", "fetch", "find", "answer", "conflicts", "status"]
+NAMES = ["search", "fetch", "find", "uses", "answer", "conflicts", "status"]
 COMMAND = ["-m", "nornweave.cli", "--config"]
 # What the command does, with an engine in memory that does what a test needs.
 PROGRAM = """

@@ -26,7 +26,7 @@ from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.types import Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp" / "tools.json"
-NAMES = ["search", "fetch", "find", "answer", "conflicts", "status"]
+NAMES = ["search", "fetch", "find", "uses", "answer", "conflicts", "status"]
 both_revisions = pytest.mark.parametrize("mode", REVISIONS)
 
 

@@ -24,8 +24,8 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
         "/agents/{domain}/ingest", "/ingest", "/agents/{domain}/documents", "/agents/{domain}/documents/{source_path}",
         "/evaluations", "/evaluations/compare", "/v1/models", "/v1/models/{model}",
         "/v1/chat/completions", "/v1/responses", "/v1/embeddings",
-        "/find", "/why", "/complete", "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
-        "/conflicts/{conflict_id}/dismiss",
+        "/find", "/uses", "/why", "/complete", "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}",
+        "/conflicts", "/conflicts/{conflict_id}/dismiss",
         "/receipts", "/receipts/{receipt_id}", "/sources", "/sources/{source_id}", "/generations/{a}/diff/{b}",
     }  # fmt: skip
     for operations in document["paths"].values():

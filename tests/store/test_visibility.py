@@ -32,7 +32,7 @@ DECIDED = {
         "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
         "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
         "value_counts", "unread_values", "served_documents", "sources_of",
-        "find", "complete", "named_nearly",
+        "find", "complete", "named_nearly", "texts_with",
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
         "sample",
     },

@@ -12,6 +12,7 @@ from pathlib import Path
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.history import commit_of
 from nornweave.ask.search.records import FindQuery
+from nornweave.ask.uses import check_name, draw_graph, find_uses
 from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.views.texts import (
     ChunkDocument,
@@ -24,10 +25,11 @@ from nornweave.ask.views.texts import (
     chunk_document,
     document_document,
 )
+from nornweave.ask.views.uses import GraphDocument, UsesDocument
 from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
-from nornweave.core.errors import StoreError
+from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.searching.conditions import AtPath
 from nornweave.index.searching.finding import Completion
@@ -116,6 +118,33 @@ class SeenTexts:
         if errors and len(errors) == len(agents):
             raise errors[0]
         return document
+
+    def uses(self, name: str, deadline: float, source_id: str | None = None) -> UsesDocument:
+        """Find what uses a name in the code domain of this process.
+
+        Raises:
+            QueryError: nothing in code is called so, or the code domain is not served.
+            NoGenerationError, StoreError: it cannot be read.
+        """
+        check_name(name)
+        agent = self._code()
+        with agent.generation.use(self._viewer) as generation:
+            within = generation.within(agent.conditions({"source": source_id})) if source_id else None
+            return find_uses(generation, name, deadline, within)
+
+    def graph(self, path: str, deadline: float, source_id: str | None = None) -> GraphDocument | None:
+        """Return what a file of code depends on and what depends on it; raises as ``uses``."""
+        agent = self._code()
+        with agent.generation.use(self._viewer) as generation:
+            return draw_graph(
+                generation, path, source_id, deadline,
+                lambda source: generation.within(agent.conditions({"source": source})),
+            )  # fmt: skip
+
+    def _code(self) -> Agent:
+        if Domain.CODE not in self._agents:
+            raise QueryError("domain", "the code domain is not served here")
+        return self._agents[Domain.CODE]
 
     def complete(self, typed: str, limit: int) -> CompletionsDocument:
         """Complete what somebody types; domains that cannot be read are left out."""

@@ -22,6 +22,7 @@ from nornweave.ask.views.tool_results import (
     SearchResultDocument,
     SourceDocument,
 )
+from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.text.legible import legible
 from nornweave.core.types import JsonValue
 
@@ -65,6 +66,27 @@ def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
         f"not searched: {one['domain_id']}: {line(one['reason'], LINE_CHARACTERS)}" for one in found["not_searched"]
     ]
     return {**document, "notes": notes} if notes else document
+
+
+def short_uses_document(found: UsesDocument, count: int) -> UsesDocument:
+    """Return the first uses of a name, each place on one line; ``more`` counts those that are left out."""
+    return {
+        **found,
+        "name": line(found["name"], TITLE_CHARACTERS),
+        "definitions": [
+            {**one, "path": line(one["path"], TITLE_CHARACTERS), "name": line(one["name"], NAME_CHARACTERS)}
+            for one in found["definitions"][:count]
+        ],
+        "references": [
+            {
+                **one,
+                "path": line(one["path"], TITLE_CHARACTERS),
+                "definition": one["definition"] and line(one["definition"], TITLE_CHARACTERS),
+            }
+            for one in found["references"][:count]
+        ],
+        "more": max(0, len(found["references"]) - count),
+    }
 
 
 def title_of(item: FusedItem) -> str:

@@ -175,6 +175,71 @@ order by document_no, line_no
 """
 
 
+@dataclass(frozen=True, slots=True)
+class WordTexts:
+    """The texts of documents that hold a word, by source and path.
+
+    Attributes:
+        texts: source, path and text of the first of them.
+        beyond: how many others hold it.
+        is_complete: whether all documents were looked through.
+    """
+
+    texts: tuple[tuple[str, str, str], ...]
+    beyond: int
+    is_complete: bool
+
+
+def find_texts(
+    file: GenerationFile, documents: Sequence[int], word: str, endings: Sequence[str], limit: int, deadline: float
+) -> WordTexts:
+    """Find the documents that hold a word, as ``find_lines`` finds lines.
+
+    Args:
+        word: with nothing around it that is part of a name.
+        endings: of the paths that are looked at, such as ``.py``.
+    """
+    parameters = {"wanted": word, "pattern": rf"(?:^|[^\w$]){re.escape(word)}(?:$|[^\w$])", "endings": list(endings)}
+    numbers: list[int] = []
+    texts: list[tuple[str, str, str]] = []
+    with file.reading() as cursor, suppress(duckdb.InterruptException), _interrupted_at(deadline, cursor):
+        for start in range(0, len(documents), WORD_BATCH):
+            chosen = json.dumps([int(number) for number in documents[start : start + WORD_BATCH]])
+            rows = cursor.execute(_HOLDING, {**parameters, "documents": chosen}).fetchall()
+            numbers += [number for (number,) in rows]
+        texts = cursor.execute(_TEXTS, [json.dumps(numbers[:limit])]).fetchall()
+        return WordTexts(tuple(texts), max(0, len(numbers) - limit), is_complete=True)
+    return WordTexts(tuple(texts), len(numbers) - len(texts), is_complete=False)
+
+
+def merged_texts(found: Sequence[WordTexts], limit: int) -> WordTexts:
+    """Merge what several files hold, each searched with the same limit."""
+    texts = sorted(text for one in found for text in one.texts)
+    beyond = sum(one.beyond for one in found) + max(0, len(texts) - limit)
+    return WordTexts(tuple(texts[:limit]), beyond, all(one.is_complete for one in found))
+
+
+WORD_BATCH = 1_024
+_HOLDING = """
+with texts as materialized (
+  select document_no, "text"
+  from documents
+  where document_no in (select unnest(from_json($documents, '["integer"]')))
+    and list_contains($endings, regexp_extract(lower(path), '\\.[^./]*$'))
+)
+select document_no
+from texts
+where contains("text", $wanted) and regexp_matches("text", $pattern)
+order by document_no
+"""
+_TEXTS = """
+select source_id, path, replace(replace("text", chr(13) || chr(10), chr(10)), chr(13), chr(10))
+from documents
+where document_no in (select unnest(from_json(?, '["integer"]')))
+order by document_no
+"""
+
+
 @contextmanager
 def _interrupted_at(deadline: float, cursor: Connection) -> Iterator[None]:
     timer = threading.Timer(max(0.0, deadline - time.monotonic()), cursor.interrupt)

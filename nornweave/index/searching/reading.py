@@ -15,7 +15,15 @@ from pydantic_core import from_json
 from nornweave.core.types import freeze
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk, StoredText, decode_facts
-from nornweave.index.searching.finding import Completion, FoundLines, LinePattern, complete, find_lines
+from nornweave.index.searching.finding import (
+    Completion,
+    FoundLines,
+    LinePattern,
+    WordTexts,
+    complete,
+    find_lines,
+    find_texts,
+)
 from nornweave.index.searching.generation_file import GenerationFile
 from nornweave.index.searching.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
 from nornweave.index.searching.search import Mapped
@@ -59,10 +67,19 @@ class FileTexts:
         return self._seen(np.array([number for (number,) in rows], np.int32))[:k]
 
     def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
+        return find_lines(self._file, self._documents(within), pattern, limit, deadline)
+
+    def texts_with(
+        self, word: str, endings: Sequence[str], limit: int, deadline: float, within: Mask | None = None
+    ) -> WordTexts:
+        return find_texts(self._file, self._documents(within), word, endings, limit, deadline)
+
+    def _documents(self, within: Mask | None) -> list[int]:
+        """Return the numbers of the documents that may be read, ascending."""
         if self._visible is not None:
             within = self._visible.chunks if within is None else within & self._visible.chunks
         documents = self._file.documents if within is None else self._file.documents[within]
-        return find_lines(self._file, np.unique(documents).tolist(), pattern, limit, deadline)
+        return list(map(int, np.unique(documents)))
 
     def complete(self, typed: str, limit: int) -> list[Completion]:
         return complete(self._file, None if self._visible is None else self._visible.documents, typed, limit)

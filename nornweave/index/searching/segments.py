@@ -31,7 +31,15 @@ from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.searching.counting import ServedDocument, StatedDocument
-from nornweave.index.searching.finding import Completion, FoundLines, LinePattern, merged_completions, merged_lines
+from nornweave.index.searching.finding import (
+    Completion,
+    FoundLines,
+    LinePattern,
+    WordTexts,
+    merged_completions,
+    merged_lines,
+    merged_texts,
+)
 from nornweave.index.searching.generation import OpenFile, Segment
 from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
 from nornweave.index.searching.ranked_chunks import Hits, best
@@ -335,6 +343,13 @@ class SegmentedTexts:
     def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
         found = [segment.texts.find(pattern, limit, deadline, own) for own, _, segment in self._all.divided(within)]
         return merged_lines(found, limit)
+
+    def texts_with(
+        self, word: str, endings: Sequence[str], limit: int, deadline: float, within: Mask | None = None
+    ) -> WordTexts:
+        divided = self._all.divided(within)
+        found = [segment.texts.texts_with(word, endings, limit, deadline, own) for own, _, segment in divided]
+        return merged_texts(found, limit)
 
     def complete(self, typed: str, limit: int) -> list[Completion]:
         # What is rare in one file may be frequent in the others: each is asked for more than is shown.

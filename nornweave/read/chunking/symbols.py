@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import shorten
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -108,15 +109,25 @@ _PLAIN = re.compile(r"~?[A-Za-z_$@%][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+
 """Names in code; what tests and routes are called is none."""
 
 
+class DefinedName(NamedTuple):
+    """The place and the qualified name of a definition; ``end`` is where its inside ends."""
+
+    start: int
+    name: str
+    is_declared: bool
+    end: int
+    is_class: bool
+
+
 class Definitions:
     """The names that a file defines, in order of their places."""
 
     def __init__(self, root: Node | None, grammar: Grammar | None, text: str) -> None:
         """Walk through the syntax tree; without one nothing is defined."""
-        found = sorted(_found(root, grammar, text)) if root is not None and grammar is not None else []
-        self._starts = [start for start, *_ in found]
-        self._names = [name for _, name, _ in found]
-        self._declared = [is_declared for *_, is_declared in found]
+        self.all = sorted(_found(root, grammar, text)) if root is not None and grammar is not None else []
+        self._starts = [found.start for found in self.all]
+        self._names = [found.name for found in self.all]
+        self._declared = [found.is_declared for found in self.all]
 
     def within(self, span: Span) -> tuple[str, ...]:
         """Return the qualified names that a part of the file defines or declares, each once, in order."""
@@ -133,12 +144,9 @@ class Definitions:
         return {name: name not in defined for name in names}
 
 
-def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool]]:
-    """Return place and qualified name of all definitions, and whether each is a mere declaration, in no order.
-
-    Code nests as deep as it likes.
-    """
-    found: list[tuple[int, str, bool]] = []
+def _found(root: Node, grammar: Grammar, text: str) -> list[DefinedName]:
+    """Return all definitions, and what is merely declared, in no order; code nests as deep as it likes."""
+    found: list[DefinedName] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces
     while open_nodes:
@@ -151,7 +159,8 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
             outer = around if definition.node.type not in grammar.packages else ()
             names = (*outer, *(name for name in own if _PLAIN.fullmatch(name)))
             if names != around:
-                found.append((definition.node.start_byte, ".".join(names), False))
+                inner = definition.node
+                found.append(DefinedName(inner.start_byte, ".".join(names), False, inner.end_byte, definition.is_class))
             node, around, in_function = definition.node, names, in_function or not definition.is_class
         elif kind in scopes:
             name = syntax.value_name(node, grammar, text)
@@ -160,10 +169,11 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
             name = syntax.value_name(node, grammar, text)
             # Go's ``type A struct`` holds a specification of ``A``.
             if name and _PLAIN.fullmatch(name) and (name,) != around[-1:]:
-                found.append((node.start_byte, ".".join((*around, name)), False))
+                found.append(DefinedName(node.start_byte, ".".join((*around, name)), False, node.end_byte, False))
             if (announced := syntax.prototype(node, grammar)) is not None and announced.named_by == node:
                 own = tuple(name for name in syntax.names_of(announced, grammar, text) if _PLAIN.fullmatch(name))
-                found += [(node.start_byte, ".".join((*around, *own)), True)] if own else []
+                announcement = DefinedName(node.start_byte, ".".join((*around, *own)), True, node.end_byte, False)
+                found += [announcement] if own else []
         # A leaf has no name, and functions of C hold none.
         if kind not in grammar.announcements and not (in_function and grammar.name in C_FAMILY):
             for child in node.named_children:
@@ -171,5 +181,5 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str, bool
                     open_nodes.append((child, around, in_function))
                 if names := syntax.package(child, grammar, text) if grammar.packages else ():
                     around = names
-                    found.append((child.start_byte, ".".join(names), False))
+                    found.append(DefinedName(child.start_byte, ".".join(names), False, child.end_byte, False))
     return found

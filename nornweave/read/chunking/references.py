@@ -1,0 +1,394 @@
+"""Where source files use a name, and what each file itself tells of the definition that is meant.
+
+A file is read for one name, when somebody asks: the texts that hold it are few. ``references.yaml`` says what
+names of a language refer to. Which definition of another file is meant is told by ``meanings.Meanings``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import PurePosixPath
+from typing import Any, Literal, TypeAlias, cast
+
+import yaml
+from tree_sitter import Node, Query, QueryCursor
+
+from nornweave.core.text.spans import Lines
+from nornweave.core.types import JsonValue, Span
+from nornweave.read.chunking import parsing
+from nornweave.read.chunking.languages import Grammar, grammar_of, language_of
+from nornweave.read.chunking.symbols import DefinedName, Definitions
+
+_TABLES = resources.files("nornweave.read.chunking").joinpath("references.yaml")
+LANGUAGES = cast(dict[str, dict[str, Any]], yaml.load(_TABLES.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+
+ReferenceKind: TypeAlias = Literal["call", "import", "inherit", "name"]
+
+INDEX_FILES = frozenset({"__init__", "index", "mod"})
+"""Stems of files that are called as their folder."""
+_ONESELF = frozenset({"self", "cls", "this"})
+_DOT = re.compile(r"\?\.|!\.|\.|::|->")
+_OWNED = re.compile(r"(?:\?\.|!\.|\.|::|->)\s*\Z")
+_CHAIN = re.compile(
+    r"(?<![\w$)\]}\"'`.>:])[A-Za-z_$@][\w$]*(?:(?:\?\.|!\.|\.|::|->)[A-Za-z_$]\w*)*(?=(?:\?\.|!\.|\.|::|->)\s*\Z)"
+)
+_CHAIN_CHARACTERS = 200
+_CALLED = re.compile(r"\s*(?:\?\.)?(?:<[\w, .\[\]]*>)?\(")
+_NAME_NODES = ("identifier", "name", "constant", "word")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name in a file refers to, as far as the file tells.
+
+    Attributes:
+        module: where it is defined: ``.`` this file, ``/src/db`` a file or folder of the source, ``pkg/db`` one
+            below any folder.
+        names: of the definition there, the outermost first.
+    """
+
+    module: str
+    names: tuple[str, ...]
+
+
+HERE = "."
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A place that uses the name; ``meaning`` is ``None`` where the file does not tell it. Lines count from 1."""
+
+    line: int
+    kind: ReferenceKind
+    meaning: Meaning | None
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A statement's module, and the name that it takes from there."""
+
+    line: int
+    module: str
+    written: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileReferences:
+    """What a file holds of a name.
+
+    Attributes:
+        definitions: qualified name → line, of those that are called so.
+        bindings: name that an import gives → what it means; for names that others import from here.
+    """
+
+    path: str
+    definitions: Mapping[str, int]
+    bindings: Mapping[str, Meaning]
+    references: tuple[Reference, ...]
+    imports: tuple[Import, ...]
+    is_read: bool = True
+
+
+def read_references(values: Mapping[str, JsonValue], raw: bytes) -> list[FileReferences]:
+    """Read files for a name, in a process of the sandbox: ``raw`` is a JSON list of paths and texts."""
+    return [references_of(path, text, str(values["name"])) for path, text in json.loads(raw)]
+
+
+def references_from(sent: Mapping[str, Any]) -> FileReferences:
+    """Read what ``read_references`` sent."""
+
+    def meaning(sent: Mapping[str, Any] | None) -> Meaning | None:
+        return Meaning(sent["module"], tuple(sent["names"])) if sent else None
+
+    return FileReferences(
+        sent["path"],
+        sent["definitions"],
+        {name: found for name, told in sent["bindings"].items() if (found := meaning(told))},
+        tuple(Reference(one["line"], one["kind"], meaning(one["meaning"])) for one in sent["references"]),
+        tuple(Import(**one) for one in sent["imports"]),
+        sent["is_read"],
+    )
+
+
+def references_of(path: str, text: str, name: str) -> FileReferences:
+    """Read one file; a name of no characters asks for the imports alone."""
+    language = language_of(path, text)
+    grammar = grammar_of(language, path, text) if language else None
+    tree = parsing.parse(grammar, parsing.mask(text)) if grammar else None
+    if grammar is None or tree is None:
+        return FileReferences(path, {}, {}, (), (), is_read=False)
+    return _File(path, text, tree.root_node, grammar).of(name)
+
+
+def module_of(path: str) -> str:
+    """Return what a file is imported as: ``/src/db`` of ``src/db.py`` and of ``src/db/__init__.py``."""
+    file = PurePosixPath("/", path)
+    return str(file.parent) if file.stem in INDEX_FILES else str(file.parent / file.stem)
+
+
+def shares_folder(path: str) -> bool:
+    """Tell whether the files of a folder share their names, as in Go and Java."""
+    return bool(LANGUAGES.get(language_of(path) or "", {}).get("folders"))
+
+
+class _Nest:
+    """Spans that lie beside or within each other."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Store them; those that begin first come first, and the longer of two."""
+        self._starts = [start for start, _ in spans]
+        self._ends = [end for _, end in spans]
+        self._parents: list[int] = []
+        open_spans: list[int] = []
+        for number, (start, _) in enumerate(spans):
+            while open_spans and self._ends[open_spans[-1]] <= start:
+                open_spans.pop()
+            self._parents.append(open_spans[-1] if open_spans else -1)
+            open_spans.append(number)
+
+    def around(self, at: int) -> Iterator[int]:
+        """Yield the numbers of those around a place, the innermost first."""
+        number = bisect_right(self._starts, at) - 1
+        while number >= 0:
+            if at < self._ends[number]:
+                yield number
+            number = self._parents[number]
+
+
+@dataclass(slots=True)
+class _Scope:
+    """A stretch of a file in which names are given."""
+
+    names: set[str]
+    bindings: dict[str, Meaning | None]
+
+
+class _File:
+    def __init__(self, path: str, text: str, root: Node, grammar: Grammar) -> None:
+        self._path, self._text, self._root, self._grammar = path, text, root, grammar
+        self._table = LANGUAGES.get(grammar.name, {})
+        self._lines = Lines(text)
+        found = _captures(grammar.name, "names", root)
+        self._sites = {node.start_byte for node in found.get("defined", ())}
+        self._bases = {node.start_byte for node in found.get("base", ())}
+        self._keywords = {node.start_byte for node in found.get("keyword", ())}
+        defined = (one for one in Definitions(root, grammar, text).all if not one.is_declared)
+        self._around = sorted(defined, key=lambda one: (one.start, -one.end, one.name))
+        self._definition_nest = _Nest([(one.start, one.end) for one in self._around])
+        self._classes = {one.name for one in self._around if one.is_class}
+        self._places: dict[str, int] = {}
+        for one in self._around:
+            self._places.setdefault(one.name, one.start)
+        self._file_scope = _Scope(set(), {})
+        spans = sorted({(node.start_byte, -node.end_byte) for node in found.get("scope", ())})
+        self._scopes = [_Scope(set(), {}) for _ in spans]
+        self._scope_nest = _Nest([(start, -end) for start, end in spans])
+        self._read_locals(found.get("local", ()), {self._said(node) for node in found.get("outer", ())})
+        self._imports: list[Import] = []
+        self._import_names: dict[int, Meaning] = {}
+        self._read_imports()
+
+    def of(self, name: str) -> FileReferences:
+        """Return what the file holds of a name."""
+        definitions = {
+            qualified: self._line(start)
+            for qualified, start in self._places.items()
+            if name and qualified.rpartition(".")[2] == name
+        }
+        bindings = {given: meaning for given, meaning in self._file_scope.bindings.items() if meaning}
+        references = tuple(self._references(name)) if name else ()
+        return FileReferences(self._path, definitions, bindings, references, tuple(self._imports))
+
+    def _read_locals(self, nodes: Sequence[Node], outer: set[str]) -> None:
+        """Give local names to the scopes around them; those of no scope are definitions of the file or a class."""
+        for node in nodes:
+            name, start = self._said(node), node.start_byte
+            scopes = self._scopes_at(start)
+            if scopes and name in outer:
+                continue
+            if scopes:
+                scopes[0].names.add(name)
+                continue
+            around = [one.name for one in self._enclosing(start) if one.name.rpartition(".")[2] != name]
+            self._file_scope.names.add(name)
+            self._places.setdefault(".".join((*around[-1:], name)), start)
+            self._sites.add(start)
+
+    def _read_imports(self) -> None:
+        """Read what statements bring in, and by which names."""
+        for _, captured in _matches(self._grammar.name, self._root):
+            nodes = {name: node for name, (node, *_) in captured.items()}
+            written = self._said(nodes["module"]).strip("\"'`")
+            module, imported, alias = self._module(written), nodes.get("imported"), nodes.get("alias")
+            name, start = self._said(imported) if imported else None, nodes["module"].start_byte
+            if self._grammar.name == "java" and imported is None:
+                module, _, name = module.rpartition("/")
+                start = nodes["module"].end_byte - len(name)
+            self._imports.append(Import(self._line(start), module, written, name))
+            if "all" in nodes:
+                continue
+            whole = Meaning(module, (name,) if name else ())
+            if name:
+                self._import_names[imported.start_byte if imported else start] = whole
+            given = self._said(alias) if alias else name
+            if given is None and self._grammar.name == "go":
+                given = module.rpartition("/")[2]
+            if given is None and self._grammar.name == "python":  # ``import a.b`` gives ``a``
+                given, whole = module.partition("/")[0], Meaning(module.partition("/")[0], ())
+            if given is None:
+                continue
+            scope = next(iter(self._scopes_at(start)), self._file_scope)
+            known = scope.bindings.get(given, whole)
+            # One of two, as where the first may fail.
+            scope.bindings[given] = whole if known == whole and given not in scope.names else None
+
+    def _module(self, written: str) -> str:
+        """Return a module as ``Meaning`` has it."""
+        language, folder = self._grammar.name, PurePosixPath("/", self._path).parent
+        if language == "python":
+            name = written.lstrip(".")
+            rest = name.replace(".", "/")
+            if len(name) == len(written):
+                return rest
+            up = len(written) - len(name) - 1
+            base = [folder, *folder.parents][min(up, len(folder.parents))]
+            return str(base / rest)
+        if language == "java":
+            return written.replace(".", "/")
+        if written.startswith("."):
+            parts: list[str] = []
+            for part in (folder / written).parts[1:]:
+                parts = parts[:-1] if part == ".." else [*parts, part]
+            place = "/".join(parts)
+            stem = re.sub(r"\.[cm]?[jt]sx?\Z", "", place)
+            return f"/{stem.removesuffix('/index')}"
+        return written
+
+    def _references(self, name: str) -> Iterator[Reference]:
+        aliases = [name]
+        for scope in (self._file_scope, *self._scopes):
+            aliases += [given for given, meaning in scope.bindings.items() if meaning and meaning.names[-1:] == (name,)]
+        written = "|".join(map(re.escape, dict.fromkeys(aliases)))
+        unnamed = {one.start for one in self._around if one.name.rpartition(".")[2] == name}
+        for found in re.finditer(rf"(?<![\w$])(?:{written})(?![\w$])", self._text):
+            start, said = found.start(), found[0]
+            node = self._root.descendant_for_byte_range(start, found.end())
+            if node is None or node.child_count or node.end_byte != found.end() or node.start_byte != start:
+                continue
+            if not node.type.endswith(_NAME_NODES) or start in self._sites:
+                continue
+            if not self._table.get("names") and (own := self._begun(unnamed, start)) is not None:
+                unnamed.remove(own)
+                continue
+            line = self._line(start)
+            if imported := self._import_names.get(start):
+                yield Reference(line, "import", imported)
+                continue
+            if self._is_import(node):
+                if said == name:
+                    yield Reference(line, "import", None)
+                continue
+            meaning, is_local = self._meaning(said, start)
+            if is_local or (said != name and not (meaning and meaning.names[-1:] == (name,))):
+                continue
+            called = _CALLED.match(self._text, found.end()) is not None and start not in self._keywords
+            yield Reference(line, "inherit" if start in self._bases else "call" if called else "name", meaning)
+
+    def _begun(self, starts: set[int], at: int) -> int | None:
+        """Return the definition whose name stands here, in a language whose table does not say where names stand."""
+        return next((one.start for one in reversed(self._enclosing(at)) if one.start in starts), None)
+
+    def _meaning(self, name: str, start: int) -> tuple[Meaning | None, bool]:
+        """Return what is meant at a place, and whether it is a local name, which is none of ours."""
+        if start in self._keywords or not self._table:
+            return None, False
+        before = self._text[max(0, start - _CHAIN_CHARACTERS) : start]
+        enclosing = self._enclosing(start)
+        if _OWNED.search(before):
+            chain = _CHAIN.search(before)
+            return (self._member(_DOT.split(chain[0]), name, start) if chain else None), False
+        bound = self._bound(name, start)
+        if bound != "free":
+            return (None, True) if bound == "local" else (bound, False)
+        for inner, one in enumerate(reversed(enclosing)):
+            if one.name not in self._classes or inner == 0 or self._table.get("bare_members"):
+                qualified = f"{one.name}.{name}"
+                if qualified in self._places:
+                    return Meaning(HERE, (qualified,)), False
+        if name in self._file_scope.bindings:
+            if name in self._places:
+                return None, False
+            return self._file_scope.bindings[name], False
+        if name in self._places:
+            return Meaning(HERE, (name,)), False
+        folder = str(PurePosixPath("/", self._path).parent)
+        return (Meaning(folder, (name,)) if self._table.get("folders") else None), False
+
+    def _bound(self, name: str, start: int) -> Meaning | Literal["local", "free"] | None:
+        """Return what an inner scope makes of a name."""
+        for scope in self._scopes_at(start):
+            if name in scope.bindings:
+                return scope.bindings[name] if name not in scope.names else None
+            if name in scope.names:
+                return "local"
+        return "free"
+
+    def _member(self, owner: Sequence[str], name: str, start: int) -> Meaning | None:
+        """Return what ``owner.name`` means."""
+        first, *rest = owner
+        if first in _ONESELF and not rest:
+            classes = [one.name for one in self._enclosing(start) if one.name in self._classes]
+            qualified = f"{classes[-1]}.{name}" if classes else ""
+            return Meaning(HERE, (qualified,)) if qualified in self._places else None
+        bound = self._bound(first, start)
+        if bound == "free":
+            qualified = ".".join((*owner, name))
+            if qualified in self._places and first not in self._file_scope.bindings and first in self._classes:
+                return Meaning(HERE, (qualified,))
+            bound = self._file_scope.bindings.get(first) if first not in self._places else None
+        return Meaning(bound.module, (*bound.names, *rest, name)) if isinstance(bound, Meaning) else None
+
+    def _is_import(self, node: Node) -> bool:
+        around: Node | None = node
+        while around is not None:
+            if around.type in self._grammar.imports:
+                return True
+            around = around.parent
+        return False
+
+    def _scopes_at(self, start: int) -> list[_Scope]:
+        """Return the scopes around a place, the innermost first."""
+        return [self._scopes[number] for number in self._scope_nest.around(start)]
+
+    def _enclosing(self, start: int) -> list[DefinedName]:
+        """Return the definitions around a place, the outermost first."""
+        return [self._around[number] for number in self._definition_nest.around(start)][::-1]
+
+    def _said(self, node: Node) -> str:
+        return self._text[node.start_byte : node.end_byte]
+
+    def _line(self, start: int) -> int:
+        return self._lines.range(Span(start, start + 1))[0]
+
+
+@lru_cache(maxsize=64)
+def _query(name: str, table: str) -> Query | None:
+    written = LANGUAGES.get(name, {}).get(table)
+    return Query(parsing.language(name), written) if written else None
+
+
+def _captures(name: str, table: str, root: Node) -> Mapping[str, Sequence[Node]]:
+    query = _query(name, table)
+    return QueryCursor(query).captures(root) if query else {}
+
+
+def _matches(name: str, root: Node) -> Sequence[tuple[int, Mapping[str, Sequence[Node]]]]:
+    query = _query(name, "imports")
+    return QueryCursor(query).matches(root) if query else ()
