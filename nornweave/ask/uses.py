@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -221,16 +221,20 @@ def _read(found: WordTexts, name: str, deadline: float) -> _Read:
     short = [text for text in found.texts if len(text[2]) <= MOST_CHARACTERS]
     read.leave(len(found.texts) - len(short), f"longer than {MOST_CHARACTERS:,} characters")
     unread = 0
-    for start in range(0, len(short), BATCH):
-        batch = short[start : start + BATCH]
+    batches = deque(short[start : start + BATCH] for start in range(0, len(short), BATCH))
+    while batches:
         if time.monotonic() >= deadline:
-            read.leave(len(short) - start, "the time was up")
+            read.leave(sum(map(len, batches)), "the time was up")
             break
+        batch = batches.popleft()
         raw = json.dumps([(path, text) for _, path, text in batch]).encode()
         try:
             sent = cast(list[Any], run_apart(read_references, {"name": name}, raw, cpu_s=BATCH_CPU_S))
         except DocumentError as error:
-            read.leave(len(batch), str(error))
+            if len(batch) > 1:  # one of them is to blame
+                batches.extendleft([text] for text in reversed(batch))
+            else:
+                read.leave(1, f"{batch[0][1]}: {error}")
             continue
         for (source_id, _, _), file in zip(batch, map(references_from, sent), strict=True):
             unread += not file.is_read

@@ -1,6 +1,7 @@
 """Who uses a name, over HTTP, MCP and the command line, as far as somebody may see it."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from api_support import conforms, is_problem, publish
 from command_line import nornweave
 from mcp_client import result, tools_of
 
+from nornweave.ask import uses
 from nornweave.ask.views.uses import UsesDocument
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
+from nornweave.index.searching.finding import WordTexts
 
 FILES = {
     "code/pay/__init__.py": "",
@@ -106,3 +109,31 @@ def test_the_command_line_and_the_graph(settings: Settings) -> None:
     drawn = json.loads(nornweave(folder, "graph", "pay/ledger.py", "--json").stdout)
     assert drawn["used_by"] == [{"path": "pay/jobs.py", "lines": [2], "names": ["post"]}]
     assert nornweave(folder, "graph", "nothing.py").returncode == 1
+
+
+def test_a_use_is_gone_with_its_document(settings: Settings) -> None:
+    """The newer text of a document counts, also where an older segment still has the other."""
+    folder: Path = settings.file.parent
+    (folder / "code/pay/jobs.py").write_text("from pay.ledger import post\n\npost(1)\npost(2)\n", "utf-8")
+    (folder / "vault/keys.py").write_text("from pay.ledger import LIMIT\n", "utf-8")
+    publish(settings)
+    found = json.loads(nornweave(folder, "uses", "post", "--json").stdout)
+    assert references(found) == [
+        ("pay/jobs.py", [1], "import", "resolved"), ("pay/jobs.py", [3, 4], "call", "resolved"),
+    ]  # fmt: skip
+
+
+def test_a_file_that_takes_too_long_hides_no_other(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "BATCH_CPU_S", 1)
+    slow = "a.post" + ".post" * 90_000
+    texts = (
+        ("s", "a.py", "def post(): pass\n"),
+        ("s", "b.py", slow * 4),
+        ("s", "c.py", slow),
+        ("s", "d.py", "post()\n"),
+    )
+    read = uses._read(WordTexts(texts, 0, is_complete=True), "post", time.monotonic() + 60)
+    files = {file.path for file in read.files["s"]}
+    left = sum(one["documents"] or 0 for one in read.not_looked_at)
+    assert {"a.py", "d.py"} <= files
+    assert len(files) + left == len(texts)

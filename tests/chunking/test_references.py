@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from nornweave.read.chunking.languages import EXTENSIONS, PROGRAMS
 from nornweave.read.chunking.meanings import Meanings
 from nornweave.read.chunking.references import references_of
 
@@ -112,6 +113,12 @@ def test_other_languages(files: dict[str, str], expected: dict[str, bool]) -> No
     found = uses_of("round", files)
     assert found.keys() == expected.keys()
     assert {use for use, sure in expected.items() if sure} <= {use for use, meant in found.items() if meant}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_language_is_asked_for_imports_that_it_has(name: str) -> None:
+    suffix = EXTENSIONS[name].split()[0]
+    assert references_of(f"a.{suffix}", "add\n", "add").is_read
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.ts", "a.go", "A.java", "a.c", "a.rs", "a.unknown"])

@@ -191,6 +191,8 @@ class _File:
         self._scopes = [_Scope(set(), {}) for _ in spans]
         self._scope_nest = _Nest([(start, -end) for start, end in spans])
         self._read_locals(found.get("local", ()), {self._said(node) for node in found.get("outer", ())})
+        statements = _captures_of(grammar.name, grammar.imports, root)
+        self._statements = _Nest(sorted((node.start_byte, node.end_byte) for node in statements))
         self._imports: list[Import] = []
         self._import_names: dict[int, Meaning] = {}
         self._read_imports()
@@ -291,7 +293,7 @@ class _File:
             if imported := self._import_names.get(start):
                 yield Reference(line, "import", imported)
                 continue
-            if self._is_import(node):
+            if next(self._statements.around(start), None) is not None:
                 if said == name:
                     yield Reference(line, "import", None)
                 continue
@@ -355,14 +357,6 @@ class _File:
             bound = self._file_scope.bindings.get(first) if first not in self._places else None
         return Meaning(bound.module, (*bound.names, *rest, name)) if isinstance(bound, Meaning) else None
 
-    def _is_import(self, node: Node) -> bool:
-        around: Node | None = node
-        while around is not None:
-            if around.type in self._grammar.imports:
-                return True
-            around = around.parent
-        return False
-
     def _scopes_at(self, start: int) -> list[_Scope]:
         """Return the scopes around a place, the innermost first."""
         return [self._scopes[number] for number in self._scope_nest.around(start)]
@@ -392,3 +386,13 @@ def _captures(name: str, table: str, root: Node) -> Mapping[str, Sequence[Node]]
 def _matches(name: str, root: Node) -> Sequence[tuple[int, Mapping[str, Sequence[Node]]]]:
     query = _query(name, "imports")
     return QueryCursor(query).matches(root) if query else ()
+
+
+@lru_cache(maxsize=64)
+def _statements(name: str, types: frozenset[str]) -> Query:
+    return Query(parsing.language(name), f"[{' '.join(f'({each})' for each in sorted(types))}] @statement")
+
+
+def _captures_of(name: str, types: frozenset[str], root: Node) -> Sequence[Node]:
+    """Return the nodes of some types, in no order."""
+    return QueryCursor(_statements(name, types)).captures(root).get("statement", ()) if types else ()
