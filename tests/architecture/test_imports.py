@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def test_every_package_can_be_imported_first() -> None:
     command = [sys.executable, "-c", EACH_ALONE, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """pytest imports a test file by its bare name: of two that share it, the second stops the run."""
+    names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, times in names.items() if times > 1] == []
