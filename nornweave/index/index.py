@@ -117,6 +117,11 @@ class Index:
         parts = self._parts.seen_by(viewer)
         return self if parts is self._parts else Index(self.meta, parts, ExitStack())
 
+    def without(self, key: str) -> Index:
+        """Return the generation as if the documents with a name had never been there; a view as ``seen_by`` returns."""
+        parts = self._parts.without(key)
+        return self if parts is self._parts else Index(self.meta, parts, ExitStack())
+
     def close(self) -> None:
         """Close its files."""
         self._resources.close()

@@ -35,6 +35,10 @@ PAST = [
     "changes since January",
     "who translated the manual",
     "does it still depend on atty",
+    "who rounded amounts to cents",
+    "what did 1.23.0 bring",
+    "changes in 1.51.0",
+    "the last commit of the parser",
 ]
 PRESENT = [
     "why does my upload fail",
@@ -50,6 +54,13 @@ PRESENT = [
     "1234567",
     "how to undo the last migration",
     "what is still missing",
+    "what is changed by set fallback",
+    "why was my request refused",
+    "who starts the worker",
+    "who supports windows",
+    "what is done with errors",
+    "which transaction commits first",
+    "what does the flag change in a build",
 ]
 
 
@@ -120,9 +131,18 @@ def test_a_question_about_the_past_leads_with_the_commit_and_says_who_and_when(f
     assert "2025-03-02 by Grace Hopper" in first["content"]
 
 
-def test_other_questions_are_answered_without_commits(folder: Path) -> None:
-    answer = asked(folder, "how often are failed jobs retried three times?")
-    assert answer["items"] and all(item["metadata"].get("kind") is None for item in answer["items"])
+def test_other_questions_are_answered_as_if_there_were_no_commits(folder: Path, tmp_path: Path) -> None:
+    source = {"id": "api", "domain": "code", "type": "git", "path": str(folder / "api"), "history": 0}
+    settings = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    for text in ("how often are failed jobs retried three times?", "queue jobs", "broker restarted", "retyr"):
+        answer, without = asked(folder, text), asked(tmp_path, text)
+        found, expected = (
+            [(item["chunk_id"], item["sources"]) for item in each["items"]] for each in (answer, without)
+        )
+        assert found and found == expected
+        assert (answer["extract"], answer["answerable"]) == (without["extract"], without["answerable"])
 
 
 def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from lab.access.corpora import SOURCES, Written, published
 from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import StoreError
+from nornweave.core.text.index_fields import asked_keys
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.searching.counting import FileCounts
@@ -34,7 +35,7 @@ DECIDED = {
         "value_counts", "unread_values", "served_documents", "sources_of",
         "find", "complete", "named_nearly", "texts_with",
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
-        "sample",
+        "sample", "without",
     },
     "of numbers that a masked operation returned": {"similarities", "token_matches", "vectors"},
     "for the parts that search several files, which mask": {
@@ -146,3 +147,16 @@ def test_a_generation_without_rules_is_not_served(tmp_path: Path) -> None:
     served = ServedGeneration(store.files)
     with pytest.raises(StoreError, match="access"), served.use(OPERATOR):
         pass
+
+
+def test_what_is_left_out_by_name_leaves_no_trace_and_shows_nothing_more(generation: Index) -> None:
+    named = next(key for key in asked_keys("a.md") if key in generation.named([key]))
+    for viewer in (OPERATOR, STAFF, BOTH):
+        seen = generation.seen_by(viewer)
+        left = seen.without(named)
+        gone = set(seen.named([named]).get(named, ()))
+        assert left.chunk_count == seen.chunk_count - len(gone)
+        assert left.document_frequencies(["alpha"]) == {"alpha": left.chunk_count}
+        there = set(np.flatnonzero(left.within(())))
+        assert there == set(np.flatnonzero(seen.within(()))) - gone
+        assert left.without(named).named([named]) == {}

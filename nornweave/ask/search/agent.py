@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import reduce
-from operator import and_
 
 from nornweave.ask.search import agent_report
 from nornweave.ask.search.exclusion import leaving_out
@@ -220,15 +218,12 @@ class Agent:
     def _context(
         self, question: Question, conditions: tuple[Condition, ...], generation: Index, within: Mask | None
     ) -> SearchContext:
-        masks = [
-            within,
-            generation.within(conditions) if conditions else None,
-            of_present(question.text, conditions, generation),
-        ]
-        within = reduce(and_, told) if (told := [mask for mask in masks if mask is not None]) else None
+        if conditions:
+            met = generation.within(conditions)
+            within = met if within is None else within & met
         return SearchContext(
             domain=self.domain,
-            generation=generation,
+            generation=of_present(question.text, conditions, generation),
             plan=self.settings.plan,
             encode=lambda text: self.encoding.encode(text, generation.meta),
             executor=self._executor,

@@ -14,7 +14,7 @@ from nornweave.ask.search.records import RecallResponse
 from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, is_changelog
 from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers
+from nornweave.index.port import Numbers
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AnyOf, Condition, PathGlob
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -23,22 +23,20 @@ MAX_ASKED = 2_000
 """A longer text is pasted, and asks for no history."""
 PRESENT = 0.5
 """What passages of today count where the past is asked for."""
-_DONE = (
-    r"(?:add|chang|remov|delet|drop|introduc|renam|mov|fix|implement|rewr(?:o|i)t|wr(?:o|i)t|refactor|revert|merg|releas|replac"
-    r"|creat|deprecat|support|broke|br(?:o|ea)k|made|touch|commit|bump|upgrad|start|stopp|switch|land|disabl|enabl|port)\w*"
-)
+_PAST_TENSE = r"(?:[a-z]{2,30}ed|made|wrote|rewrote|broke|built|began|brought|chose|put|took|did)"
 _ASKS = re.compile(
     rf"""
-    \b(?:which|what|whose|the|last|latest|first|by)\ (?:\w+\ )?commits?\b(?:\ {_DONE})? | \bcommit\ message
-    | \bgit\ (?:log|blame|history)\b
-    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?(?:{_DONE}|[a-z]{{2,30}}ed)\b
+    \b(?:which|what|whose|by|the(?:\ \w+)?|last|latest|first)\ commits?\b
+    | \bcommit\ message | \bgit\ (?:log|blame|history)\b
+    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b
     | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
-    | \b(?:when|in\ which\ (?:version|release)|what\ (?:version|release))\ (?:was|were|did|has|have|had)\b
-    | \b(?:when|why)\ (?:was|were|did|has|have|had)\b
-    | \bwhat(?:'s|\ (?:has|have|was|were|is))?\ (?:been\ )?(?:changed?|new|added|removed|fixed|done)
+    | \b(?:when|why|(?:in\ which|what)\ (?:version|release))\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
+    | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
       \ (?:in|since|between|after|before|with|about|to|from|by)\b
-    | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before|by)\b
+    | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b | \bwhat\ (?:did|does)\ \S{{0,40}}\d\.\d | \bchanges\ in\ \S{{0,40}}\d\.\d
+    | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
+    | \b(?:changes|commits|happened|added|removed)\ by\b
     | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
     | \b(?:is|are|do|does)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use|depend)
     """,
@@ -64,22 +62,13 @@ def without_past(text: str) -> str:
     return _ASKS.sub(" ", text) if len(text) <= MAX_ASKED else text
 
 
-def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Mask | None:
-    """Return the chunks that are no commits and no releases, unless the question or a filter asks for these.
-
-    Returns:
-        ``None`` for all: the past is asked for, or there is none.
-    """
+def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
+    """Return a generation as if it had no commits and no releases, unless the question or a filter asks for these."""
     is_wanted = asks_for_past(text) or any(
         (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
         for each in conditions
     )
-    past = NO_HITS.numbers if is_wanted else _past(generation)
-    if not len(past):
-        return None
-    mask = np.ones(generation.size, np.bool_)
-    mask[past] = False
-    return mask
+    return generation if is_wanted else generation.without(PAST)
 
 
 def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:

@@ -79,6 +79,18 @@ class Segment:
         visible = self.opened.visibilities.of(viewer)
         return self if visible is None else Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
+    def without(self, key: str) -> Segment:
+        """Return the file as if the documents with a name had never been there; itself when it has none."""
+        visible = self.but_for(key)
+        if visible is None or visible is self.visible:
+            return self
+        return Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
+
+    def but_for(self, key: str) -> Visible | None:
+        """Return what may be seen but for the documents with a name."""
+        named = self.search.named([key])
+        return self.opened.visibilities.without(self.visible, named[key]) if key in named else self.visible
+
 
 class _Shared:
     """A file that is open for several generations of a process."""

@@ -164,6 +164,13 @@ class Segments:
         visible = [segment.opened.visibilities.part_of(viewer) for segment in self.segments]
         return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
 
+    def without(self, key: str) -> Segments:
+        """Return the segments as if the documents with a name had never been there; themselves when there are none."""
+        visible = [segment.but_for(key) for segment in self.segments]
+        if all(segment.visible is part for segment, part in zip(self.segments, visible, strict=True)):
+            return self
+        return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
+
     def numbered(self) -> Iterator[tuple[Numbers, Segment]]:
         """Yield each segment with the numbers that its chunks have in the whole."""
         return zip(self.numbering.chunks, self.segments, strict=True)

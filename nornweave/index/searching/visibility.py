@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -31,6 +31,8 @@ _FREQUENT_BYTES = 4 << 20
 _MOST_GROUPS = 1_024
 _REMEMBERED_TERMS = 1 << 14
 _MOST_SETTINGS = 4
+# Ends the key of a part that somebody may see of which something is left out; other keys hold zeros and ones.
+_WITHOUT = b"-"
 
 
 class SeenTerms:
@@ -157,11 +159,28 @@ class Visibilities:
     def part_of(self, viewer: Viewer) -> Visible:
         """Return what a viewer in groups may see, even if it is everything."""
         key = self._keys(viewer.groups)
+        return self._remembered(key, lambda: self._documents(key))
+
+    def without(self, visible: Visible | None, chunks: Numbers) -> Visible | None:
+        """Return what is visible but for the documents of some chunks, the same of one generation at every call."""
+        if not len(chunks):
+            return visible
+        hidden = self._chunk_documents[chunks]
+
+        def documents() -> Mask:
+            kept = np.ones(len(self._kind_of), np.bool_) if visible is None else visible.documents.copy()
+            kept[hidden] = False
+            return kept
+
+        most_bytes = FREQUENT_BYTES if visible is self.everything else _FREQUENT_BYTES
+        return self._remembered((visible.key if visible else b"") + _WITHOUT, documents, most_bytes)
+
+    def _remembered(self, key: bytes, documents_of: Callable[[], Mask], most_bytes: int = _FREQUENT_BYTES) -> Visible:
         with self._lock:
             visible = self._visible.get(key)
             if visible is None:
-                documents = self._documents(key)
-                visible = self._visible[key] = Visible(key, documents, documents[self._chunk_documents])
+                documents = documents_of()
+                visible = self._visible[key] = Visible(key, documents, documents[self._chunk_documents], most_bytes)
                 while len(self._visible) > MOST_VISIBILITIES:
                     self._visible.popitem(last=False)
             else:
