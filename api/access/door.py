@@ -179,8 +179,7 @@ class Door:
         return DoorEntry(viewer, {"kind": "file", "hash": entry.hashed}, until)
 
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
-        operates = not self._operators.isdisjoint(groups)
-        return Viewer(groups=groups, sees_everything=operates, operates=operates, name=name)
+        return Viewer.in_groups(groups, self._operators, name)
 
 
 def _provider(access: AccessSettings) -> Provider | None:

@@ -32,6 +32,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "doctor": "Find what keeps NornWeave from working.",
         "rollback": "Point a domain at an older generation.",
         "receipt": "Sign that nothing here holds a deleted document.",
+        "access": "Say who may see a document, and why.",
         "token": "Make a token for a person in groups.",
     },
     "Judge": {

@@ -16,6 +16,7 @@ import typer
 
 from nornweave import __version__
 from nornweave.cli import quality, receipt
+from nornweave.cli.access import access_app
 from nornweave.cli.command_groups import GroupedCommands
 from nornweave.cli.deploy import dagster, publish, roles, token, worker
 from nornweave.cli.doctor import doctor
@@ -177,6 +178,7 @@ def rollback(
 
 conflicts_app = typer.Typer()
 app.add_typer(conflicts_app, name="conflicts", rich_help_panel=None)
+app.add_typer(access_app, name="access")
 
 
 @conflicts_app.callback(invoke_without_command=True)

@@ -19,7 +19,7 @@ import json
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -47,6 +47,12 @@ class Viewer:
     operates: bool = False
     registers: bool = False
     name: str = ""
+
+    @classmethod
+    def in_groups(cls, groups: frozenset[str], operators: Collection[str], name: str = "") -> Viewer:
+        """Return who is in some groups: whoever is in one of ``operators`` sees everything and operates."""
+        operates = not groups.isdisjoint(operators)
+        return cls(groups=groups, sees_everything=operates, operates=operates, name=name)
 
     def check_operates(self) -> None:
         """Refuse what concerns the whole service to those who only ask.

@@ -59,6 +59,7 @@ class Index:
         self.within, self.value_counts, self.unread_values = counts.within, counts.value_counts, counts.unread_values
         self.served_documents = counts.served_documents  # the first after a source and a path, by both
         self.stated_documents = counts.stated_documents  # whoever may see them
+        self.ruled_documents = parts.ruled_documents  # at a path or at paths that end so, whoever may see them
 
         texts = parts.texts
         self.contents, self.containing, self.document_texts = texts.contents, texts.containing, texts.document_texts

@@ -53,6 +53,13 @@ class StatedDocument:
     metadata: Mapping[str, JsonValue]
 
 
+@dataclass(frozen=True, slots=True)
+class RuledDocument(StatedDocument):
+    """A document with all that has to be met to see it; ``own`` is what it states itself, or what stands beside it."""
+
+    own: Rule
+
+
 class FileCounts:
     """The filters and values of one file; every method may be called from any thread."""
 

@@ -6,6 +6,7 @@ names and what is shown of chunks. Texts, filters and whatever else is read in S
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.core.access import Statement, Viewer
+from nornweave.core.access import Statement, Viewer, decode_rule
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import lift_memory_limit, require_vss
 from nornweave.index.port import Mask
@@ -21,7 +22,7 @@ from nornweave.index.searching.access_today import AccessToday
 from nornweave.index.searching.arrays import Arrays, open_arrays
 from nornweave.index.searching.cards import Cards
 from nornweave.index.searching.conditions import Condition
-from nornweave.index.searching.counting import FileCounts
+from nornweave.index.searching.counting import FileCounts, RuledDocument
 from nornweave.index.searching.generation_file import GenerationFile
 from nornweave.index.searching.inverted import Lengths, load_names, load_pairs
 from nornweave.index.searching.reading import FileTexts
@@ -73,6 +74,23 @@ class Segment:
     def restricted_documents(self) -> int:
         """Count the documents that somebody without groups may not see."""
         return self.opened.visibilities.restricted
+
+    def ruled_documents(self, path: str) -> list[RuledDocument]:
+        """Return the documents at a path, at ``source/path`` or at paths that end so, whoever may see them."""
+        rows = self.opened.file.rows(
+            """
+            select document_no, source_id, path, access, metadata
+            from documents
+            where path = $1 or source_id || '/' || path = $1 or ends_with(path, '/' || $1)
+            order by source_id, path
+            """,
+            [path],
+        )
+        return [
+            RuledDocument(source, name, self.opened.visibilities.rule(number), json.loads(known), decode_rule(own))
+            for number, source, name, own, known in rows
+            if self.live is None or self.live[number]
+        ]
 
     def seen_by(self, viewer: Viewer) -> Segment:
         """Return the file as a viewer may see it; itself when they see everything."""

@@ -30,7 +30,7 @@ from nornweave.index.manifest import Manifest
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.conditions import Condition
-from nornweave.index.searching.counting import ServedDocument, StatedDocument
+from nornweave.index.searching.counting import RuledDocument, ServedDocument, StatedDocument
 from nornweave.index.searching.finding import (
     Completion,
     FoundLines,
@@ -156,6 +156,11 @@ class Segments:
     def restricted_documents(self) -> int:
         """Count the documents that somebody without groups may not see."""
         return sum(segment.restricted_documents for segment in self.segments)
+
+    def ruled_documents(self, path: str) -> list[RuledDocument]:
+        """Return the documents at a path, or at paths that end so, by source and path, whoever may see them."""
+        pages = [segment.ruled_documents(path) for segment in self.segments]
+        return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
     def seen_by(self, viewer: Viewer) -> Segments:
         """Return the segments as a viewer may see them; themselves when they see everything."""

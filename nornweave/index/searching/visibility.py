@@ -150,6 +150,10 @@ class Visibilities:
         there = len(self._kind_of) if self._live is None else int(np.count_nonzero(self._live))
         return there - int(np.count_nonzero(self._documents(self._keys(frozenset()))))
 
+    def rule(self, document_no: int) -> Rule:
+        """Return what a viewer has to meet to see a document: the mask is made of this."""
+        return self._rules[int(self._kind_of[document_no])]
+
     def of(self, viewer: Viewer) -> Visible | None:
         """Return what a viewer may see; ``everything`` if that is all."""
         if viewer.sees_everything or all(self._keys(viewer.groups)):
