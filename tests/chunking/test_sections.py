@@ -78,6 +78,23 @@ def paths(found: list[Chunk]) -> list[str | None]:
     return [chunk.section for chunk in found]
 
 
+HEADED_PAGES = {
+    "---\ntitle: runWithOwner\n---\n\nRuns a function.\n\n## Import\n\n```ts\nimport a\n```\n\n## Type\n\nA type.\n": [
+        ("runWithOwner", None),
+        ("Type", "Type"),
+    ],
+    "---\ntitle: Security\n---\n\n## XSS\n\nEscape it.\n": [("XSS", "XSS")],
+    "---\ntitle: Page\n---\n\nDraft.\n\n# The page\n\nIt says.\n": [("The page", "The page")],
+    "Runs a function.\n\n## Import\n\nimport a\n": [("Import", "Import")],
+}
+
+
+@pytest.mark.parametrize("text", HEADED_PAGES)
+def test_what_a_page_says_first_is_called_as_its_head_calls_the_page(text: str) -> None:
+    title = describe(text, "markdown").title
+    assert [(chunk.title, chunk.section) for chunk in chunks(text, title=title)] == HEADED_PAGES[text]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_pages(name: str) -> None:
     text, form = page(name), FORMATS[Path(name).suffix]

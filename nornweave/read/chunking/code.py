@@ -13,13 +13,13 @@ from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_line
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import components, parsing, regions, syntax
 from nornweave.read.chunking.division import Division
-from nornweave.read.chunking.languages import Grammar, grammar_of
+from nornweave.read.chunking.languages import C_FAMILY, Grammar, grammar_of
 from nornweave.read.chunking.plain import TEXT_CUTS, Sections
 from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-18"
+VERSION = "code-19"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -146,7 +146,8 @@ class _Layout:
         for piece in self._laid_out(found):
             if pieces and self._belong(pieces[-1], piece):
                 last = pieces.pop()
-                named = last if last.symbol is not None or self._is_splinter(piece) else piece
+                is_head = self._is_splinter(last) and not self._is_splinter(piece)
+                named = piece if is_head or (last.symbol is None and piece.symbol is not None) else last
                 label = Kind.PREAMBLE.value if named.label == Kind.IMPORT != piece.label else named.label
                 pieces.append(replace(named, span=Span(last.span.start, piece.span.end), label=label))
             else:
@@ -167,7 +168,8 @@ class _Layout:
         return replace(symbols[0], names=(*self.scope.names, shared)) if shared else joined(symbols)
 
     def _is_splinter(self, piece: _Piece) -> bool:
-        return piece.symbol is None and self.index.count(piece.span) < SPLINTER
+        is_said = piece.symbol is not None and not (self.grammar.name in C_FAMILY and piece.label == Kind.PREAMBLE)
+        return not is_said and self.index.count(piece.span) < SPLINTER
 
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
         """Tell whether one of two pieces is too little to stand alone, and the other has room for it.
@@ -265,18 +267,12 @@ class _Layout:
         """Name prototypes by all their names, and a statement that stands alone by the one that it gives."""
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
-        announced = [syntax.prototype(region.nodes[-1], self.grammar) for region in held]
-        symbols = [
-            describe(each, region.scope, self.grammar, self.text)
-            for each, region in zip(announced, held, strict=True)
-            if each is not None
-        ]
-        if len(symbols) == len(held):
-            return joined(symbols)
+        nodes = [(region, node) for region in held for node in region.nodes]
+        if self.grammar.name in C_FAMILY:
+            return joined(symbols) if (symbols := list(self._declared(nodes))) else held[0].symbol
         if len(held) == 1 and held[0].symbol is not None:
             return held[0].symbol
         # Where nothing runs, a file is what it gives values to.
-        nodes = [(region, node) for region in held for node in region.nodes]
         if len(held) > 1 and (self.grammar.functions or self.grammar.name == "css"):  # of styles see ``_styled``
             return None
         values = [(region, syntax.lone_value(node, self.grammar, self.text)) for region, node in nodes]
@@ -289,6 +285,18 @@ class _Layout:
         ):
             return joined([replace(symbols[0], names=(name,)) for name in said])
         return joined(symbols) if symbols else None
+
+    def _declared(self, nodes: Iterable[tuple[Region, Node]]) -> Iterator[Symbol]:
+        """Describe what C declares beside its functions: prototypes, types, variables, macros of a value."""
+        for region, node in nodes:
+            if (announced := syntax.prototype(node, self.grammar)) is not None:
+                yield describe(announced, region.scope, self.grammar, self.text)
+                continue
+            named, value = node.child_by_field_name("declarator"), syntax.lone_value(node, self.grammar, self.text)
+            if node.type == "declaration" and named is not None and named.type == "identifier":
+                yield describe_value(self.text[named.start_byte : named.end_byte], node, region.scope, self.text)
+            elif value and not (node.type == "preproc_def" and node.child_by_field_name("value") is None):
+                yield describe_value(value[1], value[0], region.scope, self.text)
 
 
 def _begins(selector: str, part: str) -> bool:

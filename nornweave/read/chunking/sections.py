@@ -101,6 +101,13 @@ class SectionPart:
         return tuple(name for name in names if name not in self.section.path)
 
     @property
+    def opens_page(self) -> bool:
+        """Whether it is what a page says first, below its head; a section joined to that does not name it."""
+        kinds = [piece.kind for piece in self.pieces]
+        first = next((piece.unit.block.level for piece in self.pieces if piece.kind == "heading"), 0)
+        return len(kinds) > 1 and kinds[0] == "front" and kinds[1] != "heading" and first > 1
+
+    @property
     def led_in(self) -> tuple[str, ...]:
         """What leads in the lists that it goes on with, and the items that hold it, the outermost first."""
         above = self.pieces[0].unit.above
@@ -198,7 +205,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-11"
+VERSION = "sections-12"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
@@ -290,7 +297,7 @@ def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, l
 
 
 def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex, content: str, anchor: str) -> Chunk:
-    path = (*part.section.path, *part.names)
+    path = () if part.opens_page and document.title else (*part.section.path, *part.names)
     place = _named_place(document.sections, span)
     context = _context(document, path)
     return Chunk(

@@ -327,7 +327,7 @@ def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = Fa
     is_value = _VALUE.search(kind) or kind in grammar.values or (with_pairs and kind in grammar.pairs)
     if not is_value or kind in grammar.announcements or kind in grammar.imports:
         return None
-    named = _name_node(node, grammar)
+    named = _item_name(node, text) if kind == "block_sequence_item" else _name_node(node, grammar)
     if named is None and grammar.name in C_FAMILY:
         named = node.child_by_field_name("declarator")
         while named is not None and (inner := named.child_by_field_name("declarator")) is not None:
@@ -338,6 +338,25 @@ def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = Fa
     if named is None or not named.is_named or named.type in _PATTERNS:
         return None
     return _shorten(text[named.start_byte : named.end_byte]).strip("'\"") or None
+
+
+_NAMING = ("name", "title", "id")
+"""Keys whose values say what an item of a list of YAML is called: the first that stands among its first keys."""
+_KEYS = 16
+
+
+def _item_name(item: Node, text: str) -> Node | None:
+    mapping: Node | None = item
+    while mapping is not None and mapping.type not in {"block_mapping", "flow_mapping"}:
+        mapping = next((child for child in mapping.named_children if child.type.endswith(("_node", "_mapping"))), None)
+    pairs = [mapping.named_child(at) for at in range(min(_KEYS, mapping.named_child_count))] if mapping else []
+    named: dict[str, Node] = {}
+    for pair in filter(None, pairs):
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        is_scalar = value is not None and value.named_child_count and value.named_children[-1].type.endswith("_scalar")
+        if key is not None and value is not None and is_scalar and value.type == "flow_node":
+            named[text[key.start_byte : key.end_byte].strip("'\"")] = value
+    return next((named[key] for key in _NAMING if key in named), None)
 
 
 def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
