@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from api.access.door import Door
 from api.access.origins import HostGuard, OriginGuard
-from api.access.service_token import BearerAuth, registration_token, service_token
+from api.access.service_token import BearerAuth, client_secret, registration_token, service_token
 from api.errors import Unexpected, add_handlers
 from api.links import configured_url
 from api.mcp.endpoint import own_filters, tool_endpoint
@@ -124,7 +124,11 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
     return Service(
         engine=engine,
         door=Door(
-            service_token(environment), settings.access, settings.data_dir, registration_token(settings, environment)
+            service_token(environment),
+            settings.access,
+            settings.data_dir,
+            registration_token(settings, environment),
+            client_secret(settings, environment),
         ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,

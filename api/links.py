@@ -47,17 +47,22 @@ def permalinks(base: str) -> Link:
 
 
 def page_links(public_url: str | None, request: Request) -> Link:
-    """Return what links every passage to its page: below the configured address, else below this server's own.
+    """Return what links every passage to its page, below ``own_address``."""
+    return permalinks(own_address(public_url, request))
+
+
+def own_address(public_url: str | None, request: Request) -> str:
+    """Return the configured address, else this server's own, without a slash at its end.
 
     ``Host`` is what a client wrote. It counts if it is a name of this machine or the address that was reached; any
     other name is not passed on into links that people and models follow.
     """
     if public_url:
-        return permalinks(public_url)
+        return public_url
     address, port = request.scope.get("server") or (LOOPBACK, None)
     if host_name(request.headers.get("host", "")) in answered_names(address) | {socket.gethostname().lower()}:
-        return permalinks(str(request.base_url).rstrip("/") + prefix_of(request.scope))
-    return permalinks(web_address(request.url.scheme, address, port))
+        return str(request.base_url).rstrip("/") + prefix_of(request.scope)
+    return web_address(request.url.scheme, address, port)
 
 
 def own_links(base: str) -> Link:

@@ -12,11 +12,13 @@ the service token      whoever has it: anyone, as without
 from __future__ import annotations
 
 import hmac
+import logging
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,19 +27,27 @@ import anyio.to_thread
 from starlette.types import Scope
 
 from api.access.origins import client_address
-from api.access.sessions import EndedSessions, Session, session_key, session_of
-from api.access.token_file import TokenFile
+from api.access.sessions import SIGNED_IN, EndedSessions, Session, session_key, session_of
+from api.access.token_file import TokenFile, broken_access
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
 from nornweave.core.access import ANYONE, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
+from nornweave.core.errors import StoreError
 
 if TYPE_CHECKING:
     from api.access.oidc import Provider
+    from api.access.sign_in import SignIn
+    from api.access.signed_in import SignedInPeople
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 VIEWER = "nornweave.viewer"
 """Where the ASGI scope of a request holds its viewer: no client can write there."""
 # Requests that wait for a provider's keys; those whose key is known do not.
 _WAITING_FOR_KEYS = 4
+_ANSWERS_WITHIN_S = 12.0
 _SERVICE: Mapping[str, Any] = {"kind": "service"}
 
 
@@ -76,12 +86,14 @@ class Door:
         access: AccessSettings | None = None,
         data_dir: Path | None = None,
         registration_token: str | None = None,
+        client_secret: str | None = None,
     ) -> None:
         """Read what is configured.
 
         Args:
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
+            client_secret: with which this service asks the identity provider, if it has one.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.
@@ -92,13 +104,22 @@ class Door:
         self._file = TokenFile(access.tokens) if access and access.tokens else None
         self._provider = _provider(access) if access else None
         self._by_service_token = OPERATOR_BY_TOKEN if access else ANYONE
-        self._attempts = Attempts()
+        self.attempts = Attempts()
         self.ended = EndedSessions(data_dir) if data_dir else None
         self._waiting = anyio.CapacityLimiter(_WAITING_FOR_KEYS)
         self.secret = service_token
         if access and data_dir:
             # Another service token ends all sessions, as without access.
             self.secret = f"{session_key(data_dir)} {service_token or ''}"
+        self.sign_in: SignIn | None = None
+        self.people: SignedInPeople | None = None
+        oidc = access.oidc if access else None
+        if oidc and oidc.client_id and self._provider and data_dir and self.secret and self.ended:
+            from api.access.sign_in import SignIn
+            from api.access.signed_in import SignedInPeople
+
+            self.sign_in = SignIn(oidc, self._provider, self.secret, client_secret)
+            self.people = SignedInPeople(data_dir, self.secret, self.sign_in, self.ended, oidc.renew_s)
 
     @property
     def is_open(self) -> bool:
@@ -111,12 +132,20 @@ class Door:
         Raises:
             ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.
         """
-        if not self._attempts.may_try(address, token):
+        self.check_attempts(address, token)
+        entry = await self._entry(token)
+        self.attempts.note(address, token, is_right=entry is not None)
+        return entry
+
+    def check_attempts(self, address: str, token: str) -> None:
+        """Refuse to compare what an address sends.
+
+        Raises:
+            ProblemError: 429, it sent many wrong tokens.
+        """
+        if not self.attempts.may_try(address, token):
             detail = f"{MAX_FAILURES} wrong tokens came from this address within {WINDOW_S:g} s"
             raise ProblemError(429, detail, headers={"Retry-After": f"{WINDOW_S:g}"})
-        entry = await self._entry(token)
-        self._attempts.note(address, token, is_right=entry is not None)
-        return entry
 
     async def _entry(self, token: str) -> DoorEntry | None:
         # In constant time, so that how long a refusal takes tells nothing about the token.
@@ -127,7 +156,7 @@ class Door:
                 identity = await anyio.to_thread.run_sync(self._provider.identity, token, limiter=self._waiting)
             else:
                 identity = self._provider.identity(token)
-            if identity is None:
+            if identity is None or not self._provider.admits(identity.groups):
                 return None
             who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
             return DoorEntry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
@@ -150,17 +179,45 @@ class Door:
             return None
         return entry.viewer if entry else None
 
-    def by_session(self, scope: Scope) -> tuple[Session, Viewer] | None:
+    async def by_session(self, scope: Scope) -> tuple[Session, Viewer] | None:
         """Return the session of a request and whose it is, as long as they may come in at all.
 
         Raises:
             ProblemError: 503, as ``enter``.
         """
         session = session_of(scope, self.secret)
-        if session and self.ended and self.ended.has_ended(session.value):
+        if session is None or (self.ended and self.ended.has_ended(session.value)):
             return None
-        viewer = self._returning(session.who) if session else None
-        return (session, viewer) if session and viewer else None
+        is_signed_in = session.who.get("kind") == SIGNED_IN
+        viewer = await self._signed_in(session) if is_signed_in else self._returning(session.who)
+        return (session, viewer) if viewer else None
+
+    async def _signed_in(self, session: Session) -> Viewer | None:
+        """Return who signed in at the provider, which is asked again when it is due."""
+        if self.people is None or self._provider is None:
+            return None
+        name = str(session.who.get("name"))
+        if self.people.is_due(session.value):
+            try:
+                await self.ask_provider(partial(self.people.renew, session.value, name))
+            except (ProblemError, StoreError) as error:
+                log.warning("a session is not renewed now: %s", error)
+            if self.ended and self.ended.has_ended(session.value):
+                return None
+        groups = self.people.groups(session.value, session.who)
+        return self._viewer(groups, name) if groups is not None and self._provider.admits(groups) else None
+
+    async def ask_provider(self, work: Callable[[], T]) -> T:
+        """Do what waits for the provider in a thread, a few at a time, and not for long.
+
+        Raises:
+            ProblemError: 503, it takes too long; or what the work raises.
+        """
+        try:
+            with anyio.fail_after(_ANSWERS_WITHIN_S):
+                return await anyio.to_thread.run_sync(work, limiter=self._waiting, abandon_on_cancel=True)
+        except TimeoutError as error:
+            raise broken_access() from error
 
     def _returning(self, who: Mapping[str, Any]) -> Viewer | None:
         """Return who a session is of now: what was taken out of the file since ends it."""
@@ -169,8 +226,9 @@ class Door:
         if who.get("kind") == "file" and self._file:
             entry = self._file.entry(str(who.get("hash")))
             return self._of_entry(entry).viewer if entry else None
-        if who.get("kind") == "oidc" and self._provider:
-            return self._viewer(frozenset(map(str, who.get("groups", ()))), str(who.get("name")))
+        groups = frozenset(map(str, who.get("groups", ())))
+        if who.get("kind") == "oidc" and self._provider and self._provider.admits(groups):
+            return self._viewer(groups, str(who.get("name")))
         return None
 
     def _of_entry(self, entry: TokenEntry) -> DoorEntry:

@@ -1,15 +1,16 @@
 """JSON Web Tokens of an identity provider: who they are of, and which groups they name.
 
-The provider's keys are fetched from an address or read from a file, and kept for a while.
+The provider's keys are fetched from an address or read from a file, and kept for a while. So is what it says of itself.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,13 @@ class Provider:
         self._settings = settings
         self._keys = keys or SigningKeys(settings)
 
-    @staticmethod
-    def takes(token: str) -> bool:
-        """Tell whether a text has the shape of a JSON Web Token."""
-        return token.count(".") == 2 and len(token) <= MAX_TOKEN_CHARACTERS
+    def takes(self, token: str) -> bool:
+        """Tell whether a text has the shape of a JSON Web Token, and bearer tokens are accepted at all."""
+        return bool(self._settings.audience) and _has_shape(token)
+
+    def admits(self, groups: Collection[str]) -> bool:
+        """Tell whether somebody in these groups may ask."""
+        return not self._settings.admit or not set(self._settings.admit).isdisjoint(groups)
 
     def has_to_wait(self, token: str) -> bool:
         """Tell whether ``identity`` would ask for keys."""
@@ -72,10 +76,35 @@ class Provider:
         Raises:
             ProblemError: 503, the provider's keys are not known.
         """
+        claims = self._claims(token, self._settings.audience)
+        return self._identity(claims) if claims else None
+
+    def signed_in(self, token: str, nonce: str | None) -> Identity | None:
+        """Return whom an ID token is of, which the provider made for this client; ``None`` for one that is not valid.
+
+        Args:
+            nonce: what the browser was sent to the provider with; ``None`` where the token was renewed without it.
+
+        Raises:
+            ProblemError: 503, the provider's keys are not known.
+
+        Source: OpenID Connect Core 1.0, 3.1.3.7 and 12.2.
+        """
+        client = self._settings.client_id
+        claims = self._claims(token, (client,)) if client and _has_shape(token) else None
+        if not claims or "iat" not in claims or claims.get("azp", client) != client:
+            return None
+        if claims["aud"] not in (client, [client]) and "azp" not in claims:
+            return None  # it is for others too, and does not say who may use it
+        if nonce is not None and not hmac.compare_digest(str(claims.get("nonce")).encode(), nonce.encode()):
+            return None
+        return self._identity(claims)
+
+    def _claims(self, token: str, audience: Collection[str]) -> Mapping[str, Any] | None:
         try:
             algorithm, key_id = self._header(token)
             key = self._keys.usable(key_id, algorithm) if algorithm else None
-            return self._checked(token, key.jwk, algorithm) if key and algorithm else None
+            return self._checked(token, key.jwk, algorithm, audience) if key and algorithm else None
         except (jwt.PyJWTError, ValueError, TypeError):
             return None
 
@@ -86,24 +115,33 @@ class Provider:
         is_allowed = algorithm in self._settings.algorithms and "crit" not in header
         return algorithm if is_allowed else None, key_id if isinstance(key_id, str) else None
 
-    def _checked(self, token: str, key: jwt.PyJWK, algorithm: str) -> Identity | None:
+    def _checked(
+        self, token: str, key: jwt.PyJWK, algorithm: str, audience: Collection[str]
+    ) -> Mapping[str, Any] | None:
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
             # The one that the key was chosen for: no other is tried, whatever the token says.
             algorithms=[algorithm],
-            audience=list(self._settings.audience),
+            audience=list(audience),
             issuer=self._settings.issuer,
             leeway=self._settings.leeway_s,
             options={"require": ["exp", "iss", "aud", "sub"]},
         )
-        if isinstance(claims["exp"], bool) or not isinstance(claims["exp"], int | float):
-            return None  # PyJWT (2.10) reads a text as a number
+        # PyJWT (2.10) reads a text as a number.
+        is_number = isinstance(claims["exp"], int | float) and not isinstance(claims["exp"], bool)
+        return claims if is_number else None
+
+    def _identity(self, claims: Mapping[str, Any]) -> Identity | None:
         subject = claims["sub"]
         groups = _groups(_claim(claims, self._settings.groups_claim))
         if not isinstance(subject, str) or not subject or len(subject) > MAX_NAME_CHARACTERS or groups is None:
             return None
         return Identity(f"{self._settings.issuer} {subject}", groups, min(float(claims["exp"]), time.time() + 86_400))
+
+
+def _has_shape(token: str) -> bool:
+    return token.count(".") == 2 and len(token) <= MAX_TOKEN_CHARACTERS
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> object:
@@ -139,8 +177,8 @@ _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _DISCOVERY = "/.well-known/openid-configuration"
 
 
-class UnreadableKeysError(Exception):
-    """The keys cannot be read."""
+class UnreadableError(Exception):
+    """What a provider should say cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +244,7 @@ class SigningKeys:
         try:
             self._keys = _signing(self._load())
             self._read_at = self._now()
-        except (OSError, ValueError, UnreadableKeysError, httpx.HTTPError, jwt.PyJWTError) as error:
+        except (OSError, ValueError, UnreadableError, httpx.HTTPError, jwt.PyJWTError) as error:
             log.error("the keys of %s cannot be read: %s", self._settings.issuer, error)
 
     def _find(self, key_id: str | None, algorithm: str) -> SigningKey | None:
@@ -214,38 +252,67 @@ class SigningKeys:
         return fitting[0] if len(fitting) == 1 else None
 
     def _load(self) -> Mapping[str, Any]:
-        place = self._settings.jwks or self._discovered()
-        return _fetched(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
-
-    def _discovered(self) -> str:
-        """Return the address of the keys, as the issuer says it."""
-        document = _fetched(self._settings.issuer.rstrip("/") + _DISCOVERY)
-        if document.get("issuer") != self._settings.issuer:
-            raise UnreadableKeysError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
-        return checked_address(str(document.get("jwks_uri", "")))
+        place = self._settings.jwks or checked_address(str(described(self._settings.issuer).get("jwks_uri", "")))
+        return fetched(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
 
 
-def _fetched(address: str) -> Mapping[str, Any]:
-    """Fetch a JSON object; no redirects, a bounded size, a deadline for everything."""
+def described(issuer: str) -> Mapping[str, Any]:
+    """Fetch what a provider says of itself (OpenID Connect Discovery 1.0).
+
+    Raises:
+        UnreadableError: it is somebody else who says it; also as ``fetched``.
+    """
+    document = fetched(issuer.rstrip("/") + _DISCOVERY)
+    if document.get("issuer") != issuer:
+        raise UnreadableError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
+    return document
+
+
+def fetched(
+    address: str,
+    form: Mapping[str, str] | None = None,
+    credentials: tuple[str, str] | None = None,
+    also: Collection[int] = (),
+) -> Mapping[str, Any]:
+    """Fetch a JSON object; no redirects, a bounded size, a deadline for everything.
+
+    Args:
+        form: is posted where there is one.
+        credentials: name and password.
+        also: statuses beside 200 of which the answer is wanted.
+
+    Raises:
+        UnreadableError: the answer is something else.
+        httpx.HTTPError: there is none.
+        ValueError: it is no JSON, or damaged.
+    """
     end, content = time.monotonic() + FETCH_WITHIN_S, b""
-    with httpx.stream("GET", address, headers=ACCEPTED, timeout=FETCH_WITHIN_S, follow_redirects=False) as response:
-        if response.status_code != httpx.codes.OK:
-            raise UnreadableKeysError(f"{address} answers {response.status_code}")
+    with httpx.stream(
+        "GET" if form is None else "POST",
+        address,
+        data=form,
+        auth=credentials,
+        headers={**ACCEPTED, "Accept": "application/json"},
+        timeout=FETCH_WITHIN_S,
+        follow_redirects=False,
+    ) as response:
+        if response.status_code != httpx.codes.OK and response.status_code not in also:
+            raise UnreadableError(f"{address} answers {response.status_code}")
         for piece in decoded(response.iter_raw(), response.headers.get("content-encoding", "")):
             content += piece
             if len(content) > MAX_BYTES:
                 break
             if time.monotonic() > end:
-                raise UnreadableKeysError(f"{address} takes longer than {FETCH_WITHIN_S:g} s")
+                raise UnreadableError(f"{address} takes longer than {FETCH_WITHIN_S:g} s")
     return _parsed(content)
 
 
 def _parsed(content: bytes) -> Mapping[str, Any]:
     if len(content) > MAX_BYTES:
-        raise UnreadableKeysError(f"more than {MAX_BYTES} bytes")
+        raise UnreadableError(f"more than {MAX_BYTES} bytes")
     loaded = json.loads(content)
     if not isinstance(loaded, dict):
-        raise UnreadableKeysError("no JSON object")
+        raise UnreadableError("no JSON object")
     return loaded
 
 
@@ -253,7 +320,7 @@ def _signing(document: Mapping[str, Any]) -> tuple[SigningKey, ...]:
     """Return the keys of a set that signatures can be checked with; the others of a set are for something else."""
     stated = document.get("keys")
     if not isinstance(stated, list):
-        raise UnreadableKeysError("no key set: it has no list 'keys'")
+        raise UnreadableError("no key set: it has no list 'keys'")
     keys = []
     for one in stated:
         if not isinstance(one, dict) or one.get("kty") == "oct" or one.get("use", "sig") != "sig" or "d" in one:

@@ -68,12 +68,24 @@ def registration_token(settings: Settings, environment: Mapping[str, str]) -> st
         ConfigError: its variable is not set.
     """
     variable = settings.agents.registration_token_env if settings.agents else None
-    if variable is None:
-        return None
-    token = environment.get(variable, "").strip()
-    if not token:
-        raise ConfigError(f"{settings.file}: agents.registration_token_env: the variable {variable} is not set")
-    return token
+    return None if variable is None else _required(settings, environment, "agents.registration_token_env", variable)
+
+
+def client_secret(settings: Settings, environment: Mapping[str, str]) -> str | None:
+    """Return the secret with which people are signed in at the identity provider, ``None`` where none is configured.
+
+    Raises:
+        ConfigError: its variable is not set.
+    """
+    variable = settings.access.oidc.client_secret_env if settings.access and settings.access.oidc else None
+    return None if variable is None else _required(settings, environment, "access.oidc.client_secret_env", variable)
+
+
+def _required(settings: Settings, environment: Mapping[str, str], key: str, variable: str) -> str:
+    value = environment.get(variable, "").strip()
+    if not value:
+        raise ConfigError(f"{settings.file}: {key}: the variable {variable} is not set")
+    return value
 
 
 def check_listening(host: str, token: str | None, settings: Settings) -> None:
@@ -160,7 +172,7 @@ class BearerAuth:
         """
         viewer = await self._door.by_header(scope)
         if viewer is None:
-            found = self._door.by_session(scope)
+            found = await self._door.by_session(scope)
             if found is None:
                 return self._login(scope) or _unauthorised()
             session, viewer = found

@@ -13,11 +13,9 @@ import json
 import logging
 import secrets
 import sqlite3
-import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -27,7 +25,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.access.token_file import FileState, state_of
+from api.access.shared_rows import SharedRows
 from nornweave.core.access import hash_of
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.atomic_write import write_new
@@ -40,6 +38,8 @@ CSRF_HEADER = "x-csrf-token"
 CSRF_FIELD = "csrf"
 # Browsers keep 4,096 bytes of a cookie, its name and attributes included.
 MAX_CHARACTERS = 3_800
+SIGNED_IN = "signed-in"
+"""The kind of a session of somebody who signed in at the identity provider."""
 NOBODY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -52,7 +52,11 @@ class Session:
 
 
 def new_session(
-    secret: str, now: float | None = None, who: Mapping[str, Any] = NOBODY, until: float | None = None
+    secret: str,
+    now: float | None = None,
+    who: Mapping[str, Any] = NOBODY,
+    until: float | None = None,
+    purpose: str = "session",
 ) -> str:
     """Return the value of a new cookie.
 
@@ -60,19 +64,20 @@ def new_session(
         now: the present, seconds since 1970.
         who: whose it is, as JSON has it.
         until: when it ends at the latest.
+        purpose: it is worth nothing for another one.
     """
     expires = (time.time() if now is None else now) + LASTS_S
     expires = expires if until is None else min(expires, until)
     spelt = urlsafe_b64encode(json.dumps(dict(who), separators=(",", ":")).encode()).decode().rstrip("=")
     claims = f"{int(expires)}.{secrets.token_urlsafe(12)}.{spelt}"
-    return f"{claims}.{_signature(secret, 'session', claims)}"
+    return f"{claims}.{derived(secret, purpose, claims)}"
 
 
-def is_valid(session: str, secret: str, now: float | None = None) -> bool:
+def is_valid(session: str, secret: str, now: float | None = None, purpose: str = "session") -> bool:
     """Tell whether a cookie was signed with this secret and has not expired."""
     claims, _, signature = session.rpartition(".")
     expires = claims.partition(".")[0]
-    if not hmac.compare_digest(signature.encode(), _signature(secret, "session", claims).encode()):
+    if not hmac.compare_digest(signature.encode(), derived(secret, purpose, claims).encode()):
         return False
     moment = time.time() if now is None else now
     # One that lasts longer than any does was made while the clock was wrong.
@@ -81,21 +86,26 @@ def is_valid(session: str, secret: str, now: float | None = None) -> bool:
 
 def csrf_token(session: str, secret: str) -> str:
     """Return what a form of this session has to send back, which no other site can know."""
-    return _signature(secret, "csrf", session)
+    return derived(secret, "csrf", session)
 
 
 def session_of(scope: Scope, secret: str | None) -> Session | None:
     """Return the valid session of a request; ``None`` where there is none, or none is needed."""
     if secret is None:
         return None
+    valid = (value for value in cookies(scope, COOKIE) if is_valid(value, secret))
+    return next((Session(value, who_of(value)) for value in valid), None)
+
+
+def cookies(scope: Scope, name: str) -> Iterator[str]:
+    """Yield what a request has of a cookie."""
     for header in Headers(scope=scope).getlist("cookie"):
         try:
-            morsel = SimpleCookie(header).get(COOKIE)
+            morsel = SimpleCookie(header).get(name)
         except CookieError:
             continue
-        if morsel and is_valid(morsel.value, secret):
-            return Session(morsel.value, _who(morsel.value))
-    return None
+        if morsel:
+            yield morsel.value
 
 
 def is_csrf_token(given: str, session: str, secret: str) -> bool:
@@ -103,7 +113,7 @@ def is_csrf_token(given: str, session: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(), csrf_token(session, secret).encode())
 
 
-def _who(session: str) -> Mapping[str, Any]:
+def who_of(session: str) -> Mapping[str, Any]:
     """Return whose a session is; it is signed, so it holds what we wrote."""
     spelt = session.split(".")[2]
     try:
@@ -113,7 +123,8 @@ def _who(session: str) -> Mapping[str, Any]:
     return stated if isinstance(stated, dict) else NOBODY
 
 
-def _signature(secret: str, purpose: str, text: str) -> str:
+def derived(secret: str, purpose: str, text: str) -> str:
+    """Return 64 hexadecimal digits that only who knows the secret can tell: of a text, and for one purpose."""
     key = hmac.digest(secret.encode(), f"nornweave {purpose}".encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()
 
@@ -141,51 +152,40 @@ def session_key(data_dir: Path) -> str:
 
 
 ENDED_FILE = "sessions.sqlite"
-SETTLED_NS = 1_000_000_000
 
 
 class EndedSessions:
-    """Hashes of sessions in a small SQLite file, which all serving processes of a machine share.
-
-    The file is read when it has changed, not with every request. Every method may be called from any thread.
-    """
+    """Hashes of sessions that all serving processes of a machine know; every method may be called from any thread."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._file = data_dir / ENDED_FILE
-        self._lock = threading.Lock()
-        self._state: FileState | None = None
-        self._ended: frozenset[str] = frozenset()
+        self._rows = SharedRows(
+            data_dir / ENDED_FILE,
+            "create table if not exists ended (session text primary key, at real)",
+            "select session from ended",
+            lambda rows: frozenset(session for (session,) in rows),
+        )
 
-    def end(self, session: str) -> None:
-        """Remember that a session ended; forget those that have expired since.
+    def end(self, session: str) -> bool:
+        """Remember that a session ended, forget those that have expired since; tell whether it had not ended before.
 
         Raises:
             StoreError: it cannot be written.
         """
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._file, timeout=5)) as connection, connection:
-                connection.execute("create table if not exists ended (session text primary key, at real)")
-                connection.execute("delete from ended where at < ?", [time.time() - LASTS_S])
-                connection.execute("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()])
+            return bool(
+                self._rows.change(
+                    ("delete from ended where at < ?", [time.time() - LASTS_S]),
+                    ("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()]),
+                )
+            )
         except (OSError, sqlite3.Error) as error:
             detail = f"the session could not be ended here, it lasts {LASTS_S // 3600} hours: {error}"
             raise StoreError(detail) from error
 
     def has_ended(self, session: str) -> bool:
         """Tell whether somebody logged out of a session, as far as the file can be read."""
-        state = state_of(self._file)
-        with self._lock:
-            if state is not None and state != self._state:
-                self._read(state)
-            return hash_of(session) in self._ended
-
-    def _read(self, state: FileState) -> None:
         try:
-            with closing(sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                self._ended = frozenset(session for (session,) in connection.execute("select session from ended"))
-            # Clocks of files tick every few milliseconds: another change may have the same time.
-            is_settled = time.time_ns() - state[0] > SETTLED_NS
-            self._state = state if is_settled else None
+            return hash_of(session) in self._rows.current()
         except sqlite3.Error as error:
             log.error("which sessions have ended cannot be read, those known stay: %s", error)
+            return hash_of(session) in self._rows.last

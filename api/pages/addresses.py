@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from nornweave.core.types import is_elsewhere
 
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
+CALLBACK = "/callback"
 FIND, WHY = "/find", "/why"
 JUDGE = "/feedback/form"
 DISMISS = "/conflicts/form"

@@ -1,7 +1,18 @@
-"""``/login`` and ``/logout``: a session for people, where a token is set. ``/web/…``: style sheet and script."""
+"""``/login``, ``/callback`` and ``/logout``: a session for people. ``/web/…``: style sheet and script.
+
+People sign in at the identity provider where a client of it is configured, else with a token in a form. The form stays
+at ``/login?token``.
+
+The cookie of a session is strict: a browser that comes from the provider does not send it before a page of ours leads
+on. Nor may a form lead to the provider by redirects, which its content security policy covers. So a page leads on, both
+times.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
@@ -13,15 +24,26 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from api.access.origins import client_address
-from api.access.sessions import COOKIE, CSRF_FIELD, LASTS_S, MAX_CHARACTERS, is_csrf_token, new_session, session_of
+from api.access.sessions import (
+    COOKIE,
+    CSRF_FIELD,
+    LASTS_S,
+    MAX_CHARACTERS,
+    SIGNED_IN,
+    is_csrf_token,
+    new_session,
+    session_of,
+)
 from api.errors import ProblemError
-from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
+from api.links import own_address
+from api.pages.addresses import ASK, CALLBACK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
+from api.routes.page_routes import shown
 from api.schemas import prefers_html
 from api.server.prefix import prefix_of
 from api.state import service_of
 
-OPEN_PATHS = frozenset({LOGIN, *FILES})
+OPEN_PATHS = frozenset({LOGIN, CALLBACK, LOGOUT, *FILES})
 FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC})
 # Of a wrong token; guessing costs a connection for as long.
 PAUSE_S = 0.5
@@ -30,12 +52,58 @@ _PAGES = ("/conflicts", "/quality", "/status")
 
 
 async def login(request: Request) -> Response:
-    """Show the form; go on where the browser has a session already, or where none is needed."""
-    door = service_of(request).door
+    """Lead to the provider, or show the form; go on where the browser has a session, or where none is needed.
+
+    Raises:
+        ProblemError: 503, the provider cannot be asked.
+    """
+    service = service_of(request)
+    door, secret = service.door, service.door.secret
     target = local(request.query_params.get("next", ASK))
-    if door.is_open or door.by_session(request.scope):
+    if secret is None or await door.by_session(request.scope):
         return _redirect(target)
-    return html_response(request, "login.html", {"next": target, "error": ""})
+    if door.sign_in is None or "token" in request.query_params:
+        return html_response(request, "login.html", {"next": target, "error": ""})
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        return _lead_on(request, target)  # with the cookie, if there is one
+    base = own_address(service.public_url, request)
+    begun, address = await door.ask_provider(partial(door.sign_in.begin, base, target))
+    response = RedirectResponse(address, status_code=303, headers=PAGE_HEADERS)
+    _set_cookie(request, response, begun.cookie, begun.value, base, path=CALLBACK, samesite="lax")
+    return response
+
+
+async def callback(request: Request) -> Response:
+    """Start the session of somebody whom the provider sent back, and lead to what they asked for.
+
+    Raises:
+        ProblemError: 404, nobody signs in here; 503, the provider cannot be asked.
+        StoreError: the session cannot be kept.
+    """
+    service, given = service_of(request), request.query_params
+    door = service.door
+    if door.sign_in is None or door.people is None or door.ended is None:
+        raise ProblemError(404, "no identity provider signs people in here; `access.oidc.client_id` names one")
+    begun = door.sign_in.begun(given.get("state", ""), request.cookies)
+    if begun is None or len(given.multi_items()) != len(given):
+        return _not_signed_in(
+            request, 400, "This browser began no such sign-in, or began it more than ten minutes ago."
+        )
+    if not await anyio.to_thread.run_sync(door.ended.end, begun.value):
+        return _not_signed_in(request, 400, "This sign-in is over; it cannot be used twice.")
+    base, address = own_address(service.public_url, request), client_address(request.scope)
+    door.check_attempts(address, begun.value)
+    try:
+        signed_in = await door.ask_provider(partial(door.sign_in.finish, base, given, begun))
+    except ProblemError as error:
+        if error.status_code < 500:
+            door.attempts.note(address, begun.value, is_right=False)
+        return _not_signed_in(request, error.status_code, f"{error.detail}.", begun.target)
+    session = await anyio.to_thread.run_sync(door.people.begin, signed_in)
+    response = _lead_on(request, begun.target)
+    _start(request, response, session, base)
+    response.delete_cookie(begun.cookie, path=_cookie_path(request, CALLBACK), httponly=True)
+    return response
 
 
 async def enter(request: Request) -> Response:
@@ -53,16 +121,8 @@ async def enter(request: Request) -> Response:
     if len(session) > MAX_CHARACTERS:
         return _again(request, target, "This token names more groups than a session can hold; send it as bearer token.")
     response = _redirect(target)
-    response.set_cookie(
-        COOKIE,
-        session,
-        max_age=LASTS_S,
-        path=prefix_of(request.scope) or "/",
-        httponly=True,
-        samesite="strict",
-        # A proxy may speak TLS for this server: the browser says of its own page how it was reached.
-        secure="https" in {request.url.scheme, urlsplit(request.headers.get("origin", "")).scheme},
-    )
+    # A proxy may speak TLS for this server: the browser says of its own page how it was reached.
+    _start(request, response, session, request.headers.get("origin", ""))
     return response
 
 
@@ -70,21 +130,81 @@ def _again(request: Request, target: str, error: str) -> Response:
     return html_response(request, "login.html", {"next": target, "error": error}, 401)
 
 
+def _start(request: Request, response: Response, session: str, base: str) -> None:
+    _set_cookie(request, response, COOKIE, session, base, path="/", samesite="strict", max_age=LASTS_S)
+
+
+def _set_cookie(
+    request: Request,
+    response: Response,
+    name: str,
+    value: str,
+    base: str,
+    *,
+    path: str,
+    samesite: Literal["lax", "strict"],
+    max_age: int | None = None,
+) -> None:
+    response.set_cookie(
+        name,
+        value,
+        max_age=max_age,
+        path=_cookie_path(request, path),
+        httponly=True,
+        samesite=samesite,
+        secure="https" in {request.url.scheme, urlsplit(base).scheme},
+    )
+
+
+def _cookie_path(request: Request, path: str) -> str:
+    prefix = prefix_of(request.scope)
+    return prefix if prefix and path == "/" else prefix + path
+
+
+def _lead_on(request: Request, address: str) -> Response:
+    """Return a page that leads a browser on at once."""
+    prefix = prefix_of(request.scope) if address.startswith("/") else ""
+    context = {"title": "One moment", "detail": "", "next": "", "onward": address, "prefix": prefix}
+    return html_response(request, "signing_in.html", context)
+
+
+def _not_signed_in(
+    request: Request, status: int, detail: str, target: str = ASK, title: str = "Not signed in"
+) -> Response:
+    context = {"title": title, "detail": detail, "next": urlencode({"next": target}), "onward": "", "prefix": ""}
+    return html_response(request, "signing_in.html", context, status)
+
+
 async def leave(request: Request) -> Response:
-    """End the session here and take it from the browser.
+    """End the session here and take it from the browser, which signs out at the provider if it signed in there.
 
     Raises:
         StoreError: it cannot be ended here.
         ProblemError: see ``checked_form``.
     """
     await checked_form(request)
-    door = service_of(request).door
+    service = service_of(request)
+    door, base = service.door, own_address(service.public_url, request)
     session = session_of(request.scope, door.secret)
-    if session and door.ended:
+    response: Response = _redirect(LOGOUT if door.sign_in else LOGIN)
+    if session and door.people and door.sign_in and session.who.get("kind") == SIGNED_IN:
+        id_token = await anyio.to_thread.run_sync(door.people.end, session.value)
+        with suppress(ProblemError):  # it cannot be asked where that is
+            leave_address = await door.ask_provider(partial(door.sign_in.leave_address, base, id_token))
+            response = _lead_on(request, leave_address or LOGOUT)
+    elif session and door.ended:
         await anyio.to_thread.run_sync(door.ended.end, session.value)
-    response = _redirect(LOGIN)
-    response.delete_cookie(COOKIE, path=prefix_of(request.scope) or "/", httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, path=_cookie_path(request, "/"), httponly=True, samesite="strict")
     return response
+
+
+async def signed_out(request: Request) -> Response:
+    """Say that nobody is signed in, and offer to sign in; a page that signs in by itself would undo a logout."""
+    door = service_of(request).door
+    if door.sign_in is None or await door.by_session(request.scope):
+        return _redirect(ASK)
+    detail = f"Your session here has ended. {door.sign_in.host} may still know you, and sign you in without asking."
+    return _not_signed_in(request, 200, detail, title="Signed out")
 
 
 async def part(request: Request) -> Response:
@@ -151,7 +271,9 @@ def _redirect(target: str) -> RedirectResponse:
 
 
 routes = [
-    Route(LOGIN, login, methods=["GET"]),
+    Route(LOGIN, shown(login, None), methods=["GET"]),
+    Route(CALLBACK, shown(callback, None), methods=["GET"]),
+    Route(LOGOUT, signed_out, methods=["GET"]),
     Route(LOGIN, enter, methods=["POST"]),
     Route(LOGOUT, leave, methods=["POST"]),
     *(Route(path, part, methods=["GET"]) for path in FILES),

@@ -16,6 +16,9 @@ from nornweave.config.base import EnvironmentName, FrozenSettings, Name, Text, f
 # With any of them a key that verifies cannot sign. Not `none`, nor HMAC, which a public key would do for.
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
+Group = Annotated[Name, AfterValidator(lambda name: unicodedata.normalize("NFC", name))]
+Scope = Annotated[str, formed(r"[!#-\[\]-~]{1,200}", "a scope such as openid, without blanks")]
+
 
 def checked_address(text: str) -> str:
     """Return an address whose answer nobody on the way can change.
@@ -35,14 +38,24 @@ def _checked_keys(text: str) -> str:
 
 
 class OidcSettings(FrozenSettings):
-    """Tokens that an identity provider signs (JSON Web Tokens)."""
+    """An identity provider: the JSON Web Tokens that it signs and, with ``client_id``, sign-in in the browser."""
 
     issuer: Annotated[Text, AfterValidator(checked_address)]
     """As tokens name it (``iss``), to the letter."""
-    audience: Annotated[tuple[Text, ...], Field(min_length=1, max_length=20)]
-    """A token must name one of these (``aud``)."""
+    audience: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
+    """A bearer token must name one of these (``aud``); without any, none is accepted and people sign in alone."""
+    client_id: Text | None = None
+    """As the provider knows this service; people sign in at the provider where it is given."""
+    client_secret_env: EnvironmentName | None = None
+    """The environment variable with the client's secret; a public client has none and is protected by PKCE alone."""
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1, max_length=50)] = ("openid", "email", "profile")
+    """What is asked for at sign-in; many providers give a refresh token for ``offline_access`` alone."""
+    renew_s: float = Field(3_600.0, ge=60, le=43_200)
+    """What a browser's session says of its person is asked for anew at the provider after so many seconds."""
     groups_claim: Text = "groups"
     """The claim that holds the groups; ``realm_access.roles`` is one inside another."""
+    admit: Annotated[tuple[Group, ...], Field(max_length=1_000)] = ()
+    """Whoever is in none of these groups is nobody; without any, everybody whom the provider knows may ask."""
     jwks: Annotated[Text, AfterValidator(_checked_keys)] | None = None
     """Address or file of the provider's keys (JSON Web Key Set); found through the issuer unless given."""
     algorithms: Annotated[tuple[Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
@@ -58,6 +71,16 @@ class OidcSettings(FrozenSettings):
             return {**values, "audience": (values["audience"],)}
         return values
 
+    @model_validator(mode="after")
+    def _is_for_something(self) -> OidcSettings:
+        if not self.audience and self.client_id is None:
+            raise ValueError("key 'audience' or 'client_id' is missing: no token would be accepted")
+        if self.client_id is None and self.client_secret_env is not None:
+            raise ValueError("key 'client_id' is missing beside 'client_secret_env'")
+        if "openid" not in self.scopes:
+            raise ValueError("'scopes' must name 'openid'; the provider says who somebody is for nothing else")
+        return self
+
 
 class AccessSettings(FrozenSettings):
     """Who may ask, besides who has the service token: at least one of ``tokens`` and ``oidc``."""
@@ -67,6 +90,8 @@ class AccessSettings(FrozenSettings):
     oidc: OidcSettings | None = None
     operators: tuple[Name, ...] = ()
     """Groups whose members see everything and operate the service."""
+    max_token_days: int = Field(90, ge=0, le=366)
+    """A token that somebody makes of their own lasts so many days at most; with 0 nobody makes any."""
 
     @model_validator(mode="after")
     def _says_who(self) -> AccessSettings:
@@ -77,7 +102,6 @@ class AccessSettings(FrozenSettings):
 
 
 Pattern = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(checked_pattern)]
-Group = Annotated[Name, AfterValidator(lambda name: unicodedata.normalize("NFC", name))]
 
 
 class AllowedAgent(FrozenSettings):

@@ -1,0 +1,253 @@
+"""Sign-in in the browser: OpenID Connect's authorization code flow with PKCE.
+
+A sign-in that was begun is a signed cookie of the browser, for ten minutes. ``state``, ``nonce`` and PKCE's verifier
+are derived from the cookie with the key of sessions. So every serving process with that key can finish it, nothing is
+stored, and neither the cookie nor the address tells the verifier.
+
+Sources: OpenID Connect Core 1.0, RFC 6749 (OAuth 2.0), RFC 7636 (PKCE), RFC 9207 (``iss``), OpenID Connect RP-Initiated
+Logout 1.0, RFC 9700 (what attackers try).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import threading
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import httpx
+
+from api.access.oidc import ASK_AGAIN_S, Identity, Provider, UnreadableError, described, fetched
+from api.access.sessions import derived, is_valid, new_session, who_of
+from api.errors import ProblemError, unavailable
+from api.pages.addresses import CALLBACK, LOGOUT
+from nornweave.config.access import OidcSettings, checked_address
+
+log = logging.getLogger(__name__)
+
+COOKIE = "nornweave_sign_in_"
+"""Begins the name of the cookie; the first digits of ``state`` end it, for several may be under way."""
+WITHIN_S = 600
+# What is asked for is kept in the cookie if it is not longer; else the first page is shown afterwards.
+MAX_TARGET_CHARACTERS = 1_500
+MAX_CODE_CHARACTERS = 4_096
+_REFUSALS = (400, 401, 403)
+_ERROR = re.compile(r"[a-z_]{1,60}")
+_STATE = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A sign-in that was begun.
+
+    Attributes:
+        cookie: its name; ``value``: what the browser keeps of it, for ``WITHIN_S``.
+        target: the path that somebody asked for.
+    """
+
+    cookie: str
+    value: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """Whom the provider names, its token for signing out there, and the token that renews both, if it gave one."""
+
+    identity: Identity
+    id_token: str
+    refresh_token: str | None
+
+
+class NotRenewedError(Exception):
+    """The provider says no more that somebody is signed in."""
+
+
+class SignIn:
+    """What the browser and the provider are asked; methods that ask the provider wait for it."""
+
+    def __init__(
+        self,
+        settings: OidcSettings,
+        provider: Provider,
+        key: str,
+        client_secret: str | None = None,
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Store what they are; the provider is asked when somebody signs in.
+
+        Args:
+            key: of sessions.
+        """
+        self._settings, self._provider, self._secret, self._now = settings, provider, client_secret, now
+        self._key = key
+        self._lock = threading.Lock()
+        self._described: Mapping[str, Any] = {}
+        self._read_at, self._tried_at = float("-inf"), float("-inf")
+        self.host = urlsplit(settings.issuer).netloc
+
+    def begin(self, base: str, target: str) -> tuple[Begun, str]:
+        """Return a new sign-in, and where the browser goes.
+
+        Args:
+            base: the address of this server as people know it.
+            target: the path that they asked for.
+
+        Raises:
+            ProblemError: 503, the provider does not say where that is.
+        """
+        address = self._place("authorization_endpoint")
+        target = target if len(target) <= MAX_TARGET_CHARACTERS else "/"
+        value = new_session(self._key, who={"next": target}, until=time.time() + WITHIN_S, purpose="sign-in")
+        verifier, state = (derived(self._key, purpose, value) for purpose in ("verifier", "state"))
+        challenge = urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+        asked = {
+            "response_type": "code",
+            "client_id": self._settings.client_id,
+            "redirect_uri": base + CALLBACK,
+            "scope": " ".join(self._settings.scopes),
+            "state": state,
+            "nonce": derived(self._key, "nonce", value),
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return Begun(cookie=COOKIE + state[:16], value=value, target=target), _with_query(address, asked)
+
+    def begun(self, state: str, cookies: Mapping[str, str]) -> Begun | None:
+        """Return the sign-in that a state is of; ``None`` if this browser began none, or too long ago.
+
+        Args:
+            cookies: of the request, by name.
+        """
+        name = COOKIE + state[:16]
+        value = cookies.get(name, "") if _STATE.fullmatch(state) else ""
+        if not value or not is_valid(value, self._key, purpose="sign-in"):
+            return None
+        is_its = hmac.compare_digest(derived(self._key, "state", value), state)
+        return Begun(cookie=name, value=value, target=str(who_of(value).get("next", "/"))) if is_its else None
+
+    def finish(self, base: str, given: Mapping[str, str], begun: Begun) -> SignedIn:
+        """Redeem the code that the provider sent the browser back with.
+
+        Args:
+            base: as the sign-in began with it.
+            given: what stands behind the question mark; its ``state`` was that of ``begun``.
+
+        Raises:
+            ProblemError: 400, it is an answer of somebody else; 403, the provider refuses; 503, it cannot be asked.
+        """
+        says_iss = self._document().get("authorization_response_iss_parameter_supported") is True
+        if given.get("iss", None if says_iss else self._settings.issuer) != self._settings.issuer:
+            raise ProblemError(400, "this answer is not of the provider at which the sign-in began")
+        if error := given.get("error"):
+            named = error if _ERROR.fullmatch(error) else "an error"
+            raise ProblemError(403, f"the provider did not sign you in: {named}")
+        if not 0 < len(code := given.get("code", "")) <= MAX_CODE_CHARACTERS:
+            raise ProblemError(400, "this answer of the provider has no code")
+        tokens = self._tokens({
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": base + CALLBACK,
+            "code_verifier": derived(self._key, "verifier", begun.value),
+        })  # fmt: skip
+        signed_in = self._signed_in(tokens, derived(self._key, "nonce", begun.value))
+        if signed_in is None:
+            log.warning("a sign-in is refused: %s", tokens.get("error", "the ID token is not valid for this client"))
+            raise ProblemError(403, "the provider's answer does not say who you are; sign in again")
+        if not self._provider.admits(signed_in.identity.groups):
+            raise ProblemError(403, "you are in none of the groups that may ask here")
+        return signed_in
+
+    def renew(self, name: str, refresh_token: str) -> SignedIn:
+        """Ask whom the provider names now.
+
+        Args:
+            name: of whom it has to be.
+
+        Raises:
+            NotRenewedError: nobody, or somebody else.
+            ProblemError: 503, it cannot be asked.
+        """
+        tokens = self._tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
+        signed_in = self._signed_in({"refresh_token": refresh_token, **tokens}, None)
+        if signed_in is None or signed_in.identity.name != name:
+            raise NotRenewedError(str(tokens.get("error", "no ID token of the same person")))
+        return signed_in
+
+    def leave_address(self, base: str, id_token: str | None) -> str | None:
+        """Return where a browser signs out at the provider; ``None`` if it offers no such place, or cannot be asked."""
+        try:
+            address = self._place("end_session_endpoint")
+        except ProblemError:
+            return None
+        asked = {"client_id": self._settings.client_id, "post_logout_redirect_uri": base + LOGOUT}
+        return _with_query(address, asked if id_token is None else {"id_token_hint": id_token, **asked})
+
+    def _signed_in(self, tokens: Mapping[str, Any], nonce: str | None) -> SignedIn | None:
+        id_token, refresh = tokens.get("id_token"), tokens.get("refresh_token")
+        identity = self._provider.signed_in(id_token, nonce) if isinstance(id_token, str) else None
+        if identity is None or not isinstance(id_token, str):
+            return None
+        return SignedIn(
+            identity=identity, id_token=id_token, refresh_token=refresh if isinstance(refresh, str) else None
+        )
+
+    def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return what the token endpoint answers, a refusal included.
+
+        Raises:
+            ProblemError: 503, there is no answer.
+        """
+        client, secret = str(self._settings.client_id), self._secret
+        ways = self._document().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        by_header = secret is not None and "client_secret_basic" in ways
+        # In the header both are written as in a form (RFC 6749, 2.3.1).
+        header = (quote_plus(client), quote_plus(secret)) if secret and by_header else None
+        named = {} if by_header else {"client_id": client, **({"client_secret": secret} if secret else {})}
+        try:
+            return fetched(self._place("token_endpoint"), {**form, **named}, header, also=_REFUSALS)
+        except (OSError, ValueError, UnreadableError, httpx.HTTPError) as error:
+            raise self._unreached(error) from error
+
+    def _place(self, name: str) -> str:
+        try:
+            return checked_address(str(self._document().get(name, "")))
+        except ValueError as error:
+            raise self._unreached(f"{name}: {error}") from error
+
+    def _document(self) -> Mapping[str, Any]:
+        """Return what the provider says of itself, as it was read last if it cannot be read again.
+
+        Raises:
+            ProblemError: 503, it never could be read.
+        """
+        with self._lock:
+            is_due = self._now() - self._read_at > self._settings.keys_fresh_s
+            if is_due and self._now() - self._tried_at >= ASK_AGAIN_S:
+                self._tried_at = self._now()
+                try:
+                    self._described = described(self._settings.issuer)
+                    self._read_at = self._now()
+                except (OSError, ValueError, UnreadableError, httpx.HTTPError) as error:
+                    if not self._described:
+                        raise self._unreached(error) from error
+                    log.warning("what %s says of itself cannot be read again: %s", self._settings.issuer, error)
+            if not self._described:
+                raise self._unreached("a moment ago")
+            return self._described
+
+    def _unreached(self, why: object) -> ProblemError:
+        log.error("%s cannot be asked to sign somebody in: %s", self._settings.issuer, why)
+        return unavailable("provider-unavailable", f"{self.host} cannot be asked who you are now; try again", 10)
+
+
+def _with_query(address: str, asked: Mapping[str, str | None]) -> str:
+    return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(asked)}"

@@ -1,0 +1,183 @@
+"""What is kept of people who signed in at the provider: their groups as it said them last, and what renews them.
+
+The cookie of a session says who and in which groups as it began, so a server without these rows knows the session too,
+until it is due to be renewed. The provider's tokens stay here, encrypted with a key derived from that of sessions.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSessions, derived, new_session
+from api.access.shared_rows import SharedRows
+from api.access.sign_in import NotRenewedError, SignedIn, SignIn
+from nornweave.core.access import hash_of
+from nornweave.core.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+FILE = "signed_in.sqlite"
+TRY_AGAIN_S = 30.0
+GRACE_S = 900.0
+"""A provider that cannot be asked, or a request beside the one that asks it, ends no session for so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A person who signed in.
+
+    Attributes:
+        asked_at: when the provider said so, seconds since 1970.
+        try_at: it is not asked again before.
+        sealed: its tokens, encrypted.
+        is_renewable: there is one to ask again with.
+    """
+
+    groups: frozenset[str]
+    asked_at: float
+    try_at: float
+    is_renewable: bool
+    sealed: str
+
+
+class SignedInPeople:
+    """People by session, known to all serving processes of a machine; every method may be called from any thread."""
+
+    def __init__(self, data_dir: Path, key: str, sign_in: SignIn, ended: EndedSessions, renew_s: float) -> None:
+        """Store where they are kept.
+
+        Args:
+            key: of sessions.
+            renew_s: after which the provider is asked again.
+        """
+        self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s
+        self._fernet = Fernet(urlsafe_b64encode(bytes.fromhex(derived(key, "sealing", "tokens"))))
+        self._rows = SharedRows(
+            data_dir / FILE,
+            "create table if not exists people (session text primary key, groups text, asked_at real, try_at real,"
+            " is_renewable integer, sealed text, began_at real)",
+            "select session, groups, asked_at, try_at, is_renewable, sealed from people",
+            _by_session,
+        )
+
+    def groups(self, session: str, who: Mapping[str, Any]) -> frozenset[str] | None:
+        """Return the groups of a session; ``None`` if it is too long ago that the provider said them.
+
+        Args:
+            who: what its cookie says.
+        """
+        kept = self._kept(session)
+        if kept is None:
+            return frozenset(map(str, who.get("groups", ()))) if time.time() < who.get("until", 0) else None
+        lasts = self._renew_s + (GRACE_S if kept.is_renewable else 0)
+        return kept.groups if time.time() < kept.asked_at + lasts else None
+
+    def is_due(self, session: str) -> bool:
+        """Tell whether the provider has to be asked again."""
+        kept, now = self._kept(session), time.time()
+        return kept is not None and kept.is_renewable and now >= max(kept.asked_at + self._renew_s, kept.try_at)
+
+    def begin(self, signed_in: SignedIn) -> str:
+        """Return the cookie of a new session and remember whose it is; forget those that have ended by now.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        identity, now = signed_in.identity, time.time()
+        due = now + self._renew_s
+        who = {"kind": SIGNED_IN, "name": identity.name, "groups": sorted(identity.groups), "until": int(due)}
+        until = None if signed_in.refresh_token else due
+        session = new_session(self._key, who=who, until=until)
+        if len(session) > MAX_CHARACTERS:
+            # On this machine the groups are kept beside the session; elsewhere it is worth nothing.
+            session = new_session(self._key, who={**who, "groups": [], "until": 0}, until=until)
+        statement = "insert or replace into people values (?, ?, ?, ?, ?, ?, ?)"
+        self._change(
+            ("delete from people where began_at < ?", [now - LASTS_S]),
+            (statement, [hash_of(session), *self._row(signed_in), now]),
+        )
+        return session
+
+    def renew(self, session: str, name: str) -> None:
+        """Ask the provider again, or leave it to who does already; end the session if it names nobody.
+
+        Args:
+            name: whose the session is.
+
+        Raises:
+            StoreError: it cannot be written.
+            ProblemError: 503, the provider cannot be asked; it is asked again after ``TRY_AGAIN_S``.
+        """
+        kept = self._kept(session)
+        claimed = "update people set try_at = ? where session = ? and try_at = ? and asked_at = ?"
+        if kept is None or not self._change(
+            (claimed, [time.time() + TRY_AGAIN_S, hash_of(session), kept.try_at, kept.asked_at])
+        ):
+            return
+        try:
+            signed_in = self._sign_in.renew(name, self._tokens(kept).get("refresh_token", ""))
+        except NotRenewedError as error:
+            log.info("a session is not renewed and ends: %s", error)
+            self.end(session)
+            return
+        names = "groups = ?, asked_at = ?, try_at = ?, is_renewable = ?, sealed = ?"
+        self._change((f"update people set {names} where session = ?", [*self._row(signed_in), hash_of(session)]))  # noqa: S608
+
+    def end(self, session: str) -> str | None:
+        """End a session, forget its tokens, and return the one to sign out with at the provider; raises as ``begin``."""
+        kept = self._kept(session)
+        self._ended.end(session)
+        if kept is None:
+            return None
+        self._change(("delete from people where session = ?", [hash_of(session)]))
+        return self._tokens(kept).get("id_token")
+
+    def _kept(self, session: str) -> Kept | None:
+        try:
+            return self._rows.current().get(hash_of(session))
+        except sqlite3.Error as error:
+            log.error("who signed in cannot be read; their sessions last until they are due: %s", error)
+            return None
+
+    def _tokens(self, kept: Kept) -> Mapping[str, str]:
+        """Return the provider's tokens by name; none if another key sealed them."""
+        try:
+            opened: dict[str, str] = json.loads(self._fernet.decrypt(kept.sealed))
+        except InvalidToken:
+            return {}
+        return opened
+
+    def _row(self, signed_in: SignedIn) -> list[Any]:
+        tokens = {"id_token": signed_in.id_token, "refresh_token": signed_in.refresh_token}
+        sealed = self._fernet.encrypt(json.dumps({name: token for name, token in tokens.items() if token}).encode())
+        groups = json.dumps(sorted(signed_in.identity.groups))
+        return [groups, time.time(), 0.0, signed_in.refresh_token is not None, sealed.decode()]
+
+    def _change(self, *statements: tuple[str, Sequence[Any]]) -> int:
+        try:
+            return self._rows.change(*statements)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"who signed in cannot be written down: {error}") from error
+
+
+def _by_session(rows: Sequence[Any]) -> Mapping[str, Kept]:
+    return {
+        session: Kept(
+            groups=frozenset(json.loads(groups)),
+            asked_at=asked_at,
+            try_at=try_at,
+            is_renewable=bool(is_renewable),
+            sealed=sealed,
+        )
+        for session, groups, asked_at, try_at, is_renewable, sealed in rows
+    }
