@@ -118,11 +118,11 @@ class SignedInPeople:
             StoreError: it cannot be written.
             ProblemError: 503, the provider cannot be asked; it is asked again after ``TRY_AGAIN_S``.
         """
+        now = time.time()
+        claim = "update people set try_at = ? where session = ? and try_at <= ? and asked_at <= ?"
+        claimed = self._change((claim, [now + TRY_AGAIN_S, hash_of(session), now, now - self._renew_s]))
         kept = self._kept(session)
-        claimed = "update people set try_at = ? where session = ? and try_at = ? and asked_at = ?"
-        if kept is None or not self._change(
-            (claimed, [time.time() + TRY_AGAIN_S, hash_of(session), kept.try_at, kept.asked_at])
-        ):
+        if kept is None or not claimed:
             return
         try:
             signed_in = self._sign_in.renew(name, self._tokens(kept).get("refresh_token", ""))
@@ -134,7 +134,7 @@ class SignedInPeople:
         self._change((f"update people set {names} where session = ?", [*self._row(signed_in), hash_of(session)]))  # noqa: S608
 
     def end(self, session: str) -> str | None:
-        """End a session, forget its tokens, and return the one to sign out with at the provider; raises as ``begin``."""
+        """End a session and forget its tokens; return the one to sign out with; raises as ``begin``."""
         kept = self._kept(session)
         self._ended.end(session)
         if kept is None:

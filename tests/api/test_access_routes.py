@@ -39,6 +39,7 @@ NOBODYS = "0" * 32
 # Who adds a route decides what it shows to whom, and adds it here; the tests below ask the routes of each kind.
 OPEN = {
     "GET /health", "GET /ready", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
+    "GET /callback", "GET /logout",
 }  # fmt: skip
 NOTHING_OF_OURS = {
     "POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "POST /v1/embeddings", "GET /openapi.json",
