@@ -211,8 +211,10 @@ def test_groups_come_from_the_claim_that_is_configured(
 @pytest.mark.parametrize("changed", [
     {"issuer": "http://login.example.org"}, {"issuer": "https://user:secret@login.example.org"}, {"issuer": "x"},
     {"jwks": "http://login.example.org/keys"}, {"algorithms": ["HS256"]}, {"algorithms": ["none"]},
-    {"algorithms": []}, {"audience": []}, {"audience": ""}, {"client_secret_env": "SECRET"}, {"scopes": ["email"]},
-    {"client_id": "x", "scopes": ["openid a"]}, {"client_id": "x", "renew_s": 0}, {"client_id": "x", "admit": [""]}, {"leeway_s": 3600}, {"unknown": 1},
+    {"algorithms": []}, {"audience": []}, {"audience": ""},
+    {"client_secret_env": "SECRET"}, {"scopes": ["email"]},
+    {"client_id": "x", "scopes": ["openid a"]}, {"client_id": "x", "renew_s": 0}, {"client_id": "x", "admit": [""]},
+    {"leeway_s": 3600}, {"unknown": 1},
 ])  # fmt: skip
 def test_settings_that_would_let_others_in_are_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
