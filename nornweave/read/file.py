@@ -27,6 +27,7 @@ from nornweave.read.worth import (
     is_generated,
     is_licence,
     is_lock,
+    is_measured,
     is_note,
     is_pasted_data,
     licence_span,
@@ -36,7 +37,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-14"
+_VERSION = "documents-15"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -139,9 +140,11 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
         if is_test_data(path, text):
-            return "test data: what tests are given or compare with, no test itself"
+            return "test data: what tests are given, compare with or put in the place of code, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
             return "written by a tool: it is mostly digests, or names the tool as its author"
+        if suffix in _DATA and is_measured(text):
+            return "data: numbers that a program measured"
         if format_ in PROGRAMS and is_pasted_data(text):
             return "data: a literal in a program, with next to nothing else"
         if length := minified_line(text):

@@ -36,6 +36,8 @@ CODE_SUFFIXES = _words("""
     .scala .scss .service .sh .slim .slnx .smk .socket .sol .spec .sql .star .styl .svelte .targets .tcl .template
     .tf .tfvars .thrift .timer .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl
     .xslt .y .yaml .yml .yy .zig .zsh
+    .applescript .capnp .cljc .dfy .dts .dtsi .entitlements .fbs .gd .gleam .gyp .gypi .hx .ino .lds .lean .marko .metal
+    .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap .xcconfig
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
@@ -59,8 +61,19 @@ _CONFIGURES = re.compile(
 )
 """What configuration that programs look for is called."""
 _CONFIGURING = re.compile(r'^\s*"(?:compilerOptions|extends|scripts|(?:devD|d)ependencies)"\s*:', re.MULTILINE)
+_BESIDE = re.compile(r'"[\w.-]+"\s*:\s*(?:\[\s*)?"\.\./')
+"""A small file that names folders outside of its own says where things lie."""
+_SMALL = 1_000
 _INITIAL = re.compile(r'(?=.*\bmodel"?\s*:).*\bfields"?\s*:', re.DOTALL)
 """What a database begins with, as Django has it; its folder is called ``fixtures`` as well."""
+_OF_C = _words(".c .cc .cpp .cxx")
+_BODY = re.compile(r"\)\s*\{")
+_DOUBLE = re.compile(
+    r"\)\s*\{\s*(?:(?:\(void\)\s*\w+|check_expected\w*\([^;{}]*\)|function_called\(\)"
+    r"|return\b(?:[^;{}]*\bmock\w*\([^;{}]*\)|[ \t]*(?:-?\d\w*|[A-Z_]+|nullptr|true|false|\"\")?))\s*;\s*)*+\}"
+)
+"""A function of C that takes the place of another one in tests: it does nothing, or what the test says."""
+_DOUBLES, _DOUBLES_SHARE = 5, 0.8
 _TESTING = re.compile(r"pytest|fixture|unittest|mock|stub|assert|expect\(|describe\(|factory", re.IGNORECASE)
 _HEAD = 8_000
 _RECORDED = re.compile(r"\A(?:---\s+)?(?:http_)?interactions:\s")
@@ -174,7 +187,11 @@ def is_test_data(path: str, text: str) -> bool:
     if held and (held.startswith(("_", "test")) or are_tests):
         return not _TESTING.search(text)
     if suffix in {".json", ".xml"}:
-        return are_tests and not (_CONFIGURES.fullmatch(name) or _CONFIGURING.search(text[:_HEAD]))
+        is_pointing = len(text) <= _SMALL and _BESIDE.search(text)
+        return are_tests and not (is_pointing or _CONFIGURES.fullmatch(name) or _CONFIGURING.search(text[:_HEAD]))
+    if suffix in _OF_C:
+        doubles = len(_DOUBLE.findall(text)) if are_tests else 0
+        return doubles >= _DOUBLES and doubles >= _DOUBLES_SHARE * len(_BODY.findall(text))
     return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))
 
 

@@ -85,6 +85,12 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     ("/**\n * @copyright 2020 Ann\n * @brief Sends software\n */\n", "Sends software"),
     ("// This file is part of Kettle.\n// Copyright 2020 Ann.\n// Licensed under MIT.\n", ""),
     ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @copyright 2020 Ann\n * @license MIT\n */\n", ""),
+    ("//\n//  Kettle.swift\n//  Tea Kit\n//\n//  Created by Ann on 1/1/2020.\n//  Using Swift 5.0.\n//\n"
+     "//  Copyright © 2020 Ann.\n//\n", ""),
+    ("//\n//  kettle.m\n//  tea\n//\n//  Created by Ann on 2020-01-01.\n//  Copyright © 2020 Ann.\n//\n", ""),
+    ("//\n//  A.swift\n//  Tea\n//\n//  Created by Ann on 1/1/2020.\n//\n\n// Boils water.\n", "// Boils water."),
+    ("// A.swift\n//\n// Created by Ann on 1/1/2020.\n// Boils water.\n", "Ann on 1/1/2020.\n// Boils water."),
+    ("// kettle.c boils water\n//\n// Copyright 2020 Ann\n", "kettle.c boils water"),
     ("# Part of Kettle, under its license.\n#\n# By:\n# Copyright 2020 Ann\n#\n# Free software, as is.\n", ""),
 ])  # fmt: skip
 def test_what_a_head_says_beside_its_licence_stays(head: str, kept: str) -> None:

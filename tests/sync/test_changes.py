@@ -159,3 +159,5 @@ def test_what_is_left_out_is_counted_by_its_reasons() -> None:
     assert reading.summary() == said
     assert reading.warning().startswith("4 of 6 files in known languages are left out;")
     assert replace(reading, known=100).warning() == ""
+    fine = tuple(Skip(f"{at}.json", "translation: of en.json; name it") for at in range(20))
+    assert readings({"s": Domain.CODE}, {"s": Listing((entry("m.go"),), fine)}, [])["s"].warning() == ""

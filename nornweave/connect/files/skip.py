@@ -74,7 +74,7 @@ _LOOKED_INTO = 200
 # What decides over the other files of its folder: what is ignored, and whether a folder is output or a package.
 DECIDING = frozenset({".gitignore", "__init__.py"}).union(*_WRITTEN_BY.values())
 
-_TRANSLATED = DATA_SUFFIXES | _words(".properties .toml .plist .resx .ini")
+_TRANSLATED = DATA_SUFFIXES | _words(".properties .toml .plist .resx .ini .strings .stringsdict")
 LOCKS = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
 WRITTEN_SUFFIXES = (".lock", ".map", "_pb2.pyi")
 """Written by tools that say so nowhere in the file."""
@@ -156,7 +156,7 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
     parts = path.split("/")
     for at, part in enumerate(parts):
         is_file = at == len(parts) - 1
-        ending = part[part.rindex(".") :] if is_file and "." in part else ""
+        ending = part[part.rindex(".") :] if "." in part and (is_file or part.endswith(".lproj")) else ""
         named = _LANGUAGE.fullmatch(part.removesuffix(ending))
         if named is None or not (suffix in _TRANSLATED or _I18N.intersection(parts[:at])):
             continue

@@ -85,7 +85,7 @@ INTERPRETERS = {
 """What a ``#!`` line starts → the suffix of files in its language; ``language_of`` makes a language of it."""
 
 _SHEBANG = re.compile(
-    r"\ufeff?#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
+    r"\ufeff?#(?:![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
     r"(?P<name>[A-Za-z][\w+-]*?)(?:-?\d[\d.]*)?(?:\s|$)"
 )
 # What a suffix that several languages share holds; the first that fits. ``None``: source code of none.
