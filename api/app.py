@@ -33,6 +33,7 @@ from api.routes import (
     feedback,
     generations,
     health,
+    hooks,
     inbox,
     login,
     lookup_pages,
@@ -61,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, embeddings, feedback, evaluations, agents, registration, inbox, sources, receipts, texts,
+    query, chat, embeddings, feedback, evaluations, agents, registration, inbox, hooks, sources, receipts, texts,
     generations, health, documentation,
 )  # fmt: skip
 
@@ -92,6 +93,7 @@ def create_app(
     app.state.is_closed = True
     app.state.serving = service
     app.state.metrics = Metrics(service.engine)
+    app.state.hooks = hooks.Hooks(settings, environment)
     app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)
@@ -148,7 +150,7 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
     app.add_middleware(
         BearerAuth,
         door=service.door,
-        open_paths={"/health", "/ready", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
+        open_paths={"/health", "/ready", *documentation.OPEN_PATHS, *login.OPEN_PATHS, *hooks.OPEN_PATHS},
         forms=login.FORMS,
         login=login.redirect_to_login,
     )

@@ -71,6 +71,10 @@ class Metrics:
         )  # fmt: skip
         self._gaps = Counter("nornweave_coverage_gaps", "Domains that were not searched.", ("domain", "reason"), **made)
         self._conflicts = Counter("nornweave_answer_conflicts", "Conflicts that answers showed.", **made)
+        self.hooks = Counter(
+            "nornweave_webhooks", "Requests of services: accepted, coalesced, replayed, refused, invalid.",
+            ("service", "outcome"), **made,
+        )  # fmt: skip
         self._encoded = Counter(
             "nornweave_query_vectors", "Vectors of queries: encoded, or remembered.", ("origin",), **made
         )

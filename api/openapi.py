@@ -62,6 +62,7 @@ TAGS = [
     {"name": "agents", "description": "One domain each: recall, description, health."},
     {"name": "agent", "description": "The one agent that is served alone."},
     {"name": "inbox", "description": "Documents handed in over HTTP."},
+    {"name": "hooks", "description": "Webhooks of the services that sources are read from."},
     {"name": "receipts", "description": "Signed statements that nothing holds a deleted document."},
     {"name": "texts", "description": "The text behind a citation."},
     {"name": "conflicts", "description": "The ledger: what domains disagree about in the whole corpus."},

@@ -23,12 +23,14 @@ from api.app import create_app
 from api.openapi import FILE, Worked, worked_examples
 from nornweave.config import Settings
 from nornweave.config.access import AgentsSettings, AllowedAgent
-from nornweave.connect.connectors import load_settings
+from nornweave.connect.connectors import GitSettings, load_settings
 from nornweave.core.types import Domain, JsonValue
 
 MAX_CHARACTERS, MAX_ITEMS, MAX_LINES = 400, 8, 40
 START_S = 60
 AGENTS = AgentsSettings(allow=(AllowedAgent(url="https://agents.example.org"),))
+SECRET = {"EXAMPLE_HOOK": "a-secret-that-only-both-know"}
+HOOKED = {"url": "https://git.example.org/team/tool.git", "webhook_secret_env": next(iter(SECRET))}
 ALONE = frozenset({"/recall", "/describe", "/ingest"})
 """Paths of an agent that is served alone."""
 
@@ -63,8 +65,9 @@ def _ids(answer: Any) -> Iterator[str]:
 
 @asynccontextmanager
 async def _client(settings: Settings, agent: Domain | None) -> AsyncIterator[httpx.AsyncClient]:
-    settings = settings.model_copy(update={"agents": AGENTS})
-    app = create_app(settings, agent=agent, environment={})
+    hooked = GitSettings(id="tool", domain=Domain.CODE, **HOOKED)
+    settings = settings.model_copy(update={"agents": AGENTS, "sources": (*settings.sources, hooked)})
+    app = create_app(settings, agent=agent, environment=SECRET)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
@@ -79,8 +82,10 @@ async def _client(settings: Settings, agent: Domain | None) -> AsyncIterator[htt
 async def _asked(client: httpx.AsyncClient, example: Worked) -> Worked:
     in_path = {name for name in example.parameters if f"{{{name}}}" in example.path}
     path = example.path.format(**{name: quote(str(example.parameters[name])) for name in in_path})
-    query = {name: str(value) for name, value in example.parameters.items() if name not in in_path}
-    answer = await client.request(example.method, path, params=query, json=example.body)
+    others = {name: str(value) for name, value in example.parameters.items() if name not in in_path}
+    headers = {name: value for name, value in others.items() if name.startswith("x-")}
+    query = {name: value for name, value in others.items() if name not in headers}
+    answer = await client.request(example.method, path, params=query, headers=headers, json=example.body)
     media_type = answer.headers["content-type"].partition(";")[0]
     is_json = media_type.endswith("json")
     shown = shortened(answer.json()) if is_json else "".join(answer.text.splitlines(True)[:MAX_LINES])

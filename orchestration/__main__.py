@@ -22,6 +22,7 @@ from nornweave.core.installation import optional
 from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url
+from orchestration.hooks import HookSyncs
 from orchestration.instance import open_instance, write_instance
 from orchestration.standby import alone
 
@@ -60,7 +61,8 @@ def main() -> int:
         os.environ["DAGSTER_IS_DEV_CLI"] = "1"
         # What runs elsewhere is not for a process of this machine.
         watches = settings.workers is None or settings.workers.run_launcher is None
-        processes = DagsterProcesses(home / "workspace.yaml", watches=watches)
+        hooks = HookSyncs(settings.data_dir) if watches else None
+        processes = DagsterProcesses(home / "workspace.yaml", watches=watches, hooks=hooks)
         try:
             with alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:
                 if settings_from_environment() != settings:  # they changed while this one waited

@@ -30,6 +30,7 @@ from dagster_webserver.version import __version__
 
 from nornweave.core.process import ALIVE_EVERY_S
 from orchestration.guard import Guard
+from orchestration.hooks import HookSyncs
 
 LOG_LEVEL = "ERROR"
 STOP_WITHIN_S = 5.0
@@ -53,9 +54,10 @@ class DagsterProcesses:
     servers: Path
     daemon: subprocess.Popen[bytes]
 
-    def __init__(self, workspace: Path, *, watches: bool = False) -> None:
+    def __init__(self, workspace: Path, *, watches: bool = False, hooks: HookSyncs | None = None) -> None:
         self._workspace = workspace
         self._watches = watches
+        self._hooks = hooks
         self._running: ExitStack | None = None
         self._is_stopping = threading.Event()
 
@@ -77,12 +79,16 @@ class DagsterProcesses:
             if self._watches:
                 self._watch = _start("orchestration.watch")
                 stack.callback(lambda: _end(self._watch))
+            if self._hooks:
+                stack.callback(self._hooks.stop)
             stack.callback(self._is_stopping.set)
             self._running = stack.pop_all()
 
     def begin(self) -> None:
-        """Let the daemon work, and folders be watched."""
+        """Let the daemon work, folders be watched, and what webhooks tell of be synced."""
         _begin(self.daemon)
+        if self._hooks:
+            threading.Thread(target=self._hooks.run, args=(self._is_stopping,), name="hooks", daemon=True).start()
         if self._watches:
             _begin(self._watch)
             threading.Thread(target=self._keep_watching, name="watch", daemon=True).start()

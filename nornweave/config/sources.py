@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import StringConstraints, model_validator
 
-from nornweave.config.base import FrozenSettings, Name
+from nornweave.config.base import EnvironmentName, FrozenSettings, Name
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 
@@ -65,6 +65,20 @@ class SourceSettings(FrozenSettings):
             message = "key 'url' holds a password; name the environment variable that has it (its value is not shown)"
             raise ValueError(message)
         return self
+
+
+class HookedSettings(SourceSettings):
+    """The keys of what a service tells this server of (``connect/hooks.py``)."""
+
+    hook_services: ClassVar[tuple[str, ...]] = ()
+    """Whose events may tell of sources of this kind."""
+
+    webhook_secret_env: EnvironmentName | None = None
+    """The environment variable with the secret that the service signs its webhooks with."""
+
+    def has_repository(self, name: str) -> bool:  # noqa: ARG002 - for kinds that are repositories
+        """Tell whether an event about a repository, ``owner/name``, may be about this source."""
+        return True
 
 
 class AddressedSettings(SourceSettings):

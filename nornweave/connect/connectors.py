@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config import Settings, read_settings
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name, formed
-from nornweave.config.sources import AddressedSettings, SourceSettings
+from nornweave.config.sources import AddressedSettings, HookedSettings, SourceSettings
 from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
@@ -99,13 +99,14 @@ def _open_files(settings: FilesSettings, own: OwnFiles) -> Source:
 FILES = Connector(FilesSettings, _open_files)
 
 
-class GitSettings(AddressedSettings, WithCommits):
+class GitSettings(AddressedSettings, WithCommits, HookedSettings):
     """The keys of ``type: git``: repositories, on this machine or elsewhere."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
 
     usual_commits: ClassVar[int] = 1_000
+    hook_services: ClassVar[tuple[str, ...]] = ("github", "gitlab")
 
     type: Literal["git"] = "git"
     ref: str = "HEAD"
@@ -116,6 +117,11 @@ class GitSettings(AddressedSettings, WithCommits):
     """The environment variable with a password or token for ``url``."""
     max_megabytes: int = Field(2_000, ge=1, le=1_000_000)
     """The largest clone."""
+
+    def has_repository(self, name: str) -> bool:
+        """Tell whether the address ends with the name."""
+        address = (self.url or "").lower().rstrip("/").removesuffix(".git").replace(":", "/")
+        return f"/{address}".endswith(f"/{name.lower()}")
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
@@ -203,11 +209,12 @@ def _open_feed(settings: FeedSettings, own: OwnFiles) -> Source:
 FEED = Connector(FeedSettings, _open_feed, lambda _: f"{AT_ONCE} for entries that the feed lists; the others stay")
 
 
-class SlackSettings(ApiSettings):
+class SlackSettings(ApiSettings, HookedSettings):
     """The keys of ``type: slack``: an export folder, or the Web API."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "token_env")
+    hook_services: ClassVar[tuple[str, ...]] = ("slack",)
 
     type: Literal["slack"] = "slack"
     channels: tuple[Name, ...] = ()
@@ -238,19 +245,24 @@ def _bound_slack(settings: SlackSettings) -> str:
 SLACK = Connector(SlackSettings, _open_slack, _bound_slack)
 
 
-class GithubSettings(ApiSettings):
+class GithubSettings(ApiSettings, HookedSettings):
     """The keys of ``type: github``: issues, pull requests and discussions of a repository, or a dump of them."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "repository")
     usual_variable: ClassVar[str] = "GITHUB_TOKEN"
     own_hosts: ClassVar[tuple[str, ...]] = ("api.github.com",)
+    hook_services: ClassVar[tuple[str, ...]] = ("github",)
 
     type: Literal["github"] = "github"
     repository: Annotated[str, formed(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", "'owner/name'")] | None = None
     """``owner/name``: read GitHub through its API instead of a dump."""
     api_url: str = "https://api.github.com"
     """Of an enterprise server; the public service unless given."""
+
+    def has_repository(self, name: str) -> bool:
+        """Tell whether it is the one that is read."""
+        return (self.repository or "").lower() == name.lower()
 
 
 def _open_github(settings: GithubSettings, own: OwnFiles) -> Source:
@@ -284,6 +296,7 @@ class ConfluenceSettings(AtlassianSettings):
     """The keys of ``type: confluence``: pages and blog posts of Confluence Cloud."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION})
+    hook_services: ClassVar[tuple[str, ...]] = ("confluence",)
 
     type: Literal["confluence"] = "confluence"
     spaces: Annotated[tuple[SpaceKey, ...], Field(max_length=100)] = ()
@@ -304,6 +317,7 @@ class JiraSettings(AtlassianSettings):
     """The keys of ``type: jira``: issues of Jira Cloud with their comments."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+    hook_services: ClassVar[tuple[str, ...]] = ("jira",)
 
     type: Literal["jira"] = "jira"
     projects: tuple[Annotated[str, formed(r"[A-Za-z]\w{0,99}", "the key of a project, such as 'PAY'")], ...] = ()

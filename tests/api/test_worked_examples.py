@@ -31,8 +31,8 @@ def routes(published: Settings) -> dict[tuple[str, str], Any]:
 
 @by_name
 def test_its_body_is_one_that_is_taken(routes: dict[tuple[str, str], Any], example: Worked) -> None:
-    # The keys of a source are known to its connector alone.
-    if example.body is not None and example.status < 400 and example.path != "/sources":
+    # The keys of a source are known to its connector alone, those of an event to the service that sends it.
+    if example.body is not None and example.status < 400 and example.path not in {"/sources", "/hooks/{service}"}:
         (body,) = routes[example.method, example.path].dependant.body_params
         body.field_info.annotation.model_validate(example.body)
 

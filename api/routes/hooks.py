@@ -1,0 +1,143 @@
+"""``/hooks/{service}``: a service says that something changed; its signature is what lets it in, no token.
+
+Nothing is read or synced here: an event is checked and written down (``connect/hooks.py``), and who runs syncs
+(``orchestration/hooks.py``) finds it there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from api.errors import ProblemError, encodable, unavailable
+from api.openapi import OPEN_OPERATION, problem_responses
+from api.schemas import json_response
+from api.state import service_of
+from nornweave.config import Settings
+from nornweave.connect.hooks import SERVICES, HookKeys, HookQueue, ReplayedError, marks_of, told
+
+log = logging.getLogger(__name__)
+
+OPEN_PATHS = frozenset(f"/hooks/{service}" for service in SERVICES)
+SIGNATURES = (
+    "x-hub-signature-256",
+    "x-gitlab-token",
+    "x-slack-signature",
+    "x-slack-request-timestamp",
+    "x-hub-signature",
+)
+# Slack sends what was refused again, three times, unless it is told not to.
+REFUSED = {"WWW-Authenticate": 'Signature realm="nornweave"', "X-Slack-No-Retry": "1"}
+RETRY_REPLICA_S = 3_600
+
+router = APIRouter(tags=["hooks"], responses=problem_responses(400, 401, 404, 409, 413, 421, 422, 500, 503))
+
+
+class HookDocument(TypedDict):
+    """What became of an event."""
+
+    sources: Annotated[int, Field(description="that will be synced; 0 where the event is about none of them")]
+    waiting: Annotated[int, Field(description="of these, how many waited for a sync already")]
+
+
+class ChallengeDocument(TypedDict):
+    """What Slack asks to hear when it is told the address."""
+
+    challenge: str
+
+
+class Hooks:
+    """What an app knows of webhooks."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        """Read the secrets; log which of them are not set."""
+        self.keys = HookKeys(settings, environment)
+        self.queue = HookQueue(settings.data_dir)
+        self.replica_of = settings.replica_of
+        for source, variable in self.keys.unset.items():
+            log.warning("source %s: webhooks are refused: webhook_secret_env names %s, not set", source, variable)
+
+
+@router.post(
+    "/hooks/{service}",
+    response_model=HookDocument,
+    status_code=202,
+    responses={200: {"model": ChallengeDocument, "description": "Slack's check of the address"}},
+    openapi_extra={
+        **OPEN_OPERATION,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
+        "parameters": [
+            {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in SIGNATURES
+        ],
+    },
+)
+async def hook(
+    service: Annotated[str, Path(description="`github`, `gitlab`, `slack`, `confluence` or `jira`.")], request: Request
+) -> Response:
+    """Take an event that a service posts when something changed, as JSON; its sources are synced within seconds.
+
+    It is signed with the secret that `webhook_secret_env` of a source names. What is signed with none, or too long ago
+    (Slack), is refused with 401, what came before with 409. What is accepted is durable.
+    """
+    if service not in SERVICES:
+        raise ProblemError(404, f"no service {service[:80]!r}; expected {', '.join(SERVICES)}")
+    outcomes = request.app.state.metrics.hooks
+    try:
+        document, outcome = await _taken(service, request)
+    except ProblemError as error:
+        outcomes.labels(service, {401: "refused", 409: "replayed"}.get(error.status_code, "invalid")).inc()
+        raise
+    outcomes.labels(service, outcome).inc()
+    return json_response(document, 200 if "challenge" in document else 202)
+
+
+async def _taken(service: str, request: Request) -> tuple[HookDocument | ChallengeDocument, str]:
+    """Check an event and write it down; return the answer, and how it is counted.
+
+    Raises:
+        ProblemError: 401, 409, 413, 422; 503, this is a replica, or too much is written already.
+        StoreError: it cannot be written.
+    """
+    hooks: Hooks = request.app.state.hooks
+    if hooks.replica_of:
+        raise unavailable("replica", "a replica takes no events; send them where it is published", RETRY_REPLICA_S)
+    body = await request.body()
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    signers = hooks.keys.signers(service, headers, body, time.time())
+    if not signers:
+        detail = "the signature is missing, wrong or too old, or no source has a secret for this service"
+        raise ProblemError(401, detail, headers=REFUSED)
+    event = _event(body)
+    if service == "slack" and event.get("type") == "url_verification":
+        return {"challenge": encodable(str(event.get("challenge", "")))}, "accepted"
+    sources = told(service, event, signers)
+    put = partial(hooks.queue.put, marks_of(service, headers, body), sources)
+    try:
+        added = await service_of(request).writing.run(put)
+    except ReplayedError as error:
+        raise ProblemError(409, str(error), kind="replayed", headers={"X-Slack-No-Retry": "1"}) from error
+    outcome = "coalesced" if sources and not added else "accepted"
+    return {"sources": len(sources), "waiting": len(sources) - added}, outcome
+
+
+def _event(body: bytes) -> Mapping[str, Any]:
+    """Return an event.
+
+    Raises:
+        ProblemError: 422, it is no JSON object.
+    """
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict):
+        raise ProblemError(422, "the body is no JSON object; choose application/json where the webhook is configured")
+    return event
