@@ -173,7 +173,7 @@ def test_constants_are_grouped_up_to_the_preamble_limit() -> None:
     text = "".join(f"LIMIT_{n} = {n}\n" for n in range(100))  # 3 tokens each
     chunks = chunks_of(text)
     assert [chunk.token_count for chunk in chunks] == [255, 45]
-    assert {chunk.metadata["node_type"] for chunk in chunks} == {"preamble"}
+    assert {chunk.title.split(",")[0] for chunk in chunks if chunk.title} == {"LIMIT_0", "LIMIT_85"}
 
 
 def test_a_long_function_is_cut_around_its_scopes() -> None:

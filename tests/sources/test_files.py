@@ -600,7 +600,7 @@ def test_code_that_only_speaks_of_it_is_kept(tmp_path: Path, text: str) -> None:
     ("bin/a.v1", "#!/usr/bin/env NODE_ENV=x node\n", "javascript"), ("a.h", "@interface A\n@end\n", "objc"),
     ("a.h", "namespace a {}\n", "cpp"), ("a.h", "int a(void);\n", "c"), ("a.ts", "<?xml version='1.0'?>\n", "text"),
     ("bin/stop", "#/usr/bin/env bash\ntrue\n", "shell"), ("bin/a", "# /bin/sh starts it\n", None),
-    ("a.entitlements", "<plist/>\n", "text"), ("src/index.marko", "import a\n<p>b</p>\n", "text"),
+    ("a.entitlements", "<plist/>\n", "text"), ("src/index.marko", "import a\n<p>b</p>\n", "marko"),
     ("inventory", "# x\n---\na: 1\n", "text"), ("bin/a", "hello\n", None), ("data.glyph", "hello\n", None),
 ])  # fmt: skip
 def test_code_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.types import Span
 
-FORMATS = frozenset({"vue", "svelte", "astro", "webpage"})
+FORMATS = frozenset({"vue", "svelte", "astro", "marko", "webpage"})
 
 _ATTRIBUTES = r"""(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*+)"""
 _TAG = re.compile(

@@ -50,6 +50,7 @@ OTHER_EXTENSIONS = {
     "vue": "vue",
     "svelte": "svelte",
     "astro": "astro",
+    "marko": "marko",
     "webpage": "html htm",
     "protobuf": "proto",
     "graphql": "graphql gql graphqls",
@@ -136,6 +137,8 @@ def program_suffix(text: str) -> str:
     return INTERPRETERS.get(started["name"], "") if started else ""
 
 
+_TEMPLATE_OF_YAML = re.compile(r"(?<=\.)(ya?ml)\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$")
+"""YAML is read without what a template writes into it (``parsing``)."""
 _EXAMPLE = re.compile(r"[.-](?:example|sample|dist|template|defaults?)$")
 
 
@@ -184,7 +187,7 @@ def code_format_of(path: str, text: str = "") -> str | None:
     Args:
         text: as of ``language_of``.
     """
-    name = below_example(PurePosixPath(path).name.lower())
+    name = _TEMPLATE_OF_YAML.sub(r"\1", below_example(PurePosixPath(path).name.lower()))
     suffix = PurePosixPath(name).suffix
     known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
     if known == "perl" and (text or suffix in UNTOLD) and not _PERL.search(text):
