@@ -45,6 +45,7 @@ from api.routes import (
     sources,
     status_page,
     texts,
+    tokens,
 )
 from api.server.limits import BodyLimit
 from api.server.prefix import Prefix
@@ -63,7 +64,7 @@ logger = logging.getLogger(__name__)
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
     query, chat, embeddings, feedback, evaluations, agents, registration, inbox, hooks, sources, receipts, texts,
-    generations, health, documentation,
+    tokens, generations, health, documentation,
 )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *status_page.routes, *lookup_pages.routes, *login.routes],
+        routes=[*pages.routes, *status_page.routes, *lookup_pages.routes, *tokens.routes, *login.routes],
     )
 
 

@@ -66,6 +66,7 @@ TAGS = [
     {"name": "receipts", "description": "Signed statements that nothing holds a deleted document."},
     {"name": "texts", "description": "The text behind a citation."},
     {"name": "conflicts", "description": "The ledger: what domains disagree about in the whole corpus."},
+    {"name": "tokens", "description": "Tokens that people make for their programs."},
     {"name": "health", "description": "Liveness and readiness."},
 ]
 

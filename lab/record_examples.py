@@ -19,10 +19,11 @@ from urllib.parse import quote
 
 import httpx
 
+from api.access.service_token import TOKEN_VARIABLE
 from api.app import create_app
 from api.openapi import FILE, Worked, worked_examples
 from nornweave.config import Settings
-from nornweave.config.access import AgentsSettings, AllowedAgent
+from nornweave.config.access import AccessSettings, AgentsSettings, AllowedAgent, OidcSettings
 from nornweave.connect.connectors import GitSettings, load_settings
 from nornweave.core.types import Domain, JsonValue
 
@@ -31,18 +32,25 @@ START_S = 60
 AGENTS = AgentsSettings(allow=(AllowedAgent(url="https://agents.example.org"),))
 SECRET = {"EXAMPLE_HOOK": "a-secret-that-only-both-know"}
 HOOKED = {"url": "https://git.example.org/team/tool.git", "webhook_secret_env": next(iter(SECRET))}
+PEOPLE = AccessSettings(oidc=OidcSettings(issuer="https://login.example.org", audience=("nornweave",)))
+SERVICE = "service-token-of-the-operator"
 ALONE = frozenset({"/recall", "/describe", "/ingest"})
 """Paths of an agent that is served alone."""
 
 
 async def record(settings: Settings, examples: Sequence[Worked]) -> list[Worked]:
-    """Ask everything, of all domains or of the code agent alone."""
+    """Ask everything: of all domains, of the code agent alone, or where people make tokens."""
     recorded: list[Worked] = []
     ids: dict[str, str] = {}
-    for agent in (None, Domain.CODE):
-        async with _client(settings, agent) as client:
+    people = settings.model_copy(update={"access": PEOPLE})
+    for kind, configured, agent in (
+        ("all", settings, None),
+        ("alone", settings, Domain.CODE),
+        ("people", people, None),
+    ):
+        async with _client(configured, agent) as client:
             for example in examples:
-                if (example.path in ALONE) == (agent is not None):
+                if _kind(example) == kind:
                     recorded.append(await _asked(client, with_ids(example, ids)))
                     ids |= zip(_ids(example.answer), _ids(recorded[-1].answer), strict=False)
     return recorded
@@ -63,14 +71,23 @@ def _ids(answer: Any) -> Iterator[str]:
         yield from (item["chunk_id"] for item in answer.get("items") or [] if "chunk_id" in item)
 
 
+def _kind(example: Worked) -> str:
+    return "alone" if example.path in ALONE else "people" if example.path.startswith("/tokens") else "all"
+
+
 @asynccontextmanager
 async def _client(settings: Settings, agent: Domain | None) -> AsyncIterator[httpx.AsyncClient]:
     hooked = GitSettings(id="tool", domain=Domain.CODE, **HOOKED)
     settings = settings.model_copy(update={"agents": AGENTS, "sources": (*settings.sources, hooked)})
-    app = create_app(settings, agent=agent, environment=SECRET)
+    environment = {TOKEN_VARIABLE: SERVICE} if settings.access else {}
+    app = create_app(settings, agent=agent, environment={**SECRET, **environment})
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client,
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app),
+            base_url="http://localhost",
+            headers={"authorization": f"Bearer {SERVICE}"} if settings.access else {},
+        ) as client,
     ):
         for _ in range(START_S * 10):
             if (await client.get("/ready")).status_code == 200:

@@ -17,7 +17,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,11 +27,12 @@ import anyio.to_thread
 from starlette.types import Scope
 
 from api.access.origins import client_address
-from api.access.sessions import SIGNED_IN, EndedSessions, Session, session_key, session_of
+from api.access.own_tokens import OwnToken, OwnTokens
+from api.access.sessions import SIGNED_IN, EndedSessions, Session, derived, session_key, session_of
 from api.access.token_file import TokenFile, broken_access
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
-from nornweave.core.access import ANYONE, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
+from nornweave.core.access import ANYONE, HASH_PREFIX, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
 from nornweave.core.errors import StoreError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class DoorEntry:
     """Somebody who showed a token.
 
     Attributes:
-        who: what their session has to say, to be known again.
+        who: what their session has to say, to be known again; nothing for who may have none.
         until: when the session ends at the latest, seconds since 1970; ``None`` for no limit of its own.
     """
 
@@ -103,7 +104,7 @@ class Door:
         self._operators = frozenset(access.operators) if access else frozenset()
         self._file = TokenFile(access.tokens) if access and access.tokens else None
         self._provider = _provider(access) if access else None
-        self._by_service_token = OPERATOR_BY_TOKEN if access else ANYONE
+        self._by_service_token = ANYONE
         self.attempts = Attempts()
         self.ended = EndedSessions(data_dir) if data_dir else None
         self._waiting = anyio.CapacityLimiter(_WAITING_FOR_KEYS)
@@ -111,6 +112,12 @@ class Door:
         if access and data_dir:
             # Another service token ends all sessions, as without access.
             self.secret = f"{session_key(data_dir)} {service_token or ''}"
+        if access:
+            # Another one ends the tokens that were made with this one.
+            mark = derived(self.secret or "", "maker", service_token or "")[:12]
+            self._by_service_token = replace(OPERATOR, makes_tokens=True, name=f"service token {mark}")
+        self.max_token_days = access.max_token_days if access else 0
+        self.own_tokens = OwnTokens(data_dir) if data_dir and self.max_token_days else None
         self.sign_in: SignIn | None = None
         self.people: SignedInPeople | None = None
         oidc = access.oidc if access else None
@@ -161,7 +168,14 @@ class Door:
             who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
             return DoorEntry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
         entry = self._file.find(token) if self._file and token else None
-        return self._of_entry(entry) if entry else None
+        if entry:
+            return self._of_entry(entry)
+        own = self.own_tokens.find(token) if self.own_tokens else None
+        viewer = self._of_own(own) if own else None
+        if own is None or viewer is None or self.own_tokens is None:
+            return None
+        await anyio.to_thread.run_sync(self.own_tokens.note_use, own)
+        return DoorEntry(viewer, {})
 
     async def by_header(self, scope: Scope) -> Viewer | None:
         """Return who sent a request, by its header alone; raises as ``enter``."""
@@ -236,8 +250,20 @@ class Door:
         viewer = self._viewer(entry.groups, entry.hashed)
         return DoorEntry(viewer, {"kind": "file", "hash": entry.hashed}, until)
 
+    def _of_own(self, token: OwnToken) -> Viewer | None:
+        """Return who a token acts for, never more than its maker could then and could now; ``None`` for nobody."""
+        groups, operators = token.groups, self._operators if token.scope == "operate" else frozenset()
+        if token.maker == self._by_service_token.name:
+            operates = token.scope == "operate"
+            return Viewer(sees_everything=operates, operates=operates, name=token.maker)
+        if token.maker.startswith(HASH_PREFIX):
+            entry = self._file.entry(token.maker) if self._file else None
+            return Viewer.in_groups(groups & entry.groups, operators, token.maker) if entry else None
+        is_known = self._provider and self._provider.knows(token.maker) and self._provider.admits(groups)
+        return Viewer.in_groups(groups, operators, token.maker) if is_known else None
+
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
-        return Viewer.in_groups(groups, self._operators, name)
+        return replace(Viewer.in_groups(groups, self._operators, name), makes_tokens=True)
 
 
 def _provider(access: AccessSettings) -> Provider | None:
@@ -247,9 +273,6 @@ def _provider(access: AccessSettings) -> Provider | None:
     from api.access.oidc import Provider
 
     return Provider(access.oidc)
-
-
-OPERATOR_BY_TOKEN = Viewer(sees_everything=OPERATOR.sees_everything, operates=OPERATOR.operates, name="service token")
 
 
 K = TypeVar("K")

@@ -55,6 +55,10 @@ class Provider:
         """Tell whether a text has the shape of a JSON Web Token, and bearer tokens are accepted at all."""
         return bool(self._settings.audience) and _has_shape(token)
 
+    def knows(self, name: str) -> bool:
+        """Tell whether the name of an identity is one of this provider."""
+        return name.startswith(f"{self._settings.issuer} ")
+
     def admits(self, groups: Collection[str]) -> bool:
         """Tell whether somebody in these groups may ask."""
         return not self._settings.admit or not set(self._settings.admit).isdisjoint(groups)

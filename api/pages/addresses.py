@@ -9,6 +9,7 @@ from nornweave.core.types import is_elsewhere
 
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
 CALLBACK = "/callback"
+TOKENS, TOKENS_FORM = "/tokens", "/tokens/form"
 FIND, WHY = "/find", "/why"
 JUDGE = "/feedback/form"
 DISMISS = "/conflicts/form"

@@ -85,6 +85,7 @@ def html_response(
             current=current,
             json_href=json_href,
             may_dismiss=bool(viewer and viewer.operates) and service.sources_file is not None,
+            makes_tokens=bool(viewer and viewer.makes_tokens) and service.door.own_tokens is not None,
             csrf=csrf_token(session.value, secret) if session and secret else "",
             alone=service.alone.value if service.alone else "",
             **context,

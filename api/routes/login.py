@@ -36,7 +36,18 @@ from api.access.sessions import (
 )
 from api.errors import ProblemError
 from api.links import own_address
-from api.pages.addresses import ASK, CALLBACK, JUDGE, LOGIN, LOGOUT, SYNC, local
+from api.pages.addresses import (
+    ASK,
+    CALLBACK,
+    DISMISS,
+    JUDGE,
+    LOGIN,
+    LOGOUT,
+    SOURCES_FORM,
+    SYNC,
+    TOKENS_FORM,
+    local,
+)
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.routes.page_routes import shown
 from api.schemas import prefers_html
@@ -44,11 +55,11 @@ from api.server.prefix import prefix_of
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, CALLBACK, LOGOUT, *FILES})
-FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC})
+FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC, DISMISS, SOURCES_FORM, TOKENS_FORM})
 # Of a wrong token; guessing costs a connection for as long.
 PAUSE_S = 0.5
 MAX_FORM_BYTES = 8192
-_PAGES = ("/conflicts", "/quality", "/status")
+_PAGES = ("/conflicts", "/quality", "/status", "/tokens")
 
 
 async def login(request: Request) -> Response:
@@ -114,6 +125,8 @@ async def enter(request: Request) -> Response:
     if door.is_open or door.secret is None:
         return _redirect(target)
     entry = await door.enter(fields.get("token", "").strip(), client_address(request.scope))
+    if entry is not None and not entry.who:
+        return _again(request, target, "This token was made for a program: send it as bearer token.")
     if entry is None:
         await anyio.sleep(PAUSE_S)
         return _again(request, target, "This is not the token of this service, nor one of somebody who may ask.")

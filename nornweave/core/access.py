@@ -39,6 +39,7 @@ class Viewer:
         sees_everything: whatever groups a document names.
         operates: may also see and do what concerns the whole service: status, quality, metrics, syncs, the inbox.
         registers: may register agents of other machines, and nothing else.
+        makes_tokens: may make tokens for programs of theirs; a token that was made so makes no others.
         name: tells viewers apart, for feedback; empty where nobody is told apart.
     """
 
@@ -46,6 +47,7 @@ class Viewer:
     sees_everything: bool = False
     operates: bool = False
     registers: bool = False
+    makes_tokens: bool = False
     name: str = ""
 
     @classmethod
@@ -185,7 +187,7 @@ def decode_source_rules(stored: str) -> dict[str, Statement]:
     return {source: frozenset(map(str, groups)) for source, groups in loaded.items()}
 
 
-PREFIX = "nw_"
+PREFIX, HASH_PREFIX = "nw_", "sha256:"
 MAX_BYTES = 8 << 20
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _KEYS = frozenset({"groups", "name", "expires"})
@@ -217,7 +219,7 @@ def new_token() -> str:
 
 def hash_of(token: str) -> str:
     """Return what the file keeps of a token."""
-    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"{HASH_PREFIX}{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | None = None) -> str:

@@ -44,7 +44,7 @@ OPEN = {
 }  # fmt: skip
 NOTHING_OF_OURS = {
     "POST /fuse", "GET /v1/models", "GET /v1/models/{model}", "POST /v1/embeddings", "GET /openapi.json",
-    "POST /logout",
+    "POST /logout", "GET /tokens", "POST /tokens", "DELETE /tokens/{token_id}", "POST /tokens/form",
 }  # fmt: skip
 MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /v1/responses", "POST /feedback", "GET /agents",

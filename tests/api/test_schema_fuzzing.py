@@ -24,14 +24,14 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 EXAMPLES = 60
-OPERATIONS = 42
+OPERATIONS = 45
 # What is right starts a process that looks everywhere, for longer than a fuzzer waits: test_receipts_route.py asks.
 SLOW = ("/receipts",)
 # The schema does not know the keys of each kind of source.
 OF_A_KIND = ("/sources",)
 # Nobody can join this app, for no configuration allows a made-up address, and no answer has a made-up id: what is right
 # is answered with 404.
-UNKNOWN = ("/agents/register", "/agents/{agent_id}/heartbeat", "/feedback", "/why")
+UNKNOWN = ("/agents/register", "/agents/{agent_id}/heartbeat", "/feedback", "/why", "/tokens")
 # No source of this app has a secret, so nothing is signed: test_hooks_route.py signs.
 SIGNED = ("/hooks/{service}",)
 CHECKS: list[Any] = [

@@ -1,0 +1,172 @@
+"""Tokens that people make for their programs: shown once, kept as hashes, each for asking or for operating.
+
+A token has the groups that its maker had at that moment. The file is a table that all serving processes of a machine
+share, so one that is revoked stops with the next request.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from api.access.shared_rows import SharedRows
+from api.access.token_file import broken_access
+from nornweave.core.access import hash_of, new_token
+from nornweave.core.errors import StoreError
+from nornweave.core.types import present
+
+log = logging.getLogger(__name__)
+
+FILE = "tokens.sqlite"
+MAX_EACH = 50
+"""Tokens of one person that have not expired."""
+Scope: TypeAlias = Literal["ask", "operate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnToken:
+    """A token without its secret.
+
+    Attributes:
+        maker: the name of the viewer who made it.
+        groups: of the maker, then.
+        used_on: the last day, UTC, as it is written; ``None`` for never.
+    """
+
+    id: str
+    hashed: str
+    name: str
+    maker: str
+    groups: frozenset[str]
+    scope: Scope
+    made: datetime
+    expires: datetime
+    used_on: str | None
+
+
+class OwnTokens:
+    """Makes, finds and revokes them; every method may be called from any thread."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._rows = SharedRows(
+            data_dir / FILE,
+            "create table if not exists tokens (id text primary key, hashed text unique, name text, maker text,"
+            " groups text, scope text, made text, expires text, used_on text)",
+            "select id, hashed, name, maker, groups, scope, made, expires, used_on from tokens order by made, id",
+            lambda rows: {token.hashed: token for token in map(_of_row, rows)},
+        )
+
+    def find(self, token: str) -> OwnToken | None:
+        """Return what is kept of a token; ``None`` for one that is unknown or has expired.
+
+        Raises:
+            ProblemError: 503, the file cannot be read.
+        """
+        found = self._current().get(hash_of(token))
+        return found if found and present() < found.expires else None
+
+    def listed(self, maker: str | None = None) -> Sequence[OwnToken]:
+        """Return the tokens of a maker, or all, as they were made; those that have expired are left out.
+
+        Raises:
+            ProblemError: 503, the file cannot be read.
+        """
+        now = present()
+        return [each for each in self._current().values() if maker in {None, each.maker} and now < each.expires]
+
+    def make(
+        self, maker: str, name: str, groups: Iterable[str], scope: Scope, days: int
+    ) -> tuple[str, OwnToken] | None:
+        """Return a new token with what is kept of it; ``None`` if its maker has ``MAX_EACH`` already.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        secret, now = new_token(), present()
+        made = OwnToken(
+            id=secrets.token_hex(8),
+            hashed=hash_of(secret),
+            name=name,
+            maker=maker,
+            groups=frozenset(groups),
+            scope=scope,
+            made=now,
+            expires=now + timedelta(days=days),
+            used_on=None,
+        )
+        fields = [
+            made.id,
+            made.hashed,
+            name,
+            maker,
+            json.dumps(sorted(made.groups)),
+            scope,
+            *map(_written, (now, made.expires)),
+        ]
+        changed = self._change(
+            ("delete from tokens where expires <= ?", [_written(now)]),
+            (
+                "insert into tokens select ?, ?, ?, ?, ?, ?, ?, ?, null"
+                " where (select count(*) from tokens where maker = ?) < ?",
+                [*fields, maker, MAX_EACH],
+            ),
+        )
+        return (secret, made) if changed else None
+
+    def revoke(self, token_id: str, maker: str | None = None) -> bool:
+        """Remove a token, of this maker if one is named; tell whether there was one.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        return bool(self._change(("delete from tokens where id = ? and coalesce(?, maker) = maker", [token_id, maker])))
+
+    def note_use(self, token: OwnToken) -> None:
+        """Remember the day; a file that cannot be written keeps nobody out."""
+        today = present().date().isoformat()
+        if token.used_on == today:
+            return
+        try:
+            self._change(("update tokens set used_on = ? where id = ?", [today, token.id]))
+        except StoreError as error:
+            log.warning("the last use of a token is not noted: %s", error)
+
+    def _current(self) -> dict[str, OwnToken]:
+        try:
+            return self._rows.current()
+        except (sqlite3.Error, ValueError) as error:
+            log.error("no token that people made is accepted until their file can be read: %s", error)
+            raise broken_access() from error
+
+    def _change(self, *statements: tuple[str, Sequence[Any]]) -> int:
+        try:
+            return self._rows.change(*statements)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"the tokens that people made cannot be written: {error}") from error
+
+
+def _written(moment: datetime) -> str:
+    """Return a moment as text that sorts as moments do."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _of_row(row: Sequence[Any]) -> OwnToken:
+    token_id, hashed, name, maker, groups, scope, made, expires, used_on = row
+    return OwnToken(
+        id=token_id,
+        hashed=hashed,
+        name=name,
+        maker=maker,
+        groups=frozenset(json.loads(groups)),
+        scope=scope,
+        made=datetime.fromisoformat(made),
+        expires=datetime.fromisoformat(expires),
+        used_on=used_on,
+    )

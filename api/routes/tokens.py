@@ -1,0 +1,214 @@
+"""``/tokens``: the tokens that people make for their programs, as operations and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from fastapi import Path as InPath
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from starlette.requests import Request
+from starlette.routing import Route
+from typing_extensions import TypedDict
+
+from api.access.own_tokens import MAX_EACH, OwnToken, OwnTokens, Scope
+from api.errors import ProblemError
+from api.openapi import problem_responses
+from api.pages.addresses import TOKENS, TOKENS_FORM
+from api.pages.rendering import html_response
+from api.requests import Body
+from api.routes.login import browsers_form
+from api.routes.page_routes import HtmlRoute, shown
+from api.schemas import json_response
+from api.state import Served, Serving, serving_of
+from nornweave.core.errors import QueryError
+from nornweave.core.text.checked_values import textual
+
+
+class TokenBody(Body):
+    """A token that somebody wants."""
+
+    name: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+        AfterValidator(textual),
+        Field(description="What it is for."),
+    ]
+    scope: Annotated[Scope, Field(description="`operate` is for operators, and sees everything.")] = "ask"
+    expires_in_days: Annotated[int, Field(ge=1, le=366, description="At most `max_days` of `GET /tokens`.")] = 30
+
+
+class TokenDocument(TypedDict):
+    """A token that was made; its secret is known to nobody here."""
+
+    id: str
+    name: str
+    scope: Scope
+    groups: list[str]
+    maker: str
+    made_at: str
+    expires_at: str
+    used_on: Annotated[str | None, Field(description="the last day, UTC")]
+
+
+class MadeTokenDocument(TokenDocument):
+    """A token that was made just now."""
+
+    token: Annotated[str, Field(description="is shown this once")]
+
+
+class TokensDocument(TypedDict):
+    """Tokens, in the order in which they were made."""
+
+    tokens: list[TokenDocument]
+    max_days: int
+
+
+class RevokedToken(TypedDict):
+    """A token that is worth nothing from now on."""
+
+    id: str
+    status: Literal["REVOKED"]
+
+
+router = APIRouter(prefix=TOKENS, tags=["tokens"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
+
+
+@router.get("", response_model=TokensDocument)
+async def tokens(
+    serving: Served,
+    everybodys: Annotated[bool, Query(alias="all", description="Those of everybody; for operators.")] = False,
+) -> Response:
+    """List the tokens that you made, without their secrets."""
+    return json_response(await listed(serving, everybodys=everybodys))
+
+
+@router.post("", response_model=MadeTokenDocument, status_code=201, responses=problem_responses(400, 409, 413, 415))
+async def make(body: TokenBody, serving: Served) -> Response:
+    """Make a token for a program.
+
+    It may ask in the groups that you are in now or, if you operate the service, operate it. It is shown this once.
+    """
+    return json_response(await made(serving, body), 201)
+
+
+@router.delete("/{token_id}", response_model=RevokedToken)
+async def revoke(token_id: Annotated[str, InPath(description="As `GET /tokens` has it.")], serving: Served) -> Response:
+    """Revoke a token of yours, or as operator anybody's; it is worth nothing with the next request."""
+    await revoked(serving, token_id)
+    return json_response({"id": token_id, "status": "REVOKED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where somebody makes tokens, and how long these may last."""
+
+    own: OwnTokens
+    max_days: int
+
+
+def desk_of(serving: Serving) -> Desk:
+    """Return where a viewer makes tokens.
+
+    Raises:
+        ProblemError: 404, nobody makes any here; 403, this viewer does not.
+    """
+    door = serving.door
+    if door.own_tokens is None:
+        raise ProblemError(404, "nobody makes tokens here: configure `access:`, and no `max_token_days: 0` in it")
+    if not serving.viewer.makes_tokens:
+        raise ProblemError(403, "tokens are made by people; a token that somebody made makes no others")
+    return Desk(door.own_tokens, door.max_token_days)
+
+
+async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
+    """Return the tokens of a viewer, or for an operator all."""
+    desk = desk_of(serving)
+    if everybodys:
+        serving.viewer.check_operates()
+    found = await serving.lookups.run(lambda: desk.own.listed(None if everybodys else serving.viewer.name))
+    return {"tokens": list(map(_document, found)), "max_days": desk.max_days}
+
+
+async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
+    """Make a token of a viewer.
+
+    Raises:
+        NotPermittedError: it should operate, and its maker does not.
+        QueryError: it should last too long.
+        ProblemError: 409, there are too many.
+    """
+    desk, viewer = desk_of(serving), serving.viewer
+    if body.scope == "operate":
+        viewer.check_operates()
+    if body.expires_in_days > desk.max_days:
+        raise QueryError("expires_in_days", f"at most {desk.max_days} here (`access.max_token_days`)")
+    new = await serving.writing.run(
+        lambda: desk.own.make(viewer.name, body.name, viewer.groups, body.scope, body.expires_in_days)
+    )
+    if new is None:
+        raise ProblemError(409, f"you have {MAX_EACH} tokens; revoke one that nothing uses")
+    secret, token = new
+    return {**_document(token), "token": secret}
+
+
+async def revoked(serving: Serving, token_id: str) -> None:
+    """Revoke a token.
+
+    Raises:
+        ProblemError: 404, the viewer has none of this id.
+    """
+    desk, viewer = desk_of(serving), serving.viewer
+    maker = None if viewer.operates else viewer.name
+    if not await serving.writing.run(lambda: desk.own.revoke(token_id, maker)):
+        raise ProblemError(404, f"you have no token {token_id[:80]!r}")
+
+
+def _document(token: OwnToken) -> TokenDocument:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scope": token.scope,
+        "groups": sorted(token.groups),
+        "maker": token.maker,
+        "made_at": token.made.isoformat(timespec="seconds"),
+        "expires_at": token.expires.isoformat(timespec="seconds"),
+        "used_on": token.used_on,
+    }
+
+
+async def page(request: Request) -> Response:
+    """Show the tokens of who asks, and a form for another one."""
+    return await _page(request)
+
+
+async def change(request: Request) -> Response:
+    """Make the token of the form and show it, or revoke the one that it names."""
+    serving, fields = serving_of(request), await browsers_form(request)
+    if token_id := fields.get("revoke"):
+        await revoked(serving, token_id)
+        return await _page(request)
+    return await _page(request, await made(serving, _of_form(fields)))
+
+
+def _of_form(fields: Mapping[str, str]) -> TokenBody:
+    days = fields.get("expires_in_days", "")
+    try:
+        given = {"name": fields.get("name", ""), "scope": fields.get("scope", "ask")}
+        return TokenBody(**given, expires_in_days=int(days) if days.isdecimal() else 0)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise QueryError(str(error.errors()[0]["loc"][0]), error.errors()[0]["msg"]) from error
+
+
+async def _page(request: Request, new: MadeTokenDocument | None = None) -> Response:
+    serving = serving_of(request)
+    context = {**await listed(serving), "new": new, "operates": serving.viewer.operates}
+    return html_response(request, "tokens.html", context, current=TOKENS)
+
+
+routes = [
+    HtmlRoute(TOKENS, shown(page), methods=["GET"]),
+    Route(TOKENS_FORM, shown(change), methods=["POST"]),
+]
