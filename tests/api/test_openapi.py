@@ -25,7 +25,7 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
         "/evaluations", "/evaluations/compare", "/v1/models", "/v1/models/{model}",
         "/v1/chat/completions", "/v1/responses", "/v1/embeddings",
         "/find", "/uses", "/why", "/complete", "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}",
-        "/conflicts", "/conflicts/{conflict_id}/dismiss",
+        "/conflicts", "/conflicts/{conflict_id}/dismiss", "/tokens", "/tokens/{token_id}",
         "/hooks/{service}",
         "/receipts", "/receipts/{receipt_id}", "/sources", "/sources/{source_id}", "/generations/{a}/diff/{b}",
     }  # fmt: skip
