@@ -21,6 +21,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "diff": "Show what changed between two moments.",
         "drift": "Show where documentation and code disagree.",
         "push": "Hand files in for the next sync.",
+        "agents": "Register the tools with Claude Code, Codex, Cursor and others.",
         "mcp": "Serve the tools for agents over standard input and output.",
     },
     "Operate": {

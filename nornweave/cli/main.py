@@ -17,6 +17,7 @@ import typer
 from nornweave import __version__
 from nornweave.cli import quality, receipt
 from nornweave.cli.access import access_app
+from nornweave.cli.agents import agents_app
 from nornweave.cli.command_groups import GroupedCommands
 from nornweave.cli.deploy import dagster, publish, roles, token, worker
 from nornweave.cli.doctor import doctor
@@ -179,6 +180,7 @@ def rollback(
 conflicts_app = typer.Typer()
 app.add_typer(conflicts_app, name="conflicts", rich_help_panel=None)
 app.add_typer(access_app, name="access")
+app.add_typer(agents_app, name="agents")
 
 
 @conflicts_app.callback(invoke_without_command=True)

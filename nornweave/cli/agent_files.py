@@ -1,0 +1,208 @@
+"""Put an entry into a configuration file of another program and take it out again; every other character stays.
+
+JSON is edited as text, a member at a time: what it holds besides is not written anew.
+In files that have comments (TOML, Markdown) the entry is a block between two marked lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+class NotEditableError(ValueError):
+    """A file is one that only a person can edit; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member of an object: where its key begins, and where its value begins and ends."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Return JSON with a value at a path of keys; objects on the way are made, a value that is there is replaced.
+
+    Raises:
+        NotEditableError: it is not plain JSON (comments, for instance), or something else stands on the way.
+    """
+    if not text.strip():
+        for key in reversed(path):
+            value = {key: value}
+        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    at = _root(text)
+    for depth, key in enumerate(path):
+        members = list(_members(text, at))
+        member = next((each for each in members if each.key == key), None)
+        if member is None:
+            for inner in reversed(path[depth + 1 :]):
+                value = {inner: value}
+            return _inserted(text, at, members, key, value)
+        if depth == len(path) - 1:
+            return text[: member.value] + _spelt(value, _indent(text, member.start)) + text[member.end :]
+        at = member.value
+        if text[at] != "{":
+            raise NotEditableError(f"{key!r} is not an object")
+    raise AssertionError(path)
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """Return JSON without what stands at a path of keys, nor objects that are empty then; empty if nothing is left.
+
+    Raises:
+        NotEditableError: as ``with_member``.
+    """
+    if not text.strip():
+        return text
+    at, around = _root(text), list[tuple[_Member, list[_Member]]]()
+    for key in path:
+        members = list(_members(text, at))
+        member = next((each for each in members if each.key == key), None)
+        if member is None:
+            return text
+        around.append((member, members))
+        at = member.value
+    for member, members in reversed(around):
+        if len(members) > 1:
+            place = members.index(member)
+            if place + 1 < len(members):
+                return text[: member.start] + text[members[place + 1].start :]
+            return text[: members[place - 1].end] + text[member.end :]
+    return ""
+
+
+def member_at(text: str, path: Sequence[str]) -> Any:
+    """Return the value at a path of keys of JSON; ``None`` without one.
+
+    Raises:
+        NotEditableError: it is not plain JSON.
+    """
+    if not text.strip():
+        return None
+    _root(text)
+    value = json.loads(text)
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _root(text: str) -> int:
+    """Return where the outermost object begins."""
+    try:
+        loaded = json.loads(text, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as error:
+        raise NotEditableError(f"it is not plain JSON: {error}") from error
+    if not isinstance(loaded, dict):
+        raise NotEditableError("it holds no JSON object")
+    return text.index("{")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _members(text: str, at: int) -> Iterator[_Member]:
+    """Yield the members of the object that begins at a place, in order; the text is valid JSON."""
+    at = _after_blank(text, at + 1)
+    while text[at] != "}":
+        start = at
+        key, at = json.JSONDecoder().raw_decode(text, at)
+        value = _after_blank(text, _after_blank(text, at) + 1)
+        _, end = json.JSONDecoder().raw_decode(text, value)
+        yield _Member(key, start, value, end)
+        at = _after_blank(text, end)
+        if text[at] == ",":
+            at = _after_blank(text, at + 1)
+
+
+def _after_blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _inserted(text: str, at: int, members: Sequence[_Member], key: str, value: Mapping[str, Any]) -> str:
+    """Add a member behind the last one, laid out as that is."""
+    name = json.dumps(key, ensure_ascii=False)
+    if members:
+        last = members[-1]
+        indent = _indent(text, last.start)
+        between = ", " if indent is None else f",\n{indent}"
+        return text[: last.end] + f"{between}{name}: {_spelt(value, indent)}" + text[last.end :]
+    line = text.rfind("\n", 0, at) + 1
+    outer = text[line : _after_blank(text, line)] if text[line:at].strip() else text[line:at]
+    indent = f"{outer}  "
+    inside = f"{{\n{indent}{name}: {_spelt(value, indent)}\n{outer}}}"
+    return text[:at] + inside + text[text.index("}", at) + 1 :]
+
+
+def _indent(text: str, at: int) -> str | None:
+    """Return the blanks between the beginning of a line and a place; ``None`` if something else stands there."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return None if line.strip() or "\n" not in text[:at] else line
+
+
+def _spelt(value: Mapping[str, Any], indent: str | None) -> str:
+    """Write a value on lines of their own, or on one line where no indentation is given."""
+    if indent is None:
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", f"\n{indent}")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBlock:
+    """A block between two lines that nobody else writes, at the end of a text."""
+
+    begin: str
+    end: str
+
+    def put(self, text: str, lines: str) -> str:
+        """Return a text with this block: where it was, else at the end.
+
+        Raises:
+            NotEditableError: as ``removed``.
+        """
+        block = f"{self.begin}\n{lines.rstrip()}\n{self.end}"
+        if match := self._match(text):
+            return text[: match.start(1)] + block + text[match.end(1) :]
+        return f"{text}\n{block}\n" if text else f"{block}\n"
+
+    def removed(self, text: str) -> str:
+        """Return a text without the block.
+
+        Raises:
+            NotEditableError: it begins and does not end, or is there twice.
+        """
+        match = self._match(text)
+        return text[: match.start()] + text[match.end() :] if match else text
+
+    def _match(self, text: str) -> re.Match[str] | None:
+        begins, ends = (text.splitlines().count(line) for line in (self.begin, self.end))
+        if begins != ends or begins > 1:
+            raise NotEditableError(f"the lines {self.begin!r} and {self.end!r} do not stand there once each")
+        block = rf"{re.escape(self.begin)}\r?\n.*?^{re.escape(self.end)}"
+        return re.search(rf"(?:^|\r?\n)({block})(?:\r?\n|\Z)", text, re.S | re.M)
+
+
+def check_toml(text: str) -> Mapping[str, Any]:
+    """Return what TOML says.
+
+    Raises:
+        NotEditableError: it is not valid.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotEditableError(f"it would not be valid TOML: {error}") from error
