@@ -66,6 +66,7 @@ class Provider:
         says: replaces what it says of itself.
         left: the sign-outs that it was asked for.
         slow_s: how long it waits before it answers anything.
+        host: as it calls itself; by another name than that of the service it is another site for a browser.
     """
 
     keys: list[dict[str, Any]] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Provider:
     authorized: list[dict[str, str]] = field(default_factory=list)
     redeemed: list[dict[str, str]] = field(default_factory=list)
     slow_s: float = 0.0
+    host: str = "127.0.0.1"
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refreshing: set[str] = field(default_factory=set)
 
@@ -136,7 +138,7 @@ class Provider:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self.host}:{self._server.server_address[1]}"
 
     @property
     def issuer(self) -> str:

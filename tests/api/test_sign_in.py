@@ -155,6 +155,25 @@ async def test_the_address_of_this_server_is_the_configured_one_and_no_clients_w
         assert "Secure" in session and "Path=/nw;" in session + ";"
 
 
+async def test_another_process_finishes_a_sign_in_and_knows_its_session(
+    settings: Settings, engine: ScriptedEngine, provider: Provider
+) -> None:
+    provider.gives_refresh = True
+    async with (
+        browser_of(settings, engine, provider) as one,
+        browser_of(settings, engine, provider) as another,
+    ):
+        back = await sent_back(one)
+        another.cookies = one.cookies
+        assert onward(await another.get(back)) == "/?q=pay"
+        one.cookies = another.cookies
+        assert (await one.get("/agents")).status_code == 200
+        key = one.app.state.serving.door.secret  # type: ignore[attr-defined]
+        sent, copied = urlencode({"csrf": csrf_token(one.cookies[COOKIE], key)}), one.cookies[COOKIE]
+        await one.post("/logout", content=sent, headers=FORM)
+        assert (await another.get("/agents", headers={"cookie": f"{COOKIE}={copied}"})).status_code == 401
+
+
 async def test_a_forged_answer_of_the_provider_is_refused(
     settings: Settings, engine: ScriptedEngine, provider: Provider
 ) -> None:
