@@ -54,6 +54,7 @@ from api.syncs import Syncs
 from api.tracing import Tracing
 from nornweave import __version__
 from nornweave.config import Settings
+from nornweave.connect.hooks import HookKeys
 from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def create_app(
     app.state.is_closed = True
     app.state.serving = service
     app.state.metrics = Metrics(service.engine)
-    app.state.hooks = hooks.Hooks(settings, environment)
+    app.state.hook_keys = HookKeys(settings, environment)
     app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)

@@ -28,7 +28,6 @@ WAIT_S = 300
 """For so long a sync waits for another one of its domain."""
 TRIES = 3
 AGAIN_S = 60.0
-STOP_WITHIN_S = 2.0
 
 
 @dataclass(slots=True)
@@ -46,18 +45,15 @@ class HookSyncs:
     _running: dict[Domain, _Started] = field(default_factory=dict)
     _failures: dict[Domain, int] = field(default_factory=dict)
     _rests_until: dict[Domain, float] = field(default_factory=dict)
-    _problem: str = ""
 
     def run(self, stopping: threading.Event) -> None:
         """Look again and again, until it is to stop."""
         while not stopping.wait(POLL_S):
             try:
                 self.look()
-                self._problem = ""
             except (NornWeaveError, OSError) as error:  # a configuration that is being edited, a full disk
-                if str(error) != self._problem:
-                    log.warning("what webhooks tell is not synced now: %s", error)
-                self._problem = str(error)
+                log.warning("what webhooks tell is not synced now: %s", error)
+                stopping.wait(AGAIN_S)
 
     def look(self) -> None:
         """Take note of syncs that ended, and start those that are due.
@@ -84,12 +80,6 @@ class HookSyncs:
         """End what was started; what is stored stays, and the events wait for the next start."""
         for started in self._running.values():
             started.process.terminate()
-        for started in self._running.values():
-            try:
-                started.process.wait(STOP_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                started.process.kill()
-                started.process.wait()
 
     def _start(self, settings: Settings, domain: Domain, taken: Mapping[str, int]) -> _Started:
         said = self.data_dir / "syncs" / f"{domain.value}.hooks.log"

@@ -7,7 +7,6 @@ Nothing is read or synced here: an event is checked and written down (``connect/
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -21,19 +20,9 @@ from api.errors import ProblemError, encodable, unavailable
 from api.openapi import OPEN_OPERATION, problem_responses
 from api.schemas import json_response
 from api.state import service_of
-from nornweave.config import Settings
 from nornweave.connect.hooks import SERVICES, HookKeys, HookQueue, ReplayedError, marks_of, told
 
-log = logging.getLogger(__name__)
-
 OPEN_PATHS = frozenset(f"/hooks/{service}" for service in SERVICES)
-SIGNATURES = (
-    "x-hub-signature-256",
-    "x-gitlab-token",
-    "x-slack-signature",
-    "x-slack-request-timestamp",
-    "x-hub-signature",
-)
 # Slack sends what was refused again, three times, unless it is told not to.
 REFUSED = {"WWW-Authenticate": 'Signature realm="nornweave"', "X-Slack-No-Retry": "1"}
 RETRY_REPLICA_S = 3_600
@@ -54,18 +43,6 @@ class ChallengeDocument(TypedDict):
     challenge: str
 
 
-class Hooks:
-    """What an app knows of webhooks."""
-
-    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
-        """Read the secrets; log which of them are not set."""
-        self.keys = HookKeys(settings, environment)
-        self.queue = HookQueue(settings.data_dir)
-        self.replica_of = settings.replica_of
-        for source, variable in self.keys.unset.items():
-            log.warning("source %s: webhooks are refused: webhook_secret_env names %s, not set", source, variable)
-
-
 @router.post(
     "/hooks/{service}",
     response_model=HookDocument,
@@ -74,9 +51,6 @@ class Hooks:
     openapi_extra={
         **OPEN_OPERATION,
         "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
-        "parameters": [
-            {"name": name, "in": "header", "required": False, "schema": {"type": "string"}} for name in SIGNATURES
-        ],
     },
 )
 async def hook(
@@ -106,12 +80,11 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
         ProblemError: 401, 409, 413, 422; 503, this is a replica, or too much is written already.
         StoreError: it cannot be written.
     """
-    hooks: Hooks = request.app.state.hooks
-    if hooks.replica_of:
+    keys: HookKeys = request.app.state.hook_keys
+    if keys.settings.replica_of:
         raise unavailable("replica", "a replica takes no events; send them where it is published", RETRY_REPLICA_S)
     body = await request.body()
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    signers = hooks.keys.signers(service, headers, body, time.time())
+    signers = keys.signers(service, request.headers, body, time.time())
     if not signers:
         detail = "the signature is missing, wrong or too old, or no source has a secret for this service"
         raise ProblemError(401, detail, headers=REFUSED)
@@ -119,7 +92,7 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
     if service == "slack" and event.get("type") == "url_verification":
         return {"challenge": encodable(str(event.get("challenge", "")))}, "accepted"
     sources = told(service, event, signers)
-    put = partial(hooks.queue.put, marks_of(service, headers, body), sources)
+    put = partial(HookQueue(keys.settings.data_dir).put, marks_of(service, request.headers, body), sources)
     try:
         added = await service_of(request).writing.run(put)
     except ReplayedError as error:

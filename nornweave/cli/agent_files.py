@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,24 +35,14 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
     Raises:
         NotEditableError: it is not plain JSON (comments, for instance), or something else stands on the way.
     """
-    if not text.strip():
-        for key in reversed(path):
-            value = {key: value}
-        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    at = _root(text)
-    for depth, key in enumerate(path):
-        members = list(_members(text, at))
-        member = next((each for each in members if each.key == key), None)
-        if member is None:
-            for inner in reversed(path[depth + 1 :]):
-                value = {inner: value}
-            return _inserted(text, at, members, key, value)
-        if depth == len(path) - 1:
-            return text[: member.value] + _spelt(value, _indent(text, member.start)) + text[member.end :]
-        at = member.value
-        if text[at] != "{":
-            raise NotEditableError(f"{key!r} is not an object")
-    raise AssertionError(path)
+    text = text if text.strip() else "{}\n"
+    steps = _steps(text, path)
+    at, members, member = steps[-1]
+    if member:
+        return text[: member.value] + _spelt(value, _indent(text, member.start)) + text[member.end :]
+    for key in reversed(path[len(steps) :]):
+        value = {key: value}
+    return _inserted(text, at, members, path[len(steps) - 1], value)
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
@@ -62,21 +51,14 @@ def without_member(text: str, path: Sequence[str]) -> str:
     Raises:
         NotEditableError: as ``with_member``.
     """
-    if not text.strip():
-        return text
-    at, around = _root(text), list[tuple[_Member, list[_Member]]]()
-    for key in path:
-        members = list(_members(text, at))
-        member = next((each for each in members if each.key == key), None)
+    steps = _steps(text, path) if text.strip() else []
+    for _, members, member in reversed(steps):
         if member is None:
             return text
-        around.append((member, members))
-        at = member.value
-    for member, members in reversed(around):
-        if len(members) > 1:
-            place = members.index(member)
-            if place + 1 < len(members):
-                return text[: member.start] + text[members[place + 1].start :]
+        place = members.index(member)
+        if place + 1 < len(members):
+            return text[: member.start] + text[members[place + 1].start :]
+        if place:
             return text[: members[place - 1].end] + text[member.end :]
     return ""
 
@@ -85,15 +67,25 @@ def member_at(text: str, path: Sequence[str]) -> Any:
     """Return the value at a path of keys of JSON; ``None`` without one.
 
     Raises:
-        NotEditableError: it is not plain JSON.
+        NotEditableError: as ``with_member``.
     """
-    if not text.strip():
-        return None
-    _root(text)
-    value = json.loads(text)
+    member = _steps(text, path)[-1][2] if text.strip() else None
+    return json.loads(text[member.value : member.end]) if member else None
+
+
+def _steps(text: str, path: Sequence[str]) -> list[tuple[int, list[_Member], _Member | None]]:
+    """Follow a path of keys; return of each object where it begins, its members, and the one that leads on."""
+    at, steps = _root(text), []
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
+        if text[at] != "{":
+            raise NotEditableError(f"what {key!r} would stand in is not an object")
+        members = list(_members(text, at))
+        member = next((each for each in members if each.key == key), None)
+        steps.append((at, members, member))
+        if member is None:
+            break
+        at = member.value
+    return steps
 
 
 def _root(text: str) -> int:
@@ -194,15 +186,3 @@ class MarkedBlock:
             raise NotEditableError(f"the lines {self.begin!r} and {self.end!r} do not stand there once each")
         block = rf"{re.escape(self.begin)}\r?\n.*?^{re.escape(self.end)}"
         return re.search(rf"(?:^|\r?\n)({block})(?:\r?\n|\Z)", text, re.S | re.M)
-
-
-def check_toml(text: str) -> Mapping[str, Any]:
-    """Return what TOML says.
-
-    Raises:
-        NotEditableError: it is not valid.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise NotEditableError(f"it would not be valid TOML: {error}") from error

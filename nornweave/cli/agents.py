@@ -10,8 +10,10 @@ import json
 import os
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -20,7 +22,6 @@ import typer
 from nornweave.cli.agent_files import (
     MarkedBlock,
     NotEditableError,
-    check_toml,
     member_at,
     with_member,
     without_member,
@@ -119,7 +120,7 @@ def is_ours(entry: object) -> bool:
     return all(isinstance(word, str) for word in words) and NAME in " ".join(words[:3]) and words[-1:] == ["mcp"]
 
 
-def edited(agent: Agent, text: str, command: Sequence[str] | None) -> str:
+def edited(agent: Agent, command: Sequence[str] | None, text: str) -> str:
     """Return the text of an agent's file with the entry of a command, or without it.
 
     Raises:
@@ -130,9 +131,11 @@ def edited(agent: Agent, text: str, command: Sequence[str] | None) -> str:
             return TOML.removed(text)
         spelt = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in agent.entry(command).items()]
         changed = TOML.put(text, "\n".join([f"[{agent.key}.{NAME}]", *spelt]))
-        if NAME in check_toml(TOML.removed(text)).get(agent.key, {}):
-            raise NotEditableError(f"{agent.key}.{NAME} stands there already, otherwise")
-        check_toml(changed)
+        try:
+            if tomllib.loads(changed) and NAME in tomllib.loads(TOML.removed(text)).get(agent.key, {}):
+                raise NotEditableError(f"{agent.key}.{NAME} stands there already, otherwise")
+        except tomllib.TOMLDecodeError as error:
+            raise NotEditableError(f"it would not be valid TOML: {error}") from error
         return changed
     path = [agent.key, NAME]
     if agent.name == "opencode" and isinstance(member_at(text, ["mcp", "servers"]), dict):
@@ -150,7 +153,6 @@ AgentOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--agent", metavar="NAME", help="claude, codex, cursor, vscode, opencode or gemini; may be repeated."),
 ]
-ProjectOption: TypeAlias = Annotated[Path, typer.Option(help="The folder that agents work in.", file_okay=False)]
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
 
 
@@ -158,24 +160,22 @@ YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Write w
 def install(
     context: typer.Context,
     agent: AgentOption = None,
-    project: ProjectOption = Path(),
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Register the tools with the agents found here, and say in AGENTS.md when to use them."""
     settings = settings_of(context)
-    _run(agent, project, own_command(settings.file.absolute()), yes=yes, as_json=as_json)
+    _run(agent, own_command(settings.file.absolute()), yes=yes, as_json=as_json)
 
 
 @agents_app.command()
 def uninstall(
     agent: AgentOption = None,
-    project: ProjectOption = Path(),
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Take out what `install` wrote, and nothing else."""
-    _run(agent, project, None, yes=yes, as_json=as_json)
+    _run(agent, None, yes=yes, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,23 +189,20 @@ class _Change:
     refused: str = ""
     lines: str = ""
 
-    def diff(self) -> str:
-        """Return the change, as patches have it."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(), self.after.splitlines(), str(self.file), str(self.file), lineterm="", n=2
-        )
-        return "\n".join(lines)
 
-
-def _run(names: list[str] | None, project: Path, command: Sequence[str] | None, *, yes: bool, as_json: bool) -> None:
-    project = project.absolute()
+def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, as_json: bool) -> None:
+    project = Path.cwd()
     known = agents_of(Path.home(), project)
     allowed = [agent.name for agent in known]
     if unknown := [name for name in names or () if name not in allowed]:
         raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(allowed)}", param_hint="--agent")
     found = [agent for agent in known if (agent.name in names if names else agent.is_there)]
     changes = list(_changes(found, project, command))
-    outcomes = {change.name: _carried_out(change, yes=yes, as_json=as_json) for change in changes}
+    outcomes: dict[str, str] = {}
+    for change in changes:
+        outcomes[change.name] = _carried_out(change, yes=yes, as_json=as_json)
+        if not as_json:
+            print_text(f"{change.name}: {change.file}: {outcomes[change.name]}")
     if as_json:
         print_json(
             {
@@ -223,22 +220,20 @@ def _run(names: list[str] | None, project: Path, command: Sequence[str] | None, 
 
 def _changes(agents: Sequence[Agent], project: Path, command: Sequence[str] | None) -> Iterator[_Change]:
     """Yield what is to change: a file for each agent, and AGENTS.md where there is one agent at least."""
-    for agent in agents:
-        file = agent.file.resolve()  # a link stays one
-        lines = "" if command is None else edited(agent, "", command)
+
+    def said(text: str) -> str:
+        return MARKDOWN.removed(text) if command is None else MARKDOWN.put(text, PARAGRAPH)
+
+    edits: list[tuple[str, Path, Callable[[str], str]]]
+    edits = [(agent.name, agent.file, partial(edited, agent, command)) for agent in agents]
+    edits += [(SAID, project / SAID, said)] if agents else []
+    for name, place, edit in edits:
+        file = place.resolve()  # a link stays one
         try:
             text = _read(file)
-            yield _Change(agent.name, file, text, edited(agent, text, command), lines=lines)
+            yield _Change(name, file, text, edit(text))
         except NotEditableError as error:
-            yield _Change(agent.name, file, refused=str(error), lines=lines)
-    if agents:
-        file = (project / SAID).resolve()
-        try:
-            text = _read(file)
-            after = MARKDOWN.removed(text) if command is None else MARKDOWN.put(text, PARAGRAPH)
-            yield _Change(SAID, file, text, after)
-        except NotEditableError as error:
-            yield _Change(SAID, file, refused=str(error), lines=PARAGRAPH)
+            yield _Change(name, file, refused=str(error), lines=edit("") if command else "")
 
 
 def _read(file: Path) -> str:
@@ -263,11 +258,12 @@ def _carried_out(change: _Change, *, yes: bool, as_json: bool) -> str:
             messages.print(f"put this there by hand:\n{change.lines}", soft_wrap=True)
         return "refused"
     if change.after == change.before:
-        return _told("unchanged", change, as_json=as_json)
+        return "unchanged"
     if not as_json:
-        print_text(change.diff())
+        texts, name = (change.before.splitlines(), change.after.splitlines()), str(change.file)
+        print_text("\n".join(difflib.unified_diff(*texts, name, name, lineterm="", n=2)))
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"write {change.file}?", err=True)):
-        messages.print(f"{change.file} is not written; --yes writes without asking", style="yellow", soft_wrap=True)
+        messages.print("--yes writes without asking", style="yellow", soft_wrap=True)
         return "not confirmed"
     if _read(change.file) != change.before:
         messages.print(f"{change.file} was changed meanwhile; try again", style="red", soft_wrap=True)
@@ -278,10 +274,4 @@ def _carried_out(change: _Change, *, yes: bool, as_json: bool) -> str:
         write_whole(change.file, change.after, mode)
     else:
         change.file.unlink()
-    return _told("written", change, as_json=as_json)
-
-
-def _told(outcome: str, change: _Change, *, as_json: bool) -> str:
-    if not as_json:
-        print_text(f"{change.name}: {change.file}: {outcome}")
-    return outcome
+    return "written"

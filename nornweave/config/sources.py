@@ -76,10 +76,6 @@ class HookedSettings(SourceSettings):
     webhook_secret_env: EnvironmentName | None = None
     """The environment variable with the secret that the service signs its webhooks with."""
 
-    def has_repository(self, name: str) -> bool:  # noqa: ARG002 - for kinds that are repositories
-        """Tell whether an event about a repository, ``owner/name``, may be about this source."""
-        return True
-
 
 class AddressedSettings(SourceSettings):
     """The keys of what has an address on the network."""

@@ -118,11 +118,6 @@ class GitSettings(AddressedSettings, WithCommits, HookedSettings):
     max_megabytes: int = Field(2_000, ge=1, le=1_000_000)
     """The largest clone."""
 
-    def has_repository(self, name: str) -> bool:
-        """Tell whether the address ends with the name."""
-        address = (self.url or "").lower().rstrip("/").removesuffix(".git").replace(":", "/")
-        return f"/{address}".endswith(f"/{name.lower()}")
-
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
         from nornweave.connect.git.address import parse_address
@@ -259,10 +254,6 @@ class GithubSettings(ApiSettings, HookedSettings):
     """``owner/name``: read GitHub through its API instead of a dump."""
     api_url: str = "https://api.github.com"
     """Of an enterprise server; the public service unless given."""
-
-    def has_repository(self, name: str) -> bool:
-        """Tell whether it is the one that is read."""
-        return (self.repository or "").lower() == name.lower()
 
 
 def _open_github(settings: GithubSettings, own: OwnFiles) -> Source:

@@ -4,13 +4,6 @@ A service is told this server's address and a secret. It then posts an event whe
 secret. An event says only that something changed: the sync that follows asks the source itself. So a forged or repeated
 one could at most cause a sync, and does not.
 
-====================  ================================================================================
-GitHub                ``X-Hub-Signature-256: sha256=HMAC(body)``, ``X-GitHub-Delivery``
-GitLab                ``X-Gitlab-Token: SECRET``, ``Idempotency-Key`` (17.4)
-Slack                 ``X-Slack-Signature: v0=HMAC(v0:TIMESTAMP:body)``, ``X-Slack-Request-Timestamp``
-Jira, Confluence      ``X-Hub-Signature: sha256=HMAC(body)``, ``X-Atlassian-Webhook-Identifier`` (Jira)
-====================  ================================================================================
-
 Sources: docs.github.com "Validating webhook deliveries"; docs.gitlab.com "Webhooks"; docs.slack.dev "Verifying requests
 from Slack"; developer.atlassian.com "Webhooks" (Jira Cloud), "Managing Webhooks" (Confluence).
 """
@@ -18,7 +11,7 @@ from Slack"; developer.atlassian.com "Webhooks" (Jira Cloud), "Managing Webhooks
 from __future__ import annotations
 
 import hmac
-import os
+import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +25,8 @@ from nornweave.config import Settings
 from nornweave.config.sources import HookedSettings
 from nornweave.core.errors import NornWeaveError, StoreError
 from nornweave.core.types import digest
+
+log = logging.getLogger(__name__)
 
 SLACK_WITHIN_S = 300
 """By how much the time of one of Slack's requests may differ from ours."""
@@ -97,17 +92,17 @@ SERVICES: Mapping[str, HookService] = MappingProxyType(
 class HookKeys:
     """The secrets of the sources, by service."""
 
-    def __init__(self, settings: Settings, environment: Mapping[str, str] | None = None) -> None:
-        """Read the secrets; ``unset`` names the variables that are not set, by source."""
-        environment = os.environ if environment is None else environment
-        self.unset: dict[str, str] = {}
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        """Read the secrets; log which of them are not set."""
+        self.settings = settings
         self._sources: list[tuple[HookedSettings, str]] = []
         for source in settings.sources:
             if isinstance(source, HookedSettings) and source.webhook_secret_env:
                 if secret := environment.get(source.webhook_secret_env, "").strip():
                     self._sources.append((source, secret))
                 else:
-                    self.unset[source.id] = source.webhook_secret_env
+                    unset = f"webhook_secret_env names {source.webhook_secret_env}, which is not set"
+                    log.warning("source %s: webhooks are refused: %s", source.id, unset)
 
     def signers(self, service: str, headers: Headers, body: bytes, now: float) -> list[HookedSettings]:
         """Return the sources with whose secret a request of a service was signed."""
@@ -119,11 +114,17 @@ class HookKeys:
 
 
 def told(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
-    """Return the ids of the sources that an event is about; all of them where it names no repository."""
+    """Return the ids of the sources at the repository that an event names; of all where it names none."""
     name: Any = event
     for key in SERVICES[service].repository or ("",):
         name = name.get(key) if isinstance(name, Mapping) else None
-    return [source.id for source in sources if not isinstance(name, str) or source.has_repository(name)]
+    return [source.id for source in sources if not isinstance(name, str) or _is_at(source, name)]
+
+
+def _is_at(source: HookedSettings, repository: str) -> bool:
+    """Tell whether the address of a source ends with the name of a repository, ``owner/name``."""
+    places = (str(getattr(source, key) or "").rstrip("/").removesuffix(".git") for key in source.place_keys)
+    return any(f"/{place.replace(':', '/')}".lower().endswith(f"/{repository.lower()}") for place in places)
 
 
 def marks_of(service: str, headers: Headers, body: bytes) -> list[str]:

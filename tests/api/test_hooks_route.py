@@ -151,7 +151,7 @@ async def test_what_is_forged_or_old_or_unsigned_is_refused(settings: Settings, 
 
 async def test_where_no_secret_is_set_nothing_is_signed(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     receiver = Receiver(settings, {"GITHUB_HOOK": "  "})
-    assert "source api: webhooks are refused: webhook_secret_env names GITHUB_HOOK, not set" in caplog.text
+    assert "source api: webhooks are refused: webhook_secret_env names GITHUB_HOOK, which is not set" in caplog.text
     for secret in ("", " "):
         for service in SERVICES:
             is_problem(await receiver.post(service, b"{}", SIGN[service](secret, b"{}")), 401)

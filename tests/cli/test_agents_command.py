@@ -227,14 +227,14 @@ def test_what_a_person_wrote_is_refused_with_the_lines_to_paste(machine: Path) -
 )
 def test_other_spellings_of_the_same_configuration(tmp_path: Path, name: str, text: str) -> None:
     agent = next(each for each in agents_of(tmp_path, tmp_path) if each.name == name)
-    put = edited(agent, text, COMMAND)
+    put = edited(agent, COMMAND, text)
     loaded = tomllib.loads(put) if name == "codex" else json.loads(put)
     servers = loaded[agent.key]["servers"] if name == "opencode" else loaded[agent.key]
     assert servers["nornweave"] == EXPECTED[name]
-    assert edited(agent, put, None) == text
+    assert edited(agent, None, put) == text
     with pytest.raises(NotEditableError):
         edited(
-            next(each for each in agents_of(tmp_path, tmp_path) if each.name == "codex"), "mcp_servers = {}\n", COMMAND
+            next(each for each in agents_of(tmp_path, tmp_path) if each.name == "codex"), COMMAND, "mcp_servers = {}\n"
         )
 
 
