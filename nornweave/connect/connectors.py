@@ -60,7 +60,9 @@ class WithCommits(SourceSettings):
         if self.domain is not Domain.CODE or not chosen.commits:
             return None
         since = timedelta(days=int(chosen.since[:-1]) * _DAYS[chosen.since[-1]]) if chosen.since else None
-        return CommitHistory(root=root, most=chosen.commits, since=since, is_partial=is_partial)
+        return CommitHistory(
+            root=root, most=chosen.commits, since=since, exclude=tuple(self.exclude), is_partial=is_partial
+        )
 
     @model_validator(mode="after")
     def _has_commits_of_code(self) -> Self:

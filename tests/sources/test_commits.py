@@ -62,7 +62,7 @@ def test_a_commit_says_what_it_says_who_made_it_when_and_what_it_changed(root: P
     assert made.path == f"commits/{sha}"
     assert made.text == (
         "Return three (#12)\n\nTwo was wrong.\n\nFixes #7\nCo-authored-by: Eve\n\n"
-        f"Committed on 2023-11-16 by Grace Hopper as {sha[:10]}, first released in v1.2.0.\n\n"
+        f"Committed on 2023-11-17 by Grace Hopper as {sha[:10]}, first released in v1.2.0.\n\n"
         "Changed:\n- docs/new page.md (new, +1)\n- src/app.py (+1 −1: two)"
     )
     assert made.metadata["kind"] == "commit"
@@ -83,18 +83,76 @@ def test_lines_that_a_commit_removed_are_not_repeated(root: Path) -> None:
         )
 
 
+SECRETS = {
+    "h.txt": "password: class hunter2one\n",
+    "h.yaml": "class hunter2two:\n",
+    "h.py": 'KEY = "def hunter2three("\n# class hunter2four:\n"""The class hunter2five (old)."""\n',
+    "h.js": 'const k = {"key": "class hunter2six {"}\n// function hunter2seven()\n * type hunter2eight = 1\n',
+    "h.md": "class hunter2nine:\n",
+}
+DEFINITIONS = {
+    "d.py": "class Pay:\n    async def charge(self): ...\n",
+    "d.ts": "export default class Cart extends Base {}\nexport type Money = number\n",
+    "d.go": "func (c *Client) Send(x int) {}\ntype Store interface {}\n",
+    "d.rs": "pub(crate) fn parse(x: u8) {}\nimpl Lexer for Fast {}\n",
+    "d.rb": "class Ledger < Base\n  def balance\n",
+}
+
+
+def test_names_are_those_of_definitions_in_code(root: Path) -> None:
+    say(root, "Begin", SECRETS | DEFINITIONS, day=1)
+    for path in SECRETS:
+        (root / path).unlink()
+    say(root, "Forget it", {}, day=2)
+    with source(root) as repository:
+        documents = past(repository)
+        assert "hunter2" not in str([(each.text, each.metadata) for each in documents.values()])
+        touched = documents["Begin"].metadata["touches"]
+    expected = ["Pay", "charge", "Cart", "Money", "Send", "Store", "parse", "Lexer", "Ledger", "balance"]
+    assert sorted(touched) == sorted(expected)  # type: ignore[type-var, arg-type]
+
+
+def test_commits_to_what_exclude_names_are_none_and_its_files_are_not_told(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    say(root, "Raise the Kestrel price", {"secret/merger.py": "1\n"}, day=2)
+    git(root, "tag", "v1.0.0")
+    say(root, "Do both", {"a.py": "2\n", "secret/merger.py": "2\n"}, day=3)
+    say(root, "Say nothing", {}, day=4)
+    git(root, "tag", "v2.0.0")
+    with source(root, exclude=("secret/",)) as repository:
+        documents = past(repository)
+    assert {*documents} == {"Begin", "Do both", "Release v1.0.0", "Release v2.0.0"}
+    assert not any(word in str([*documents.values()]) for word in ("Kestrel", "merger"))
+
+
+def test_each_of_two_versions_on_one_commit_is_a_release(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    say(root, "Go on", {"a.py": "2\n"}, day=2)
+    for tag in ("v2.0.0-rc1", "v2.0.0", "v2.0.0-beta"):
+        git(root, "tag", tag)
+    with source(root) as repository:
+        documents = past(repository)
+    assert {*documents} >= {"Release v2.0.0", "Release v2.0.0-rc1", "Release v2.0.0-beta", "Release v1.0.0"}
+    assert all("has 1 commits:\n- Go on" in documents[f"Release v2.0.0{end}"].text for end in ("", "-rc1", "-beta"))
+    assert "first released in v2.0.0." in documents["Go on"].text
+
+
 def test_a_merge_is_called_by_what_was_merged_and_has_its_changes(root: Path) -> None:
     say(root, "Begin", {"a.py": "1\n"}, day=1)
     git(root, "checkout", "--quiet", "-b", "topic")
-    say(root, "wip", {"b.py": "1\n"}, day=2)
-    say(root, "more wip", {"c.py": "1\n"}, day=3)
+    say(root, "wip", {"b.py": "1\n"}, day=2, author="Eve")
+    say(root, "more wip", {"c.py": "1\n"}, day=3, author="Eve")
     git(root, "checkout", "--quiet", "main")
     message = "Merge pull request #5 from eve/topic\n\nAdd b and c"
     git(root, "merge", "--quiet", "--no-ff", "--message", message, "topic", day=4)
     with source(root) as repository:
         documents = past(repository)
     assert set(documents) == {"Begin", "Add b and c (#5)"}
-    assert "- b.py (new, +1)\n- c.py (new, +1)" in documents["Add b and c (#5)"].text
+    merge = documents["Add b and c (#5)"]
+    assert "- b.py (new, +1)\n- c.py (new, +1)" in merge.text
+    assert "- more wip\n- wip\n" in merge.text and "by Eve as" in merge.text and ", merged by Ada." in merge.text
+    assert merge.metadata["author"] == "Eve"
 
 
 def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
@@ -159,7 +217,7 @@ def test_any_message_is_read_and_the_next_commit_too(root: Path, message: str) -
     with source(root) as repository:
         documents = past(repository)
     assert documents["Last"].path == f"commits/{last}"
-    assert documents["Last"].text.endswith("Changed:\n- a.py (+3 −1: no)")
+    assert documents["Last"].text.endswith("Changed:\n- a.py (+3 −1)")
     assert all(len(document.text.encode()) <= 4_096 for document in documents.values())
 
 

@@ -9,19 +9,22 @@ A release is a tag that is called like a version, with the commits since the rel
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from nornweave.connect.git.address import commit_url, template_of
 from nornweave.connect.git.program import GitFailedError, Lasting, origin_of, run_git, split_fields, stream_git
 from nornweave.connect.git.tree import leads_outside, repository_above
 from nornweave.core.errors import DocumentError, TransientDocumentError
+from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.index_fields import released
 from nornweave.core.types import (
@@ -41,12 +44,16 @@ from nornweave.core.types import (
 )
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}1:"
+GATE = f"{HISTORY_GATE}2:"
 """Raise it when the same commit may come out as another document."""
-MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED = 1_200, 2_800, 12, 100
+MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED = 1_200, 2_800, 12, 100, 20
 MAX_PATCH_BYTES = 8 << 20
 """Of a larger commit the files are named, and nothing in them."""
 _ATTRIBUTES = Path(__file__).with_name("attributes")
+_DEFINING = frozenset(line.split()[0][1:] for line in _ATTRIBUTES.read_text("ascii").splitlines()) - {".md"} | {
+    *(".js", ".jsx", ".lua", ".scala", ".swift", ".ts", ".tsx", ".vue")
+}
+"""The files of which names are told: in others a word that looks like a definition may be a secret."""
 _DIFF = (
     *("diff-tree", "--stdin", "--root", "-r", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv"),
     *("--no-color", "--relative", "--abbrev=10", "--format=%B%x00"),
@@ -59,10 +66,14 @@ _SIGNED = re.compile(r"(?:signed-off-by|change-id|reviewed-by|git-svn-id):", re.
 _ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.{0,300})")
 _DEFINES = re.compile(
-    r"\b(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|module|namespace|object|record|protocol"
-    r"|macro|sub|proc|defp?|defmodule|message|service)\s+(?:\([^()]{0,80}\)\s*)?([A-Za-z_$][\w$]{1,80})"
+    r"\s*(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|async|const|unsafe|extern"
+    r"|pub(?:\([^()]{0,40}\))?|inline|virtual|override|open|data|partial|declare)\s+){0,6}"
+    r"(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|module|namespace|object|record|protocol"
+    r"|macro|sub|proc|defp|defmodule)\s+(?:\([^()]{0,80}\)\s*)?([A-Za-z_$][\w$]{1,80})"
+    r"(?=\s*(?:[\[({<:=;.]|$|(?:extends|implements|struct|interface|for|where|do|is)\b))"
 )
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{1,80})\s*\(")
+_RECORD, _WITHIN = "\x01", "\x02"
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
 
@@ -77,13 +88,33 @@ class _Change:
     removed: int = 0
     names: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def is_code(self) -> bool:
+        """Tell whether names in it are told."""
+        return PurePosixPath(self.path).suffix in _DEFINING
+
     def shown(self) -> str:
         """Return it in words: ``src/a.py (+10 −2: parse, Loader)``."""
         counts = " ".join(f"{sign}{count}" for sign, count in (("+", self.added), ("−", self.removed)) if count)
-        said = {"A": "new", "D": "removed", "R": f"was {self.old}"}.get(self.status[:1], "")
+        said = {"A": "new", "D": "removed", "R": f"was {self.old}" if self.old else "new"}.get(self.status[:1], "")
         told = ", ".join(filter(None, (said, counts)))
         told = ": ".join(filter(None, (told, ", ".join(list(self.names)[:MAX_NAMES]))))
         return f"{self.path} ({told})" if told else self.path
+
+
+@dataclass(frozen=True, slots=True)
+class _Releases:
+    """The releases along first parents.
+
+    Attributes:
+        first_had: commit → the release that first had it.
+        before: commit of a release → each tag on it → the commit of the release before; empty of the first.
+        made: commit of a release → its time in seconds since 1970, and its author's day.
+    """
+
+    first_had: Mapping[str, str]
+    before: Mapping[str, Mapping[str, str]]
+    made: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +125,7 @@ class CommitHistory:
         root: a folder of the repository; only commits that changed something below it count.
         most: how many commits.
         since: how old they may be; ``None`` for any age.
+        exclude: globs of files that are not told; a commit that changed nothing else is none.
         is_partial: the files of former commits are not here: of each its name is told, and nothing in it.
     """
 
@@ -101,6 +133,7 @@ class CommitHistory:
     most: int
     since: timedelta | None = None
     timeout_s: float = 60.0
+    exclude: tuple[str, ...] = ()
     is_partial: bool = False
     _changes: Lasting = field(init=False, repr=False, compare=False)
 
@@ -110,7 +143,7 @@ class CommitHistory:
         object.__setattr__(self, "_changes", Lasting(self.root, *arguments, timeout_s=self.timeout_s))
 
     def entries(self, commit: str, web: str | None = None) -> Iterator[Entry]:
-        """List the commits up to this one, newest first, and the releases among them.
+        """List the commits up to this one, newest first, then the releases that first had some of them.
 
         Args:
             web: where people read the repository's files, see ``address.file_url``.
@@ -119,66 +152,97 @@ class CommitHistory:
             GitFailedError: the repository cannot be read.
             SourceUnavailableError: git does not answer in time.
         """
-        first_had, tags = self._releases(commit)
+        releases, branches = self._told_by_all(commit)
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
-        listed = self._log(
-            "--first-parent", f"--max-count={self.most}", *after, "--format=%H%x00%at%x00%aN", commit, "--", "."
-        )
-        for sha in listed:
-            moment, author = since_1970(next(listed, "")), next(listed, "")
-            release = first_had.get(sha, "")
+        had = set[str]()
+        rules = digest(str(self.is_partial), *self.exclude)
+        for sha, moment, day, committer in self._commits(
+            f"--max-count={self.most}", *after, commit, form="%H %at %as %aN"
+        ):
+            author, merged = branches.get(sha, (committer, []))
+            release = releases.first_had.get(sha, "")
             url = commit_url(web or "", sha)
-            known = {"author": author or None, "url": url or None, "release": release or None}
+            known: dict[str, JsonValue] = {
+                "author": author or None,
+                "day": day,
+                "url": url or None,
+                "release": release or None,
+            }
+            if merged and not self.exclude:  # which of their commits it names is not known
+                known |= {"merged": list[JsonValue](merged), "merged_by": committer}
             yield Entry(
                 path=f"{COMMITS}{sha}",
-                gate=GATE + digest(sha, release, str(self.is_partial)),
-                updated_at=moment,
+                gate=GATE + digest(sha, release, rules),
+                updated_at=since_1970(moment),
                 revision=sha[:10],
                 metadata=freeze(known),
             )
-            if sha in tags:
-                before = tags[sha]
+            had.add(release)
+        for sha, before in releases.before.items():
+            moment, day = releases.made[sha]
+            for name, former in before.items() if releases.first_had[sha] in had else ():
                 yield Entry(
-                    path=f"{RELEASES}{release}",
-                    gate=GATE + digest(before, sha),
-                    updated_at=moment,
+                    path=f"{RELEASES}{name}",
+                    gate=GATE + digest(former, sha, rules),
+                    updated_at=since_1970(moment),
                     revision=sha[:10],
-                    metadata=freeze({"url": url or None, "release": release, "before": before or None}),
-                )
+                    metadata=freeze({
+                        "url": commit_url(web or "", sha) or None, "day": day, "release": name, "before": former or None
+                    }),
+                )  # fmt: skip
 
-    def _releases(self, commit: str) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the release that first had each commit along first parents; of each release's commit the one before.
+    def _told_by_all(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str]]]]:
+        """Return the releases along first parents, and of each merge who wrote what it merged and its first lines.
 
         A release that was tagged on a branch is that of the commit which merged it.
         """
-        parents, named = dict[str, list[str]](), dict[str, str]()
-        fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", commit)
+        parents, named = dict[str, list[str]](), dict[str, list[str]]()
+        made, said = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
+        form = "--format=%H%x00%P%x00%D%x00%at%x00%as%x00%aN%x00%<(120,trunc)%s"
+        fields = self._log("--decorate-refs=refs/tags/*", form, commit)
         for sha in fields:
             parents[sha] = next(fields, "").split()
             names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            if name := next((name for name in names if name and released(name)), ""):
-                named[sha] = name
-        mainline = [next(iter(parents), "")]
-        while mainline[-1] and (further := parents.get(mainline[-1])):
+            if versions := [name for name in names if name and released(name)]:
+                named[sha] = versions
+            made[sha] = next(fields, ""), next(fields, "")
+            said[sha] = next(fields, ""), next(fields, "").strip()
+        mainline = [*itertools.islice(parents, 1)]
+        while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
-        tagged, seen = dict[str, str](), set[str]()
-        for sha in reversed(mainline):
-            merged = [sha]
-            while merged:
-                if (each := merged.pop()) in seen or each not in parents:
-                    continue
-                seen.add(each)
-                merged += parents[each]
-                if each in named and (each == sha or sha not in named):
-                    tagged[sha] = max(tagged.get(sha, ""), named[each], key=released)
-        first_had, tags, release, at = dict[str, str](), dict[str, str](), "", ""
+        tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str]]]()
+        for sha, merged in _merged(mainline, parents):
+            tagged[sha] = [name for each in merged for name in named.get(each, ())]
+            brought = [said[each] for each in merged if each != sha and len(parents[each]) < 2]
+            if people := Counter(author for author, _ in brought if not _BOT.search(author)):
+                branches[sha] = people.most_common(1)[0][0], [subject for _, subject in brought[:MAX_MERGED]]
+        first_had, before, release, at = dict[str, str](), dict[str, dict[str, str]](), "", ""
         for sha in mainline:
-            if sha in tagged:
-                tags |= {at: sha} if at else {}
-                release, at = tagged[sha], sha
+            if tagged[sha]:
+                if at:
+                    before[at] = dict.fromkeys(before[at], sha)
+                release, at = max(tagged[sha], key=_order_of), sha
+                before[sha] = dict.fromkeys(tagged[sha], "")
             if release:
                 first_had[sha] = release
-        return first_had, tags | ({at: ""} if at else {})
+        return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
+
+    def _commits(self, *arguments: str, form: str) -> Iterator[list[str]]:
+        """Yield fields of commits along first parents that changed something that ``exclude`` does not name."""
+        wanted = PathFilter(exclude=self.exclude)
+        names = ("--name-only", "--diff-merges=first-parent", "--relative") if self.exclude else ()
+        form = f"--format={_RECORD}{form.replace(' ', _WITHIN)}"
+        told, changed = list[str](), list[str]()
+        for each in self._log("--first-parent", *names, form, *arguments, "--", "."):
+            field = each.lstrip("\n")
+            if field.startswith(_RECORD):
+                if told and (not changed or any(map(wanted.matches, changed))):
+                    yield told
+                told, changed = field[1:].split(_WITHIN, form.count(_WITHIN)), []
+            elif field:
+                changed.append(field)
+        if told and (not changed or any(map(wanted.matches, changed))):
+            yield told
 
     def _log(self, *arguments: str) -> Iterator[str]:
         options = ("log", "-z", "--no-ext-diff")
@@ -193,14 +257,19 @@ class CommitHistory:
         known = {key: value for key, value in entry.metadata.items() if key != "url"}
         if entry.path.startswith(RELEASES):
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
-            arguments = ("log", "--first-parent", f"--max-count={MAX_LISTED}", "--format=%s (%h)", listed, "--", ".")
             try:
-                said = run_git(self.root, *arguments, timeout_s=self.timeout_s)
+                found = [*self._commits(f"--max-count={MAX_LISTED}", listed, form="%h %<(300,trunc)%s")]
             except GitFailedError as error:
                 raise TransientDocumentError(f"git cannot list the commits of the release: {error}") from error
-            return canonical_json({**known, "subjects": _decoded(said).splitlines()}).encode()
+            return canonical_json(
+                {**known, "subjects": [f"{said.strip()} ({short})" for short, said in found]}
+            ).encode()
         sha = entry.path.removeprefix(COMMITS)
+        wanted = PathFilter(exclude=self.exclude)
         message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
+        changes = [change for change in changes if wanted.matches(change.path)]
+        for change in changes:
+            change.old = change.old if wanted.matches(change.old) else ""
         return canonical_json({**known, **_described(message, changes, str(known.get("author", "")))}).encode()
 
     def close(self) -> None:
@@ -225,6 +294,19 @@ class CommitHistory:
         yield from self.entries("HEAD", template_of(origin_of(self.root, timeout_s=self.timeout_s)))
 
 
+def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each commit of a branch, oldest first, with the commits that it brought: itself and what it merged."""
+    seen = set[str]()
+    for sha in reversed(mainline):
+        left, merged = [sha], list[str]()
+        while left:
+            if (each := left.pop()) not in seen and each in parents:
+                seen.add(each)
+                merged.append(each)
+                left += parents[each]
+        yield sha, merged
+
+
 def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     """Make a document of what ``CommitHistory.fetch`` returned.
 
@@ -236,7 +318,7 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     except ValueError as error:
         raise DocumentError(f"no record of a commit: {error}") from error
     is_release = entry.path.startswith(RELEASES)
-    title, text = _of_release(entry, said) if is_release else _of_commit(entry, said)
+    title, text = _of_release(said) if is_release else _of_commit(entry, said)
     author, release = said.get("author"), said.get("release")
     return Document(
         id=document_id(source_id, entry.path),
@@ -261,20 +343,24 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     )  # fmt: skip
 
 
-def _of_release(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
+def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
     subjects = [str(each) for each in _list(said.get("subjects"))]
-    day = f" of {entry.updated_at:%Y-%m-%d}" if entry.updated_at else ""
+    day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
     return title, _cut(f"{title}{day} has {len(subjects)} commits:", [f"- {subject}" for subject in subjects], "\n")
 
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
-    day = f" on {entry.updated_at:%Y-%m-%d}" if entry.updated_at else ""
+    day = f" on {said['day']}" if said.get("day") else ""
     by = f" by {said['author']}" if said.get("author") else ""
     release = f", first released in {said['release']}" if said.get("release") else ""
-    made = f"Committed{day}{by} as {entry.revision}{release}."
+    merger = (
+        f", merged by {said['merged_by']}" if said.get("merged_by", said.get("author")) != said.get("author") else ""
+    )
+    made = f"Committed{day}{by} as {entry.revision}{merger}{release}."
     subject, body = str(said["subject"]), str(said["body"])
-    head = "\n\n".join(filter(None, (subject, body, made)))
+    merged = "\n".join(f"- {line}" for line in _list(said.get("merged")) if line != subject)
+    head = "\n\n".join(filter(None, (subject, body, merged, made)))
     changed = [str(each) for each in _list(said.get("changes"))]
     return subject, _cut(f"{head}\n\nChanged:", [f"- {each}" for each in changed], "\n") if changed else head
 
@@ -288,6 +374,11 @@ def _cut(head: str, lines: Sequence[str], separator: str) -> str:
             return separator.join((head, *shown, f"- and {len(lines) - len(shown):,} others"))
         shown.append(line)
     return separator.join((head, *shown))
+
+
+def _order_of(tag: str) -> tuple[tuple[int, ...], bool]:
+    """Order tags by version; of those with one number a candidate comes before the release."""
+    return released(tag), not re.search(r"[a-z]", tag.lower().removeprefix("release").lstrip("v.-"))
 
 
 def _list(value: JsonValue) -> Sequence[JsonValue]:
@@ -338,7 +429,7 @@ def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, l
         if left or right:
             is_removed = line.startswith(b"-")
             left, right = left - is_removed, right - line.startswith(b"+")
-            if current and (found := _DEFINES.search(_decoded(line[1:400]))):
+            if current and current.is_code and (found := _DEFINES.match(_decoded(line[1:400]))):
                 current.names[found[1]] = None
         elif line.startswith(b":"):
             *_, status = line.split(b"\t")[0].split()
@@ -351,7 +442,8 @@ def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, l
             left, right = (1 if count is None else int(count) for count in hunk.groups()[:2])
             if current:
                 current.removed, current.added = current.removed + left, current.added + right
-                _name_above(hunk[3], current.names)
+                if current.is_code:
+                    _name_above(hunk[3], current.names)
         elif line.startswith(b"diff --git "):
             current = None
     return _decoded(b"".join(message)), list(changes.values())
@@ -369,7 +461,7 @@ def _lines(printed: IO[bytes], end: bytes) -> Iterator[bytes]:
 
 def _name_above(line: str, names: dict[str, None]) -> None:
     """Note what a hunk stands in, as git found it in a line above."""
-    found = _DEFINES.search(line) or _CALLED.search(line)
+    found = _DEFINES.match(line) or _CALLED.search(line)
     if found and found[1] not in _NO_NAME:
         names[found[1]] = None
 
