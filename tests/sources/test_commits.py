@@ -134,7 +134,10 @@ def test_each_of_two_versions_on_one_commit_is_a_release(root: Path) -> None:
     with source(root) as repository:
         documents = past(repository)
     assert {*documents} >= {"Release v2.0.0", "Release v2.0.0-rc1", "Release v2.0.0-beta", "Release v1.0.0"}
-    assert all("has 1 commits:\n- Go on" in documents[f"Release v2.0.0{end}"].text for end in ("", "-rc1", "-beta"))
+    assert all(
+        "has 1 commits since v1.0.0:\n- Go on" in documents[f"Release v2.0.0{end}"].text
+        for end in ("", "-rc1", "-beta")
+    )
     assert "first released in v2.0.0." in documents["Go on"].text
 
 

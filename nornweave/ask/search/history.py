@@ -11,7 +11,7 @@ import numpy as np
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import RecallResponse
-from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, is_changelog
+from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, is_changelog, release_keys
 from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -24,6 +24,8 @@ MAX_ASKED = 2_000
 PRESENT = 0.5
 """What passages of today count where the past is asked for."""
 _PAST_TENSE = r"(?:[a-z]{2,30}ed|made|wrote|rewrote|broke|built|began|brought|chose|put|took|did)"
+BEHIND_RELEASE = 0.9
+"""The most that others count beside a release that a question of what changed names."""
 _ASKS = re.compile(
     rf"""
     \b(?:which|what|whose|by|the(?:\ \w+)?|last|latest|first)\ commits?\b
@@ -34,7 +36,8 @@ _ASKS = re.compile(
     | \b(?:when|why|(?:in\ which|what)\ (?:version|release))\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
       \ (?:in|since|between|after|before|with|about|to|from|by)\b
-    | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b | \bwhat\ (?:did|does)\ \S{{0,40}}\d\.\d | \bchanges\ in\ \S{{0,40}}\d\.\d
+    | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
+    | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?v?\d+\.\d
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
     | \b(?:changes|commits|happened|added|removed)\ by\b
     | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
@@ -43,6 +46,8 @@ _ASKS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
+_ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
+"""What asks for one change, not for all of a release."""
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
 
@@ -72,10 +77,17 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
 
 
 def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking in which commits and releases lead, if the question asks for the past."""
+    """Return a ranking in which commits and releases lead if the past is asked for, first a release that is named."""
     if not asks_for_past(text) or not len(past := _past(generation)):
         return ranking
-    return reorder(ranking, np.where(np.isin(ranking.numbers, past), 1.0, PRESENT))
+    factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
+    named = [] if _ONE_CHANGE.search(text) else [*generation.named(release_keys(text)).values()]
+    is_named = np.isin(ranking.numbers, np.concatenate([NO_HITS.numbers, *named]))
+    scores = ranking.scores * factors
+    if is_named.any() and not is_named.all() and scores[~is_named].max() > 0:
+        share = BEHIND_RELEASE * scores[is_named].min() / scores[~is_named].max()
+        factors[~is_named] *= min(BEHIND_RELEASE, share)
+    return reorder(ranking, factors)
 
 
 def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P, RecallResponse]:

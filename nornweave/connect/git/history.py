@@ -183,11 +183,12 @@ class CommitHistory:
             for name, former in before.items() if releases.first_had[sha] in had else ():
                 yield Entry(
                     path=f"{RELEASES}{name}",
-                    gate=GATE + digest(former, sha, rules),
+                    gate=GATE + digest(former, sha, releases.first_had.get(former, ""), rules),
                     updated_at=since_1970(moment),
                     revision=sha[:10],
                     metadata=freeze({
-                        "url": commit_url(web or "", sha) or None, "day": day, "release": name, "before": former or None
+                        "url": commit_url(web or "", sha) or None, "day": day, "release": name,
+                        "before": former or None, "former": releases.first_had.get(former),
                     }),
                 )  # fmt: skip
 
@@ -258,12 +259,11 @@ class CommitHistory:
         if entry.path.startswith(RELEASES):
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
             try:
-                found = [*self._commits(f"--max-count={MAX_LISTED}", listed, form="%h %<(300,trunc)%s")]
+                found = [*self._commits(f"--max-count={MAX_LISTED}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")]
             except GitFailedError as error:
                 raise TransientDocumentError(f"git cannot list the commits of the release: {error}") from error
-            return canonical_json(
-                {**known, "subjects": [f"{said.strip()} ({short})" for short, said in found]}
-            ).encode()
+            subjects = [f"{_merged_title(said.strip(), body.strip())} ({short})" for short, said, body in found]
+            return canonical_json({**known, "subjects": subjects}).encode()
         sha = entry.path.removeprefix(COMMITS)
         wanted = PathFilter(exclude=self.exclude)
         message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
@@ -336,6 +336,7 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
             "kind": RELEASE if is_release else COMMIT,
             "author": author,
             "release": release,
+            "former": said.get("former"),
             "tags": said.get("numbers") or None,
             "changed": said.get("paths") or None,
             "touches": said.get("touches") or None,
@@ -345,9 +346,12 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
 
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
     subjects = [str(each) for each in _list(said.get("subjects"))]
+    since = f" since {said['former']}" if said.get("former") else ""
     day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
-    return title, _cut(f"{title}{day} has {len(subjects)} commits:", [f"- {subject}" for subject in subjects], "\n")
+    return title, _cut(
+        f"{title}{day} has {len(subjects)} commits{since}:", [f"- {subject}" for subject in subjects], "\n"
+    )
 
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
@@ -389,9 +393,8 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
     """Return what a commit says as a record; of a program's own commits the message is its first line."""
     subject, _, body = _ADDRESS.sub("", message.strip()).partition("\n")
     lines = [line for line in body.strip().splitlines() if not _SIGNED.match(line)]
-    if _MERGED.match(subject) and lines:  # the title of what was merged says more
-        number = _NUMBER.search(subject)
-        subject, lines = lines[0] + (f" ({number[0]})" if number and number[0] not in lines[0] else ""), lines[1:]
+    if _MERGED.match(subject) and lines:
+        subject, lines = _merged_title(subject, lines[0]), lines[1:]
     body = "" if _BOT.search(author) else "\n".join(lines).strip()
     if len(body) > MAX_BODY:
         body = body[:MAX_BODY].rpartition("\n")[0].rstrip() or body[:MAX_BODY]
@@ -405,6 +408,14 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
         "paths": [path for change in changes for path in (change.path, change.old) if path][:MAX_LISTED],
         "touches": list(names)[:MAX_LISTED],
     }
+
+
+def _merged_title(subject: str, body: str) -> str:
+    """Return the title of what a merge merged, which says more than its own, with its number."""
+    if not _MERGED.match(subject) or not body:
+        return subject
+    title, number = body.splitlines()[0], _NUMBER.search(subject)
+    return f"{title} ({number[0]})" if number and number[0] not in title else title
 
 
 def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, list[_Change]]:

@@ -85,6 +85,8 @@ _RELEASE = re.compile(
 """A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
+_SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
+
 # Formats whose threads have a number or a key.
 _NUMBERED = frozenset({"github", "jira"})
 
@@ -133,7 +135,16 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(PAST)
         name = document.path.rpartition("/")[2]
         keys.update(_key("commit", name[:length]) for length in range(*COMMIT_DIGITS) if document.format == COMMIT)
+        if document.format == types.RELEASE:
+            keys.update(release_keys(name), (_key("name", version) for version in versions_in(name)))
+            keys.update(release_keys(f"since {known.get('former')}"))
     return keys
+
+
+def release_keys(text: str) -> set[str]:
+    """Return the keys of the releases that a text names by their numbers, or as those after a number."""
+    field = "after release" if _SINCE.search(text) else "release"
+    return {_key(field, version) for version in versions_in(text)}
 
 
 def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
@@ -220,6 +231,7 @@ def asked_keys(text: str) -> set[str]:
     words = _WORD.findall(text)[:MAX_WORDS]
     keys = {*_asked_dates(text), *(_key("path", path.removeprefix("./").strip("/")) for path in paths)}
     keys.update(_key("name", name) for name in (*_asked_names(words), *versions_in(text)))
+    keys.update(release_keys(text))
     for match in _IDENTIFIER.finditer(text):
         called = text[match.end() : match.end() + 1] == "("
         in_path = any(match[0] in path for path in paths)
