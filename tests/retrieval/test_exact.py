@@ -302,6 +302,7 @@ def test_tests_lose_where_a_name_is_asked_for_and_not_where_tests_are(code: Inde
     assert max(kept_shares("Table.upsert", code, aside)) < 0.8
     assert min(kept_shares("tests of Table.upsert", code, aside)) == 1
     assert min(kept_shares("what is it", code, aside)) == 1
+    assert max(kept_shares("where in the code is it weighed", code, aside)) < 0.7
 
 
 def test_import_blocks_lose_unless_imports_are_asked_for(code: Index) -> None:

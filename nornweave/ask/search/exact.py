@@ -222,11 +222,12 @@ def exact_evidence(
     if proven:
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     kept = []
-    if ASIDE in known and scores is not None:
+    is_where = _WHERE.search(query.text) is not None
+    if ASIDE in known and (is_where or scores is not None):
         aside = reduce(partial(np.setdiff1d, assume_unique=True), searched.files.values(), known[ASIDE])
+        most = 0.0 if scores is None else float(scores.max(initial=0))
         if len(aside):
-            share = ASIDE_WHERE if _WHERE.search(query.text) else 1 - ASIDE_SHARE * float(scores.max(initial=0))
-            kept.append((aside, float(np.float32(share))))
+            kept.append((aside, float(np.float32(ASIDE_WHERE if is_where else 1 - ASIDE_SHARE * most))))
     if RELEASE in known and is_question(query.text) and not versions_in(query.text):
         kept.append((known[RELEASE], RELEASE_SHARE))
     if IMPORTS in known:
