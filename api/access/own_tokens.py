@@ -61,6 +61,7 @@ class OwnTokens:
             " groups text, scope text, made text, expires text, used_on text)",
             "select id, hashed, name, maker, groups, scope, made, expires, used_on from tokens order by made, id",
             lambda rows: {token.hashed: token for token in map(_of_row, rows)},
+            "the tokens that people made cannot be written",
         )
 
     def find(self, token: str) -> OwnToken | None:
@@ -110,7 +111,7 @@ class OwnTokens:
             scope,
             *map(_written, (now, made.expires)),
         ]
-        changed = self._change(
+        changed = self._rows.change(
             ("delete from tokens where expires <= ?", [_written(now)]),
             (
                 "insert into tokens select ?, ?, ?, ?, ?, ?, ?, ?, null"
@@ -126,7 +127,9 @@ class OwnTokens:
         Raises:
             StoreError: it cannot be written.
         """
-        return bool(self._change(("delete from tokens where id = ? and coalesce(?, maker) = maker", [token_id, maker])))
+        return bool(
+            self._rows.change(("delete from tokens where id = ? and coalesce(?, maker) = maker", [token_id, maker]))
+        )
 
     def note_use(self, token: OwnToken) -> None:
         """Remember the day; a file that cannot be written keeps nobody out."""
@@ -134,7 +137,7 @@ class OwnTokens:
         if token.used_on == today:
             return
         try:
-            self._change(("update tokens set used_on = ? where id = ?", [today, token.id]))
+            self._rows.change(("update tokens set used_on = ? where id = ?", [today, token.id]))
         except StoreError as error:
             log.warning("the last use of a token is not noted: %s", error)
 
@@ -144,12 +147,6 @@ class OwnTokens:
         except (sqlite3.Error, ValueError) as error:
             log.error("no token that people made is accepted until their file can be read: %s", error)
             raise broken_access() from error
-
-    def _change(self, *statements: tuple[str, Sequence[Any]]) -> int:
-        try:
-            return self._rows.change(*statements)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"the tokens that people made cannot be written: {error}") from error
 
 
 def _written(moment: datetime) -> str:

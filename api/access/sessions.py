@@ -27,7 +27,7 @@ from starlette.types import Scope
 
 from api.access.shared_rows import SharedRows
 from nornweave.core.access import hash_of
-from nornweave.core.errors import ConfigError, StoreError
+from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_new
 
 log = logging.getLogger(__name__)
@@ -163,6 +163,7 @@ class EndedSessions:
             "create table if not exists ended (session text primary key, at real)",
             "select session from ended",
             lambda rows: frozenset(session for (session,) in rows),
+            f"the session could not be ended here, it lasts {LASTS_S // 3600} hours",
         )
 
     def end(self, session: str) -> bool:
@@ -171,16 +172,9 @@ class EndedSessions:
         Raises:
             StoreError: it cannot be written.
         """
-        try:
-            return bool(
-                self._rows.change(
-                    ("delete from ended where at < ?", [time.time() - LASTS_S]),
-                    ("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()]),
-                )
-            )
-        except (OSError, sqlite3.Error) as error:
-            detail = f"the session could not be ended here, it lasts {LASTS_S // 3600} hours: {error}"
-            raise StoreError(detail) from error
+        forgotten = ("delete from ended where at < ?", [time.time() - LASTS_S])
+        ended = ("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()])
+        return self._rows.change(forgotten, ended) == 1
 
     def has_ended(self, session: str) -> bool:
         """Tell whether somebody logged out of a session, as far as the file can be read."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from api.access.token_file import FileState, state_of
+from nornweave.core.errors import StoreError
 
 T = TypeVar("T")
 
@@ -21,15 +22,16 @@ SETTLED_NS = 1_000_000_000
 class SharedRows(Generic[T]):
     """One table of a file and what is made of its rows; every method may be called from any thread."""
 
-    def __init__(self, file: Path, schema: str, query: str, make: Callable[[Sequence[Any]], T]) -> None:
+    def __init__(self, file: Path, schema: str, query: str, make: Callable[[Sequence[Any]], T], failure: str) -> None:
         """Store what they are; nothing is read or written.
 
         Args:
             schema: makes the table where there is none.
             query: reads the rows.
             make: what is made of them.
+            failure: what to say when they cannot be changed.
         """
-        self._file, self._schema, self._query, self._make = file, schema, query, make
+        self._file, self._schema, self._query, self._make, self._failure = file, schema, query, make, failure
         self._lock = threading.Lock()
         self._state: FileState | None = None
         self._made = make(())
@@ -61,13 +63,15 @@ class SharedRows(Generic[T]):
         """Execute statements as one transaction, one after the other among processes; return what the last changed.
 
         Raises:
-            OSError: the folder cannot be made.
-            sqlite3.Error: it cannot be written.
+            StoreError: it cannot be written.
         """
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)) as connection:
-            connection.execute(self._schema)
-            connection.execute("begin immediate")
-            changed = [connection.execute(statement, values).rowcount for statement, values in statements]
-            connection.execute("commit")
-            return changed[-1]
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=WAIT_S, isolation_level=None)) as connection:
+                connection.execute(self._schema)
+                connection.execute("begin immediate")
+                changed = [connection.execute(statement, values).rowcount for statement, values in statements]
+                connection.execute("commit")
+                return changed[-1]
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{self._failure}: {error}") from error

@@ -22,7 +22,6 @@ from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSession
 from api.access.shared_rows import SharedRows
 from api.access.sign_in import NotRenewedError, SignedIn, SignIn
 from nornweave.core.access import hash_of
-from nornweave.core.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -65,9 +64,10 @@ class SignedInPeople:
         self._rows = SharedRows(
             data_dir / FILE,
             "create table if not exists people (session text primary key, groups text, asked_at real, try_at real,"
-            " is_renewable integer, sealed text, began_at real)",
+            " is_renewable integer, sealed text)",
             "select session, groups, asked_at, try_at, is_renewable, sealed from people",
             _by_session,
+            "who signed in cannot be written down",
         )
 
     def groups(self, session: str, who: Mapping[str, Any]) -> frozenset[str] | None:
@@ -93,19 +93,14 @@ class SignedInPeople:
         Raises:
             StoreError: it cannot be written.
         """
-        identity, now = signed_in.identity, time.time()
-        due = now + self._renew_s
+        identity, due = signed_in.identity, time.time() + self._renew_s
         who = {"kind": SIGNED_IN, "name": identity.name, "groups": sorted(identity.groups), "until": int(due)}
         until = None if signed_in.refresh_token else due
         session = new_session(self._key, who=who, until=until)
         if len(session) > MAX_CHARACTERS:
             # On this machine the groups are kept beside the session; elsewhere it is worth nothing.
             session = new_session(self._key, who={**who, "groups": [], "until": 0}, until=until)
-        statement = "insert or replace into people values (?, ?, ?, ?, ?, ?, ?)"
-        self._change(
-            ("delete from people where began_at < ?", [now - LASTS_S]),
-            (statement, [hash_of(session), *self._row(signed_in), now]),
-        )
+        self._keep(session, signed_in)
         return session
 
     def renew(self, session: str, name: str) -> None:
@@ -120,7 +115,7 @@ class SignedInPeople:
         """
         now = time.time()
         claim = "update people set try_at = ? where session = ? and try_at <= ? and asked_at <= ?"
-        claimed = self._change((claim, [now + TRY_AGAIN_S, hash_of(session), now, now - self._renew_s]))
+        claimed = self._rows.change((claim, [now + TRY_AGAIN_S, hash_of(session), now, now - self._renew_s]))
         kept = self._kept(session)
         if kept is None or not claimed:
             return
@@ -130,8 +125,7 @@ class SignedInPeople:
             log.info("a session is not renewed and ends: %s", error)
             self.end(session)
             return
-        names = "groups = ?, asked_at = ?, try_at = ?, is_renewable = ?, sealed = ?"
-        self._change((f"update people set {names} where session = ?", [*self._row(signed_in), hash_of(session)]))  # noqa: S608
+        self._keep(session, signed_in)
 
     def end(self, session: str) -> str | None:
         """End a session and forget its tokens; return the one to sign out with; raises as ``begin``."""
@@ -139,7 +133,7 @@ class SignedInPeople:
         self._ended.end(session)
         if kept is None:
             return None
-        self._change(("delete from people where session = ?", [hash_of(session)]))
+        self._rows.change(("delete from people where session = ?", [hash_of(session)]))
         return self._tokens(kept).get("id_token")
 
     def _kept(self, session: str) -> Kept | None:
@@ -157,17 +151,15 @@ class SignedInPeople:
             return {}
         return opened
 
-    def _row(self, signed_in: SignedIn) -> list[Any]:
+    def _keep(self, session: str, signed_in: SignedIn) -> None:
         tokens = {"id_token": signed_in.id_token, "refresh_token": signed_in.refresh_token}
         sealed = self._fernet.encrypt(json.dumps({name: token for name, token in tokens.items() if token}).encode())
-        groups = json.dumps(sorted(signed_in.identity.groups))
-        return [groups, time.time(), 0.0, signed_in.refresh_token is not None, sealed.decode()]
-
-    def _change(self, *statements: tuple[str, Sequence[Any]]) -> int:
-        try:
-            return self._rows.change(*statements)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"who signed in cannot be written down: {error}") from error
+        groups, now = json.dumps(sorted(signed_in.identity.groups)), time.time()
+        row = [hash_of(session), groups, now, 0.0, signed_in.refresh_token is not None, sealed.decode()]
+        self._rows.change(
+            ("delete from people where asked_at < ?", [now - LASTS_S]),
+            ("insert or replace into people values (?, ?, ?, ?, ?, ?)", row),
+        )
 
 
 def _by_session(rows: Sequence[Any]) -> Mapping[str, Kept]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
@@ -39,13 +38,19 @@ from api.links import own_address
 from api.pages.addresses import (
     ASK,
     CALLBACK,
+    CONFLICTS,
     DISMISS,
+    FIND,
     JUDGE,
     LOGIN,
     LOGOUT,
+    QUALITY,
     SOURCES_FORM,
+    STATUS,
     SYNC,
+    TOKENS,
     TOKENS_FORM,
+    WHY,
     local,
 )
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
@@ -59,7 +64,7 @@ FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC, DISMISS, SOURCES_FORM, TOKENS_FOR
 # Of a wrong token; guessing costs a connection for as long.
 PAUSE_S = 0.5
 MAX_FORM_BYTES = 8192
-_PAGES = ("/conflicts", "/quality", "/status", "/tokens")
+_PAGES = (CONFLICTS, QUALITY, STATUS, TOKENS, FIND, WHY)
 
 
 async def login(request: Request) -> Response:
@@ -80,7 +85,7 @@ async def login(request: Request) -> Response:
     base = own_address(service.public_url, request)
     begun, address = await door.ask_provider(partial(door.sign_in.begin, base, target))
     response = RedirectResponse(address, status_code=303, headers=PAGE_HEADERS)
-    _set_cookie(request, response, begun.cookie, begun.value, base, path=CALLBACK, samesite="lax")
+    _set_cookie(request, response, begun.cookie, begun.value, base)
     return response
 
 
@@ -112,7 +117,7 @@ async def callback(request: Request) -> Response:
         return _not_signed_in(request, error.status_code, f"{error.detail}.", begun.target)
     session = await anyio.to_thread.run_sync(door.people.begin, signed_in)
     response = _lead_on(request, begun.target)
-    _start(request, response, session, base)
+    _set_cookie(request, response, COOKIE, session, base)
     response.delete_cookie(begun.cookie, path=_cookie_path(request, CALLBACK), httponly=True)
     return response
 
@@ -135,7 +140,7 @@ async def enter(request: Request) -> Response:
         return _again(request, target, "This token names more groups than a session can hold; send it as bearer token.")
     response = _redirect(target)
     # A proxy may speak TLS for this server: the browser says of its own page how it was reached.
-    _start(request, response, session, request.headers.get("origin", ""))
+    _set_cookie(request, response, COOKIE, session, request.headers.get("origin", ""))
     return response
 
 
@@ -143,28 +148,16 @@ def _again(request: Request, target: str, error: str) -> Response:
     return html_response(request, "login.html", {"next": target, "error": error}, 401)
 
 
-def _start(request: Request, response: Response, session: str, base: str) -> None:
-    _set_cookie(request, response, COOKIE, session, base, path="/", samesite="strict", max_age=LASTS_S)
-
-
-def _set_cookie(
-    request: Request,
-    response: Response,
-    name: str,
-    value: str,
-    base: str,
-    *,
-    path: str,
-    samesite: Literal["lax", "strict"],
-    max_age: int | None = None,
-) -> None:
+def _set_cookie(request: Request, response: Response, name: str, value: str, base: str) -> None:
+    """Set the cookie of a session, or of a sign-in that was begun: it has to come back from the provider, once."""
+    is_session = name == COOKIE
     response.set_cookie(
         name,
         value,
-        max_age=max_age,
-        path=_cookie_path(request, path),
+        max_age=LASTS_S if is_session else None,
+        path=_cookie_path(request, "/" if is_session else CALLBACK),
         httponly=True,
-        samesite=samesite,
+        samesite="strict" if is_session else "lax",
         secure="https" in {request.url.scheme, urlsplit(base).scheme},
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -101,35 +100,26 @@ async def revoke(token_id: Annotated[str, InPath(description="As `GET /tokens` h
     return json_response({"id": token_id, "status": "REVOKED"})
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """Where somebody makes tokens, and how long these may last."""
-
-    own: OwnTokens
-    max_days: int
-
-
-def desk_of(serving: Serving) -> Desk:
+def own_tokens_of(serving: Serving) -> OwnTokens:
     """Return where a viewer makes tokens.
 
     Raises:
         ProblemError: 404, nobody makes any here; 403, this viewer does not.
     """
-    door = serving.door
-    if door.own_tokens is None:
+    if serving.door.own_tokens is None:
         raise ProblemError(404, "nobody makes tokens here: configure `access:`, and no `max_token_days: 0` in it")
     if not serving.viewer.makes_tokens:
         raise ProblemError(403, "tokens are made by people; a token that somebody made makes no others")
-    return Desk(door.own_tokens, door.max_token_days)
+    return serving.door.own_tokens
 
 
 async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
     """Return the tokens of a viewer, or for an operator all."""
-    desk = desk_of(serving)
+    own = own_tokens_of(serving)
     if everybodys:
         serving.viewer.check_operates()
-    found = await serving.lookups.run(lambda: desk.own.listed(None if everybodys else serving.viewer.name))
-    return {"tokens": list(map(_document, found)), "max_days": desk.max_days}
+    found = await serving.lookups.run(lambda: own.listed(None if everybodys else serving.viewer.name))
+    return {"tokens": list(map(_document, found)), "max_days": serving.door.max_token_days}
 
 
 async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
@@ -140,13 +130,13 @@ async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
         QueryError: it should last too long.
         ProblemError: 409, there are too many.
     """
-    desk, viewer = desk_of(serving), serving.viewer
+    own, viewer, max_days = own_tokens_of(serving), serving.viewer, serving.door.max_token_days
     if body.scope == "operate":
         viewer.check_operates()
-    if body.expires_in_days > desk.max_days:
-        raise QueryError("expires_in_days", f"at most {desk.max_days} here (`access.max_token_days`)")
+    if body.expires_in_days > max_days:
+        raise QueryError("expires_in_days", f"at most {max_days} here (`access.max_token_days`)")
     new = await serving.writing.run(
-        lambda: desk.own.make(viewer.name, body.name, viewer.groups, body.scope, body.expires_in_days)
+        lambda: own.make(viewer.name, body.name, viewer.groups, body.scope, body.expires_in_days)
     )
     if new is None:
         raise ProblemError(409, f"you have {MAX_EACH} tokens; revoke one that nothing uses")
@@ -160,9 +150,9 @@ async def revoked(serving: Serving, token_id: str) -> None:
     Raises:
         ProblemError: 404, the viewer has none of this id.
     """
-    desk, viewer = desk_of(serving), serving.viewer
+    own, viewer = own_tokens_of(serving), serving.viewer
     maker = None if viewer.operates else viewer.name
-    if not await serving.writing.run(lambda: desk.own.revoke(token_id, maker)):
+    if not await serving.writing.run(lambda: own.revoke(token_id, maker)):
         raise ProblemError(404, f"you have no token {token_id[:80]!r}")
 
 

@@ -188,10 +188,12 @@ def look_at_history(settings: Settings, environment: Mapping[str, str]) -> Itera
         yield finding("ok", f"runs, events and ticks take {_size_of(home) / _MIB:.1f} MiB")
 
 
-def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
-    """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
+def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
+    """Say whether somebody is in the groups that sources name, whether tokens can be checked and people sign in."""
     from api.access.oidc import SigningKeys
+    from api.access.service_token import client_secret
     from api.errors import ProblemError
+    from api.links import URL_VARIABLE, configured_url
     from nornweave.core.access import read_tokens
 
     restricted = [source.id for source in settings.sources if source.access]
@@ -216,6 +218,18 @@ def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
         except ProblemError:
             remedy = "check 'issuer' and 'jwks', and that this machine reaches them; the log says what was answered"
             yield CheckFinding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
+    if access.oidc is not None and access.oidc.client_id:
+        finding = partial(CheckFinding, "access", f"sign-in as {access.oidc.client_id}")
+        try:
+            client_secret(settings, environment)
+            url = configured_url(environment)
+            if url is None:
+                remedy = f"set {URL_VARIABLE}=https://…, which people open, and register its /callback at the provider"
+                yield finding("warning", f"{URL_VARIABLE} is not set: sign-in works on this machine alone", remedy)
+            else:
+                yield finding("ok", f"the provider has to know {url}/callback, and {url}/logout for signing out")
+        except ConfigError as error:
+            yield finding("error", str(error), "a server does not start without it")
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:

@@ -55,7 +55,7 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     remedy = "stop it, or take another port: `nornweave serve --port N`, FUSION_PORT"
     yield checks.look_at_port("the page and the API", default_port(None, os.environ), remedy)
     yield checks.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
-    yield from checks.look_at_access(settings)
+    yield from checks.look_at_access(settings, os.environ)
     sources = [(source, checks.look_at_source(settings, source, os.environ)) for source in settings.sources]
     yield from (finding for _, finding in sources)
     yield from checks.look_at_models(settings, domains)

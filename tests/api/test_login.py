@@ -48,7 +48,8 @@ def test_a_form_knows_its_session() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?q=a+b&domain=code", "/passages/x", "/conflicts", "/conflicts/x", "/quality", "/status"]
+    "path",
+    ["/", "/?q=a+b&domain=code", "/passages/x", "/conflicts", "/conflicts/x", "/quality", "/status", "/find", "/why"],
 )
 def test_a_page_without_a_session_leads_to_the_login_and_back(look: Ask, path: str) -> None:
     answer = look("GET", path, app=LOCKED, headers=BROWSER)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from access_workspace import BOARD, CHIEF, SERVICE, STAFF, TOKENS, write_tokens
+from access_workspace import BOARD, CHIEF, SERVICE, STAFF, TOKENS, tools_as, write_tokens
 from api_support import CLIENT, is_problem
 from identity_provider import PEOPLE, Provider, jwk_of
 from scripted_engine import ScriptedEngine
@@ -108,6 +108,17 @@ async def test_nobody_makes_a_token_with_more_rights_than_they_have(app: Any, pr
         del browser.headers["authorization"]
         answer = await browser.post("/login", content=urlencode({"token": operate["token"]}), headers=form)
         assert answer.status_code == 401 and COOKIE not in browser.cookies
+
+
+async def test_a_token_uses_the_tools_until_it_is_revoked(app: Any, settings: Settings, engine: ScriptedEngine) -> None:
+    token = await made(app, STAFF)
+    async with app.state.tools.run():
+        async with tools_as(app, token["token"]) as tools:
+            assert {tool.name for tool in (await tools.list_tools()).tools}
+        async with as_(app, STAFF) as client:
+            await client.delete(f"/tokens/{token['id']}")
+        async with as_(app, token["token"]) as program:
+            is_problem(await program.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), 401)
 
 
 async def test_a_token_is_its_makers_alone(app: Any) -> None:

@@ -121,6 +121,10 @@ def test_an_identity_provider_that_does_not_answer(workspace: Path) -> None:
     oidc = {"issuer": "http://127.0.0.1:9", "audience": "nornweave"}
     configure(workspace, [], access={"oidc": oidc})
     assert examined(workspace, 1)["access http://127.0.0.1:9"]["level"] == "error"
+    configure(workspace, [], access={"oidc": {**oidc, "client_id": "team", "client_secret_env": "NOT_SET"}})
+    assert "NOT_SET is not set" in examined(workspace, 1)["access sign-in as team"]["text"]
+    configure(workspace, [], access={"oidc": {**oidc, "client_id": "team"}})
+    assert "NORNWEAVE_URL is not set" in examined(workspace, 1)["access sign-in as team"]["text"]
 
 
 def test_a_wrong_configuration_is_told_before_anything_else(workspace: Path) -> None:
