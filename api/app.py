@@ -16,7 +16,13 @@ from starlette.exceptions import HTTPException
 
 from api.access.door import Door
 from api.access.origins import HostGuard, OriginGuard
-from api.access.service_token import BearerAuth, client_secret, registration_token, service_token
+from api.access.service_token import (
+    BearerAuth,
+    client_secret,
+    registration_token,
+    service_token,
+    shared_session_key,
+)
 from api.errors import Unexpected, add_handlers
 from api.links import configured_url
 from api.mcp.endpoint import own_filters, tool_endpoint
@@ -133,6 +139,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
             settings.data_dir,
             registration_token(settings, environment),
             client_secret(settings, environment),
+            shared_session_key(environment),
         ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,

@@ -88,6 +88,7 @@ class Door:
         data_dir: Path | None = None,
         registration_token: str | None = None,
         client_secret: str | None = None,
+        shared_key: str | None = None,
     ) -> None:
         """Read what is configured.
 
@@ -95,6 +96,7 @@ class Door:
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
             client_secret: with which this service asks the identity provider, if it has one.
+            shared_key: of sessions, instead of the one in ``data_dir``.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.
@@ -111,7 +113,7 @@ class Door:
         self.secret = service_token
         if access and data_dir:
             # Another service token ends all sessions, as without access.
-            self.secret = f"{session_key(data_dir)} {service_token or ''}"
+            self.secret = f"{shared_key or session_key(data_dir)} {service_token or ''}"
         if access:
             # Another one ends the tokens that were made with this one.
             mark = derived(self.secret or "", "maker", service_token or "")[:12]

@@ -34,6 +34,8 @@ MIN_TOKEN_BITS = 32
 
 16 random hexadecimal digits show 34 at least (of 4,000 tries; 47 at the median), 12 of base64 36 at the median.
 """
+MIN_KEY_CHARACTERS = 32
+SESSION_KEY_VARIABLE = "NORNWEAVE_SESSION_KEY"
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
 
 
@@ -69,6 +71,18 @@ def registration_token(settings: Settings, environment: Mapping[str, str]) -> st
     """
     variable = settings.agents.registration_token_env if settings.agents else None
     return None if variable is None else _required(settings, environment, "agents.registration_token_env", variable)
+
+
+def shared_session_key(environment: Mapping[str, str]) -> str | None:
+    """Return the key of sessions that several machines share, ``None`` where each machine makes its own.
+
+    Raises:
+        ConfigError: it can be guessed.
+    """
+    key = environment.get(SESSION_KEY_VARIABLE, "").strip()
+    if key and (len(key) < MIN_KEY_CHARACTERS or shown_bits(key) < MIN_TOKEN_BITS):
+        raise ConfigError(f"{SESSION_KEY_VARIABLE} can be guessed; expected 64 characters of `openssl rand -hex 32`")
+    return key or None
 
 
 def client_secret(settings: Settings, environment: Mapping[str, str]) -> str | None:

@@ -174,6 +174,32 @@ async def test_another_process_finishes_a_sign_in_and_knows_its_session(
         assert (await another.get("/agents", headers={"cookie": f"{COOKIE}={copied}"})).status_code == 401
 
 
+async def test_another_machine_knows_a_session_until_it_is_due(
+    settings: Settings, engine: ScriptedEngine, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.gives_refresh = True
+    elsewhere = settings.model_copy(update={"data_dir": tmp_path / "elsewhere"})
+    shared = {**ENVIRONMENT, "NORNWEAVE_SESSION_KEY": "0f1e2d3c4b5a69788796a5b4c3d2e1f0"}
+    async with (
+        browser_of(settings, engine, provider, shared) as one,
+        browser_of(elsewhere, engine, provider, shared) as another,
+        browser_of(elsewhere, engine, provider) as stranger,
+    ):
+        back = await sent_back(one)
+        stranger.cookies = another.cookies = one.cookies
+        assert (await stranger.get(back)).status_code == 400, "it has a key of its own"
+        assert (await another.get(back)).status_code == 200
+        session = {"cookie": f"{COOKIE}={another.cookies[COOKIE]}"}
+        assert (await one.get("/agents", headers=session)).status_code == 200
+        assert (await stranger.get("/agents", headers=session)).status_code == 401
+        moment = time.time() + 3_601
+        monkeypatch.setattr(renewal, "time", SimpleNamespace(time=lambda: moment))
+        assert (await one.get("/agents", headers=session)).status_code == 401, "there it cannot be renewed"
+        assert (await another.get("/agents", headers=session)).status_code == 200
+    with pytest.raises(ConfigError, match="can be guessed"):
+        create_app(settings, engine, environment={"NORNWEAVE_SESSION_KEY": "0123456789abcdef0123456789abcdef"[:20]})
+
+
 async def test_a_forged_answer_of_the_provider_is_refused(
     settings: Settings, engine: ScriptedEngine, provider: Provider
 ) -> None:
