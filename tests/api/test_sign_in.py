@@ -32,6 +32,17 @@ ENVIRONMENT = {"CLIENT_SECRET": SECRET, "NORNWEAVE_SERVICE_TOKEN": "s3cret"}
 
 
 @pytest.fixture
+def settings(published: Settings, tmp_path: Path) -> Settings:
+    """Settings with a folder of their own for what says who people are; the engine has its index elsewhere."""
+    return published.model_copy(update={"data_dir": tmp_path / "var"})
+
+
+@pytest.fixture
+def engine(still_engine: ScriptedEngine) -> ScriptedEngine:
+    return still_engine
+
+
+@pytest.fixture
 def provider() -> Iterator[Provider]:
     with Provider(keys=[jwk_of(PEOPLE, "people")]) as provider:
         yield provider
