@@ -360,6 +360,70 @@ def test_only_footnotes_make_way() -> None:
     assert "weighed the crates" not in read("^1", "^1A note on oak", size=10)
 
 
+FIGURE = ["Figure 1: The quay as it stood at noon,", "with all its crates of oak and their owners."]
+TABLE = ["TABLE II", "Key       Verb       Number", "k1        moved      1011", "k2        weighed    1022"]
+
+
+@pytest.mark.parametrize("floats", [FIGURE, TABLE, [*FIGURE, "", *TABLE]])
+@pytest.mark.parametrize(("columns", "is_above"), [(1, True), (1, False), (2, True), (2, False)])
+def test_figures_and_tables_do_not_part_a_sentence_that_goes_on_behind_them(
+    floats: list[str], columns: int, *, is_above: bool
+) -> None:
+    """At the head or the foot of a column or page; what they say is read once, before the sentence."""
+    document = pymupdf.open()
+    said = [sentence(number) for number in range(24)]
+    lines = textwrap.wrap(" ".join(said), 80 // columns)
+    parts = [lines[: len(lines) // 2], lines[len(lines) // 2 :]]
+    for number, part in enumerate(parts):
+        if number % columns == 0:
+            page = document.new_page(width=595, height=842)
+        drawn = ["", *part]
+        if number == is_above:
+            drawn = [*floats, "", "", *part] if is_above else [*part, "", "", *floats]
+        for row, line in enumerate(drawn):
+            for cell in re.finditer(r"\S+(?: \S+)*", line):
+                left = 60 + 280 * (number % columns) + 6 * cell.start()
+                page.insert_text((left, 100 + 13 * row), cell[0], fontsize=10)
+    read = " ".join(parse_pdf(document.tobytes()).text.split())
+    assert [each for each in said if each not in read] == []
+    for line in filter(None, floats):
+        assert read.count(" ".join(line.split())) == 1
+
+
+def test_only_figures_with_a_caption_make_way() -> None:
+    def read(
+        *above: str,
+        said: str = "The pilot weighed all of the crates that had come over night from the northern shore to the",
+    ) -> str:
+        document = pymupdf.open()
+        for lines in ([sentence(1), sentence(2), said], [*above, "", "", "southern warehouse by noon.", sentence(3)]):
+            page = document.new_page(width=595, height=842)
+            for row, line in enumerate(lines):
+                page.insert_text((60, 100 + 13 * row), line, fontsize=10)
+        return " ".join(parse_pdf(document.tobytes()).text.split())
+
+    assert "shore to the southern warehouse" in read("Fig. 3. The quay")
+    assert "shore to the southern" not in read("The quay as it stood at noon, with all its crates of oak and owners.")
+    assert "The southern" not in read("Fig. 3. The quay", said="The")
+    assert read("Fig. 3. The quay", said="All was well.").endswith(
+        f"Fig. 3. The quay southern warehouse by noon. {sentence(3)}"
+    )
+
+
+@pytest.mark.parametrize("header", ["Code | Owner/of the file | Remark", "Code | Owner | Remark"])
+def test_a_row_of_a_table_is_whole_where_the_next_page_repeats_the_header_within_it(header: str) -> None:
+    whole = [f"Q-10{n} | Griffin | {sentence(n)[:44]}/{sentence(n)[44:]}" for n in range(40)]
+    parts = [[header, *whole[:10], whole[10].split("/")[0]], [f"{header}/{whole[10].split('/')[1]}"], whole[11:]]
+    if "/" in header:  # the rest stands below both lines of the header
+        parts[1] = [f"{header} ", f" | | {whole[10].split('/')[1]}"]
+    document = pymupdf.open()
+    for rows in (parts[0], [*parts[1], *parts[2]]):
+        cells(*rows, xs=(72, 140, 240), y=90)(document.new_page(width=595, height=1200), 1)
+    told = parse_pdf(document.tobytes()).text
+    assert [row for row in as_rows(tuple(whole)) if row not in told] == []
+    assert len(re.findall("Code", told)) == 2
+
+
 @pytest.mark.parametrize(("x", "y"), [(296, 690), (500, 690), (72, 80)])
 def test_the_number_of_a_page_without_a_header_goes_on_counting(x: float, y: float) -> None:
     """The first pages of chapters have their number elsewhere; other numbers there are text."""

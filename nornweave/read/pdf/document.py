@@ -20,14 +20,15 @@ from nornweave.read.pdf.paragraphs import (
     Paragraph,
     body_size,
     continues,
-    interrupted_by_notes,
+    interrupted,
     last_sentence,
     paragraphs_of,
+    with_whole_rows,
 )
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-7"
+VERSION = "pdf-8"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -158,6 +159,7 @@ def _parsed(
     for page, blocks in zip(pages, texts, strict=True):
         paragraphs += paragraphs_of(page, blocks)
         _check_deadline(until, f"page {page.number}")
+    paragraphs = with_whole_rows(paragraphs)
     title = declared_title(declared.get("title", ""), contents)
     bookmarks = {letters_of(name): level for level, name in contents if name != title}
     height = next((page.height for page in pages if page.blocks), 0.0)
@@ -187,14 +189,14 @@ def _assemble(
 ) -> tuple[str, list[int], tuple[int, ...]]:
     """Join paragraphs to one text; return it with the offset of each paragraph and of each page.
 
-    A sentence that goes on behind footnotes stands after them, whole: no text leaves its page's place.
+    A sentence that goes on behind footnotes, figures or tables stands after them, whole: no text leaves its page.
     """
     hyphens = Hyphens(line for paragraph in paragraphs for row in paragraph.rows for line in row.lines)
     parts: list[str] = []
     length = 0
     starts: list[int] = []
     pages: dict[int, int] = {}
-    rests = interrupted_by_notes(paragraphs, headings)
+    rests = interrupted(paragraphs, headings)
     begun = {rest: above for above, rest in rests.items()}
     waiting = ""
     for index, paragraph in enumerate(paragraphs):

@@ -76,6 +76,19 @@ class LayoutRow:
         """What its lines say; those of a table's row cell by cell."""
         return (self.text,) if self.bottom == self.baseline else tuple(f.text for f in self.fragments)
 
+    def parted(self) -> list[LayoutRow]:
+        """Return a row for each line of its cells, from the top."""
+        return rows_of(self.fragments, self.page, self.region) if self.bottom != self.baseline else [self]
+
+    def with_rest(self, rest: Iterable[GlyphFragment], columns: Sequence[float]) -> LayoutRow:
+        """Return the row of a table with lines that stand on the next page, each behind those of its cell.
+
+        Args:
+            columns: where they begin, from the left.
+        """
+        fragments = sorted((*self.fragments, *rest), key=lambda fragment: bisect_right(columns, fragment.x0 + 2))
+        return replace(self, fragments=tuple(fragments), text=" ".join(f.text for f in fragments))
+
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
     """Order the text of a page as its file does, which is column by column; text that is turned comes last.

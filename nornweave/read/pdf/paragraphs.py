@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import attrgetter
 
-from nornweave.read.pdf.glyphs import GlyphBlock, PdfPage
+from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage
 from nornweave.read.pdf.layout import LayoutRow, reading_order
-from nornweave.read.pdf.tables import ITEM
+from nornweave.read.pdf.tables import CELL, ITEM
 
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*(?:\^\w+)?$")
 
 # Careful: "Fig. 3" and "e.g. A" are within a sentence, and one that is not found stands with the next.
 _SENTENCE_START = re.compile(r"(?:\w{4}|[\d)\]%])[.!?][\"')\]”’]*(?:\^\w+)?\s+(?=[^\W\d_a-z])")
 _NOTE = re.compile(r"[(\[]?(?P<mark>\d{1,3}(?!\d)|[*∗†‡§¶]{1,3}|[a-z](?![a-z]))")
+_CAPTION = re.compile(
+    r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|listing|algorithm|scheme|chart|abb(?:ildung|\.)|tabelle|figura|tabla|tableau)\s*"
+    r"(?:\d+|[IVXL]+)(?:[.-]\d+)*[a-z]?(?:\s*[:.|–—]\s|\s+[A-Z]{3}|$)",
+    re.IGNORECASE,
+)
+_FLOATED = 40  # paragraphs of figures and tables that stand together, at most
+_FULL = 0.85  # of the width of a column; a line of text that ends no paragraph is as long
 _SMALLER = 0.9  # points that a footnote's letters are smaller than those of the text, at least
 
 _LEADING = 1.35  # times the usual distance of rows, from which on there is a gap
@@ -125,16 +132,74 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
     return ends_broken(last.text) or (not _SENTENCE_END.search(last.text) and first.text[:1].islower())
 
 
-def interrupted_by_notes(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int, int]:
-    """Find the paragraphs in which a sentence goes on behind the footnotes of its column or page.
+def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
+    """Join what two pages have of a table's row, where the second page repeats the header above the rest of it."""
+    ordered: list[Paragraph] = []
+    lines: list[tuple[str, int]] = []  # of tables of the page before
+    for _, on_page in groupby(paragraphs, attrgetter("page")):
+        page = list(on_page)
+        seen, lines = lines, [_place(line) for p in page for row in p.rows if row.cells > 1 for line in row.parted()]
+        if ordered and ordered[-1].rows[-1].cells > 1:
+            *above, split = ordered[-1].rows
+            number, header, rest = _below_header(split, [row for p in page for row in p.rows], seen)
+            if header and rest:
+                columns = [fragment.x0 for fragment in header[0].fragments]
+                ordered[-1] = replace(ordered[-1], rows=(*above, split.with_rest(rest, columns)))
+                page = [Paragraph(tuple(header)), *_without_rows(page, number)]
+        ordered += page
+    return ordered
+
+
+def _below_header(
+    split: LayoutRow, rows: Sequence[LayoutRow], seen: Sequence[tuple[str, int]]
+) -> tuple[int, list[LayoutRow], list[GlyphFragment]]:
+    """Return how many rows of a page are a header, as it was seen, or what is left of the row above; and both."""
+    header: list[LayoutRow] = []
+    rest: list[GlyphFragment] = []
+    first_cell = split.fragments[0].x1
+    for number, row in enumerate(rows):
+        lines = row.parted()
+        if not number:
+            places = [_place(line) for line in lines]
+            if lines[0].x0 > first_cell or places[0] not in seen:
+                return 0, [], []
+            at = seen.index(places[0])
+        known = 0
+        while not rest and known < len(lines) and seen[at : at + 1] == [_place(lines[known])]:
+            at, known = at + 1, known + 1
+        if any(line.x0 <= first_cell for line in lines[known:]):
+            return number, header, rest
+        header += lines[:known]
+        left = {id(fragment) for line in lines[known:] for fragment in line.fragments}
+        rest += (fragment for fragment in row.fragments if id(fragment) in left)
+    return len(rows), header, rest
+
+
+def _place(row: LayoutRow) -> tuple[str, int]:
+    return row.text, int(row.x0)
+
+
+def _without_rows(paragraphs: Iterable[Paragraph], number: int) -> Iterator[Paragraph]:
+    for paragraph in paragraphs:
+        if rows := paragraph.rows[number:]:
+            yield replace(paragraph, rows=rows)
+        number = max(0, number - len(paragraph.rows))
+
+
+def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int, int]:
+    """Find the paragraphs in which a sentence goes on behind footnotes, or behind figures and tables.
 
     Footnotes end a column and are smaller than the text above them. The first begins with a mark that is raised in the
-    text of the column, or goes on with the last one of the column before.
+    text of the column, or goes on with the last one of the column before. A figure or a table has a caption.
 
     Returns:
         The place of each such paragraph, and the place of what goes on with it.
     """
     found: dict[int, int] = {}
+    for at, paragraph in enumerate(paragraphs):
+        rest = _behind_floats(paragraphs, at + 1, paragraph, headings)
+        if rest > at + 1 and _is_broken_off(paragraph, paragraphs[rest]):
+            found[at] = rest
     noted: Paragraph | None = None
     for _, column in groupby(range(len(paragraphs)), lambda at: (paragraphs[at].page, paragraphs[at].rows[0].region)):
         places = list(column)
@@ -145,9 +210,42 @@ def interrupted_by_notes(paragraphs: Sequence[Paragraph], headings: set[int]) ->
         text = " ".join(p.line for p in paragraphs[places[0] : above + 1])
         if _is_note(paragraphs[above + 1], text, noted):
             noted = last
-            if places[-1] + 1 < len(paragraphs) and _goes_on(paragraphs[above], paragraphs[places[-1] + 1]):
-                found[above] = places[-1] + 1
+            while above > places[0] and (paragraphs[above].keeps_lines or _CAPTION.match(paragraphs[above].line)):
+                above -= 1
+            rest = _behind_floats(paragraphs, places[-1] + 1, paragraphs[above], headings)
+            if rest < len(paragraphs) and _goes_on(paragraphs[above], paragraphs[rest]):
+                found[above] = rest
     return {above: rest for above, rest in found.items() if not {above, rest} & headings}
+
+
+def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
+    """Return the place of the first paragraph of text behind figures and tables with captions that stand at ``at``.
+
+    ``at`` where none stands there. What is set smaller than the text, in lines of its own or in short ones belongs to
+    them.
+    """
+    width = max(row.x1 for row in like.rows) - min(row.x0 for row in like.rows)
+    captions = 0
+    for place in range(at, min(at + _FLOATED, len(paragraphs))):
+        paragraph = paragraphs[place]
+        is_caption = _CAPTION.match(paragraph.line) is not None
+        is_short = max(row.x1 - row.x0 for row in paragraph.rows) < _FULL * width
+        is_apart = is_caption or paragraph.keeps_lines or like.size - paragraph.size >= _SMALLER
+        if not is_apart and (place in headings or not is_short or (captions and paragraph.line[:1].islower())):
+            return place if captions else at
+        captions += is_caption
+    return at
+
+
+def _is_broken_off(above: Paragraph, rest: Paragraph) -> bool:
+    """Tell whether a sentence of running text breaks off at the end of a full line, and goes on in ``rest``."""
+    last = above.rows[-1]
+    if above.keeps_lines or above.bold or _CAPTION.match(above.line) or len(last.text) <= CELL:
+        return False
+    widths = [row.x1 - row.x0 for row in (*above.rows, *rest.rows)]
+    is_full = last.x1 - last.x0 >= _FULL * max(widths)
+    is_told = ends_broken(last.text) or rest.line[:1].islower() or len(above.rows) > 1
+    return is_full and is_told and not _SENTENCE_END.search(last.text) and _goes_on(above, rest)
 
 
 def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
