@@ -12,11 +12,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import dagster as dg
 
+from evals.query_map import why_due
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
@@ -29,6 +31,7 @@ from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import LEDGER_GROUP, LEDGER_KEY, domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
+from orchestration.assets.query_map import DOMAIN as QUERY_MAP_DOMAIN
 from orchestration.instance import UNFINISHED, forget_old_runs, home_of
 from orchestration.leases import fail_abandoned_runs, is_gone
 
@@ -78,6 +81,7 @@ MAX_REST_S = 60
 # Of what is watched (``orchestration.watch``) only what the kernel did not tell is left to see.
 WATCHED_REST_S = 900.0
 WEBHOOK_INTERVAL_S = 30
+QUERY_MAP_INTERVAL_S = 600
 # Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
 DEADLINE_S = 30.0
 
@@ -91,8 +95,12 @@ def automation(
     cron: str,
     measure: dg.UnresolvedAssetJobDefinition,
     evaluation_cron: str,
+    learn: dg.UnresolvedAssetJobDefinition | None = None,
 ) -> tuple[list[dg.ScheduleDefinition], list[dg.SensorDefinition]]:
     """Return the schedules and the sensors.
+
+    Args:
+        learn: learns the query map, where code is served.
 
     Raises:
         ConfigError: one of the two is no cron expression.
@@ -100,6 +108,7 @@ def automation(
     return [corpus_refresh(settings, job, cron), evaluation_schedule(measure, evaluation_cron)], [
         change_sensor(settings, job),
         ledger_sensor(settings, job),
+        *([query_map_sensor(settings, learn)] if learn else []),
         *([webhook_sensor(settings)] if settings.webhook or os.environ.get(BROKERS) else []),
         *([lost_runs_sensor()] if settings.workers and settings.workers.run_launcher else []),
     ]
@@ -218,6 +227,24 @@ def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
 
     does = "Makes the conflict ledger anew after a saved file was published by itself."
     return _sensor("ledger_after_changes", look, does, job=job)
+
+
+def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
+    """Return the sensor that asks for the query map of the code domain each week, and when many commits are new."""
+
+    def look(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if has_unfinished_run(context.instance, QUERY_MAP_DOMAIN.value):
+            return dg.SkipReason("the domain is being synced, or its map learnt")
+        try:
+            due = why_due(settings, QUERY_MAP_DOMAIN, now=datetime.now(UTC))
+        except NornWeaveError as error:
+            return dg.SkipReason(str(error))
+        if not due:
+            return dg.SkipReason("the last one was learnt this week, and few commits are new")
+        return dg.RunRequest(tags={DOMAIN_TAG: QUERY_MAP_DOMAIN.value, "reason": due})
+
+    does = "Learns the query map of the code domain each week, and when 50 commits are new."
+    return _sensor("query_map_due", look, does, every_s=QUERY_MAP_INTERVAL_S, job=learn)
 
 
 def _sensor(

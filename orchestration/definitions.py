@@ -16,7 +16,7 @@ from nornweave.core.files.private_folder import keep_private
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress
-from orchestration.assets import evaluation
+from orchestration.assets import evaluation, query_map
 from orchestration.assets.domain import LEDGER_GROUP, asset_key, domain_assets, ledger_asset
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.leases import leased_executor
@@ -51,16 +51,17 @@ def build_definitions(
         ConfigError: a cron expression is not valid.
     """
     domains = settings.served_domains if domains is None else domains
-    job, measure = _jobs(settings, domains)
-    schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
+    job, measure, learn = _jobs(settings, domains)
+    schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron, learn)
     generations = [asset_key(domain, "generation") for domain in settings.served_domains]
     return dg.Definitions(
         assets=[
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
             ledger_asset(settings),
             evaluation.answers_asset(settings, generations, progress),
+            *([query_map.query_map_asset(settings)] if learn else []),
         ],
-        jobs=[job, measure],
+        jobs=[job, measure, *([learn] if learn else [])],
         schedules=schedules,
         sensors=sensors,
         resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes, opened=opened)},
@@ -70,8 +71,8 @@ def build_definitions(
     )
 
 
-def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job]:
-    """Return the jobs that sync and measure."""
+def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job | None]:
+    """Return the jobs that sync, measure, and learn where code is served."""
     sync = dg.define_asset_job(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, evaluation.GROUP),
@@ -84,7 +85,12 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job]:
         selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
         description="Measure what is published with its judged sets; nothing is synced.",
     )
-    return sync, measure
+    learn = dg.define_asset_job(
+        query_map.QUERY_MAP_JOB,
+        selection=[query_map.QUERY_MAP_KEY],
+        description="Learn how the code domain is asked from its commits; published if it helps.",
+    )
+    return sync, measure, learn if query_map.DOMAIN in domains else None
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:

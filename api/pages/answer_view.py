@@ -274,6 +274,8 @@ def _steps(item: FusedItemDocument) -> list[tuple[str, str, str]]:
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
         found = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else ""
         note = found or _NOTES.get(name, "did not find it")
+        if name == "dense" and explanation and explanation.get("query_map"):
+            note += ", by what was learnt from commits"
         steps.append((f"{RETRIEVERS.get(name, name)} ({name})", note, f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
         steps.append((name.replace("_", " "), "bonus", f"+{bonus:.3f}"))

@@ -38,6 +38,7 @@ def quality_view(documents: Mapping[str, Any], judged: JudgedQuestions | None) -
         "refusal": compared_of(documents["refusal"]) if documents["refusal"] else (),
         "comparison": documents["comparison"],
         "compared": compared_of(documents["comparison"]) if documents["comparison"] else (),
+        "query_map": documents["query_map"],
     }
 
 

@@ -300,7 +300,7 @@ def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, Docum
 
 
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the history, the refusal with its comparison, and the comparison that was asked for."""
+    """Return the history, the refusal with its comparison, the comparison that was asked for, and the query map."""
     measured = serving.engine.quality
     history: EvaluationsDocument = measured.evaluations(limit=MAX_EVALUATIONS)
     refused = last_refusal(history["evaluations"])
@@ -315,7 +315,14 @@ def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
         comparison = measured.compare(asked.domain, asked.before, asked.after)
     first = headline_evaluation(history["evaluations"])
     ranks = measured.values(first["evaluation_id"], stage_of(first), FIRST_RIGHT) if first else {}
-    return {**history, "refused": refused, "refusal": refusal, "comparison": comparison, "first_right": ranks}
+    return {
+        **history,
+        "refused": refused,
+        "refusal": refusal,
+        "comparison": comparison,
+        "first_right": ranks,
+        "query_map": measured.query_map(),
+    }
 
 
 _ledger = shown(conflicts, None)

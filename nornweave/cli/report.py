@@ -43,6 +43,9 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
     for status in statuses.values():
         _print_readings(status["sources"])
     for domain, status in statuses.items():
+        if (query_map := status["query_map"]) and query_map["learnt_at"]:
+            _say(f"{domain}: query map {'' if query_map['in_force'] else 'not '}in force: {query_map['reason']}", "")
+    for domain, status in statuses.items():
         _print_problems(domain, status)
 
 
@@ -214,6 +217,8 @@ def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
     sources = list(items[0]["explanation"]["contributions"])
     bonuses = sorted({name for item in items for name in item["explanation"]["bonuses"]})
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="\nrank: score × weight")
+    if any(item["explanation"]["query_map"] for item in items):
+        table.title = "\nrank: score × weight; of code, dense by the query map (docs/history.md)"
     for name in ("", "domain", *sources, "combined", *bonuses, "model", "score"):
         table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
     for rank, item in enumerate(items, 1):

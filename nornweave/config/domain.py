@@ -92,6 +92,8 @@ class PlanSettings(Bm25Settings):
     """Whether ``rerank: auto`` uses the domain's cross-encoder, which is looked for at start then."""
     heuristics: bool = False
     """Whether the domain's heuristics reorder without a cross-encoder."""
+    query_map: bool = True
+    """Whether questions are mapped by what the domain has learnt from its commits."""
 
     @property
     def bm25(self) -> Bm25Settings:

@@ -16,6 +16,7 @@ from nornweave.core.access import Viewer
 from nornweave.index.port import Vectors
 
 if TYPE_CHECKING:
+    from nornweave.index.query_map import QueryMap
     from nornweave.index.searching.generation import Segment
     from nornweave.index.searching.segments import Segments
 
@@ -34,8 +35,16 @@ class Index:
         StoreError: from every operation, when what was published cannot be read.
     """
 
-    def __init__(self, meta: Mapping[str, str], parts: Segment | Segments, resources: ExitStack) -> None:
+    def __init__(
+        self,
+        meta: Mapping[str, str],
+        parts: Segment | Segments,
+        resources: ExitStack,
+        query_map: QueryMap | None = None,
+    ) -> None:
         self.meta = meta
+        self.query_map = query_map
+        """What was learnt of how it is asked, in force for questions that its encoder encodes."""
         self.size = parts.size
         """Chunk numbers are below this, for every viewer."""
         self._parts = parts
@@ -116,7 +125,7 @@ class Index:
         closed itself.
         """
         parts = self._parts.seen_by(viewer)
-        return self if parts is self._parts else Index(self.meta, parts, ExitStack())
+        return self if parts is self._parts else Index(self.meta, parts, ExitStack(), self.query_map)
 
     def without(self, key: str) -> Index:
         """Return the generation as if the documents with a name had never been there; a view as ``seen_by`` returns."""

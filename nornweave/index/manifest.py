@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.port import GenerationCounts, Mask
+from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.inverted import NO_LENGTHS
 
 MOST_SEGMENTS = 1_000
@@ -89,11 +90,12 @@ class SegmentFile(_Record):
 
 
 class Manifest(_Record):
-    """The files of one generation, the oldest first."""
+    """The files of one generation, the oldest first, and the query map that is in force for it."""
 
     generation: str = Field(pattern=r"^gen-\d{6,}$")
     built_at: str
     segments: tuple[SegmentFile, ...] = Field(min_length=1, max_length=MOST_SEGMENTS)
+    query_map: QueryMap | None = None
 
     @property
     def counts(self) -> GenerationCounts:
@@ -109,6 +111,10 @@ class Manifest(_Record):
             indexed_chunks=sum(segment.indexed_chunks for segment in self.segments) - gone,
             orphans=sum(segment.orphans for segment in self.segments),
         )
+
+    def to_json(self) -> str:
+        """Return it as it is stored; versions before there were query maps read one without."""
+        return self.model_dump_json(exclude=None if self.query_map else {"query_map"})
 
 
 def read_manifest(file: Path) -> Manifest:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.files.paths import Within
 from nornweave.core.types import Document, DocumentId, GenerationId
 from nornweave.index.records import IndexedChunk
+
+if TYPE_CHECKING:
+    from nornweave.index.query_map import QueryMap
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -269,6 +272,13 @@ class Writer(Protocol):
 
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""
+
+    def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
+        """Publish what is published with this query map, which later generations have as well; ``None``: with none.
+
+        Returns:
+            What answers now; ``None`` if nothing was done: a sync is due, or somebody went back to an older generation.
+        """
 
     def write_again(self, deleted: Deleted) -> bool:
         """Publish what is published once more without what its files still hold of a document that is gone.

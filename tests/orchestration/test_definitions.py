@@ -15,6 +15,7 @@ from nornweave.core.types import Domain
 from nornweave.ingest.invariants import INVARIANTS
 from orchestration.assets.domain import LEDGER_KEY, STEPS, asset_key, code_versions
 from orchestration.assets.evaluation import ANSWERS_KEY
+from orchestration.assets.query_map import QUERY_MAP_KEY
 from orchestration.definitions import build_definitions, settings_from_environment
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,9 @@ def test_each_served_domain_is_a_group_of_six_assets_in_line(settings: Settings)
             asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
         }
         assert (last.group_name, bool(last.description)) == (group, True)
+    learnt = specs.pop(QUERY_MAP_KEY.to_user_string())
+    assert {dep.asset_key for dep in learnt.deps} == {asset_key(Domain.CODE, "generation")}
+    assert (learnt.group_name, bool(learnt.description)) == ("query_map", True)
     assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
     for domain in (Domain.CODE, Domain.DOCUMENTATION):
         for before, after in zip(STEPS, STEPS[1:], strict=False):
@@ -49,8 +53,9 @@ def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
         *(domain.value for domain in Domain),
         "ledger",
         "evaluation",
+        "query_map",
     }
-    assert len(specs) == 4 * len(STEPS) + 2
+    assert len(specs) == 4 * len(STEPS) + 3
 
 
 def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:

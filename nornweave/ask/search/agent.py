@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
+from operator import attrgetter
 
 from nornweave.ask.search import agent_report
 from nornweave.ask.search.exclusion import leaving_out
@@ -30,6 +31,7 @@ from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.outcomes import NOTHING_VERIFIED
 from nornweave.index.port import Mask, Numbers
+from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.conditions import Condition
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo
@@ -62,6 +64,7 @@ class Agent:
         self.reranker = reranker
         self.following = following
         self.freshness = freshness
+        self.query_map_of: Callable[[Index], QueryMap | None] = attrgetter("query_map")
         self.statistics = agent_report.Statistics()
         self._executor = executor
         self._started = False
@@ -153,14 +156,22 @@ class Agent:
         """Read filters of this domain; raises ``QueryError`` for one that is not declared, or a wrong value."""
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
 
-    def altered(self, *, plan: PlanSettings | None = None, encoder: Encoder | None = None) -> Agent:
-        """Return an agent that answers by another plan or encoder, out of the same generation; not to be closed."""
+    def altered(
+        self,
+        *,
+        plan: PlanSettings | None = None,
+        encoder: Encoder | None = None,
+        query_map_of: Callable[[Index], QueryMap | None] | None = None,
+    ) -> Agent:
+        """Return an agent that answers by another plan, encoder or map, out of the same generation; not to close."""
         other = copy.copy(self)
         other.statistics = agent_report.Statistics()
         if plan:
             other.settings = self.settings.model_copy(update={"plan": plan})
         if encoder:
             other.encoding = QueryEncoder(lambda: QueryMemo(encoder), self.agent_id)
+        if query_map_of:
+            other.query_map_of = query_map_of
         return other
 
     def paths(self, viewer: Viewer) -> Collection[str]:
@@ -230,4 +241,5 @@ class Agent:
             within=within,
             deadline=question.deadline.at if question.deadline else None,
             verified=self.freshness.file.of(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,
+            query_map=self.query_map_of(generation) if self.settings.plan.query_map else None,
         )

@@ -272,4 +272,5 @@ def _explanation(number: int, ranked: Ranked | None, searched: ExpandedOutcome) 
         combined=float(searched.ranking.scores[place]),
         bonuses=ranked.bonuses if ranked else NO_BONUSES,
         model_score=ranked.model_score if ranked else None,
+        query_map=any(each.unmapped is not None for each in searched.outcomes[0].findings.values()),
     )

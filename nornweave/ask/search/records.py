@@ -124,6 +124,7 @@ class Explanation:
             order is worth beside other domains, by weights that all of them share.
         bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
         model_score: of the cross-encoder, in [0, 1], if one ran.
+        query_map: whether dense retrieval searched with the query as the domain's map says.
     """
 
     weights: Mapping[str, float]
@@ -131,6 +132,7 @@ class Explanation:
     combined: float
     bonuses: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     model_score: float | None = None
+    query_map: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

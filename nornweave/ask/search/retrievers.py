@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
@@ -23,7 +23,8 @@ from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.ranked_chunks import NO_HITS, Hits, found
 from nornweave.models.encoders.tokens import EncodedQuery
 
@@ -39,11 +40,13 @@ class RetrieverFinding:
         hits: its best chunks.
         scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
         query: encoded; dense scores chunks by its vector.
+        unmapped: what that vector was before the domain's query map, if one is in force.
     """
 
     hits: Hits
     scores: Scores | None = None
     query: EncodedQuery | None = None
+    unmapped: Vectors | None = None
 
 
 def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -> dict[str, float]:
@@ -53,11 +56,16 @@ def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -
     }
 
 
-def search_dense(query: EncodedQuery, generation: Index, k: int, within: Mask | None) -> RetrieverFinding:
-    """Find chunks of similar meaning, by vectors."""
+def search_dense(
+    query: EncodedQuery, generation: Index, k: int, within: Mask | None, query_map: QueryMap | None = None
+) -> RetrieverFinding:
+    """Find chunks of similar meaning, by vectors; that of the query as the domain's map says."""
+    unmapped = query.vector if query_map else None
+    if query_map:
+        query = replace(query, vector=query_map.apply(query.vector))
     hits = generation.dense(query.vector, k, within)
     positive = hits.scores > 0
-    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]), query=query)
+    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]), query=query, unmapped=unmapped)
 
 
 def search_sparse(

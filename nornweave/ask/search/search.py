@@ -40,6 +40,7 @@ from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.outcomes import NOTHING_VERIFIED, Verified
 from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.ranked_chunks import NO_HITS, found
 from nornweave.models.encoders.tokens import EncodedQuery
 
@@ -62,6 +63,7 @@ class SearchContext:
         within: which chunks may be found; ``None`` are all.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
         verified: what the sources confirmed of the generation.
+        query_map: what the domain has learnt of how it is asked, if it is in force.
     """
 
     domain: Domain
@@ -72,6 +74,7 @@ class SearchContext:
     within: Mask | None = None
     deadline: float | None = None
     verified: Verified = NOTHING_VERIFIED
+    query_map: QueryMap | None = None
 
     @property
     def left_s(self) -> float | None:
@@ -145,7 +148,9 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     evidence = exact_evidence(query, statistics, context.generation, quoting, context.within)
     outcomes[RetrievalSource.DENSE] = _retrieve(
         RetrievalSource.DENSE,
-        lambda: search_dense(encoded.result(context.left_s), context.generation, CANDIDATES, context.within),
+        lambda: search_dense(
+            encoded.result(context.left_s), context.generation, CANDIDATES, context.within, context.query_map
+        ),
         context,
     )
     retrieved = {name.value: outcomes[name] for name in RetrievalSource}
@@ -217,9 +222,25 @@ def _combine(
     if late is not None:
         own = {**weights, LATE: context.plan.late_interaction}
         ranking = convex_combination(candidates, [*legs, late], own, evidence)
-    elif weights == common:
+    elif weights == common and (dense is None or dense.unmapped is None):
         return ranking
-    return on_one_scale(ranking, candidates, legs, common, evidence)
+    return on_one_scale(ranking, candidates, _unmapped(legs, dense, candidates, generation), common, evidence)
+
+
+def _unmapped(
+    legs: Sequence[Leg], dense: RetrieverFinding | None, candidates: Numbers, generation: Index
+) -> Sequence[Leg]:
+    """Return legs in which dense retrieval scores by the query as it was: a map decides who comes first, not how near.
+
+    Similarities that one domain has learnt are no scale on which it compares with others, or answers with no answer.
+    """
+    if dense is None or dense.unmapped is None:
+        return legs
+    plain = Leg(_DENSE, np.clip(generation.similarities(dense.unmapped, candidates), 0, 1), NO_HITS.numbers)
+    return [plain if leg.name == _DENSE else leg for leg in legs]
+
+
+_DENSE = RetrievalSource.DENSE.value
 
 
 def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:

@@ -85,7 +85,8 @@ def _background(outcome: SearchOutcome, generation: Index) -> float:
     finding = outcome.findings.get(_DENSE)
     if finding is None or finding.query is None or not generation.chunk_count:
         return 0.0
-    return float(products(finding.query.vector, generation.sample).mean())
+    vector = finding.query.vector if finding.unmapped is None else finding.unmapped
+    return float(products(vector, generation.sample).mean())
 
 
 _DENSE, _SPARSE = RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value

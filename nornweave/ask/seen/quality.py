@@ -11,6 +11,7 @@ from nornweave.ask.views.evaluations import (
     comparison_document,
     evaluations_document,
 )
+from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.types import Domain
@@ -32,6 +33,15 @@ class SeenQuality:
         """
         self._viewer.check_operates()
         return evaluations_document(history_of(self._settings).evaluations(**asked))
+
+    def query_map(self) -> QueryMapDocument | None:
+        """Return whether the query map of the code domain is in force, and why; ``None`` where no code is served.
+
+        Raises:
+            StoreError: what is published cannot be read.
+        """
+        self._viewer.check_operates()
+        return query_map_document(self._settings, Domain.CODE) if Domain.CODE in self._settings.served_domains else None
 
     def values(self, evaluation_id: str, stage: str, measure: str) -> dict[str, float]:
         """Return one measure of each query of an evaluation; empty when they are not kept any more.

@@ -57,6 +57,7 @@ class ExplanationDocument(TypedDict):
     combined: float
     bonuses: dict[str, float]
     model_score: float | None
+    query_map: Annotated[bool, Field(description="dense retrieval searched with what was learnt from commits")]
 
 
 class ItemDocument(TypedDict):

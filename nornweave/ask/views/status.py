@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
@@ -66,6 +67,7 @@ class StatusDocument(TypedDict):
     skip_reasons: dict[str, int]
     runs: list[dict[str, Any]]
     copy: CopyDocument | None
+    query_map: Annotated[QueryMapDocument | None, Field(description="of code; null for domains without commits")]
     silent: Annotated[list[str], Field(description="runs that neither end nor say that they live, in words")]
 
 
@@ -92,6 +94,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "skip_reasons": latest.get("skip_reasons", {}),
         "runs": recorded.get("runs", []),
         "copy": copy_document(settings, domain),
+        "query_map": query_map_document(settings, domain) if domain == Domain.CODE else None,
         "silent": [run.said() for run in silent_runs(settings.data_dir, domain)],
     }
 

@@ -344,6 +344,11 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     )  # fmt: skip
 
 
+def is_program(author: str) -> bool:
+    """Tell whether an author of commits is called like a program that makes them."""
+    return bool(_BOT.search(author))
+
+
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
     subjects = [str(each) for each in _list(said.get("subjects"))]
     since = f" since {said['former']}" if said.get("former") else ""
@@ -395,7 +400,7 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
     lines = [line for line in body.strip().splitlines() if not _SIGNED.match(line)]
     if _MERGED.match(subject) and lines:
         subject, lines = _merged_title(subject, lines[0]), lines[1:]
-    body = "" if _BOT.search(author) else "\n".join(lines).strip()
+    body = "" if is_program(author) else "\n".join(lines).strip()
     if len(body) > MAX_BODY:
         body = body[:MAX_BODY].rpartition("\n")[0].rstrip() or body[:MAX_BODY]
         body += " …"

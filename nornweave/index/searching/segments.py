@@ -441,4 +441,4 @@ def open_segments(files: Sequence[Path], manifest: Manifest, opening: Callable[.
         segments = with_lengths(opened, [each.visibilities.everything for each in opened])
         meta = {**opened[-1].file.meta, "generation": manifest.generation, "built_at": manifest.built_at}
         alone = len(segments) == 1 and segments[0].live is None
-        return Index(meta, segments[0] if alone else Segments(segments), stack.pop_all())
+        return Index(meta, segments[0] if alone else Segments(segments), stack.pop_all(), manifest.query_map)

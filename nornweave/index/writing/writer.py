@@ -24,11 +24,13 @@ from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, read_manifest
 from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import Candidate, Publication
+from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 from nornweave.index.writing.build import Layout, build_generation, insert_publication
 from nornweave.index.writing.moving import MovingTables
 from nornweave.index.writing.segment_plan import plan
 from nornweave.index.writing.working_file import overwrite
+from nornweave.models.encoders.port import same_space
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +92,12 @@ class DuckDBWriter(MovingTables):
         return self._files.current()
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
+        recorded = self._recorded()
+        known = recorded.query_map if recorded else None
+        kept = known if known and same_space(known.encoder, facts.get("encoder")) else None
+        return self._build_with(kept, run_id, facts)
+
+    def _build_with(self, query_map: QueryMap | None, run_id: str, facts: Mapping[str, str]) -> Candidate:
         generation = self._files.next()
         publication = self._publication(generation, run_id)
         published = self._published() if self._is_made_so(facts) else []
@@ -97,9 +105,12 @@ class DuckDBWriter(MovingTables):
             made = plan(self._connection, generation, published, self._files)
             built = [self._build_segment(name, publication, facts) for name in made.written]
             manifest = Manifest(
-                generation=generation, built_at=publication.created_at.isoformat(), segments=(*made.kept, *built)
+                generation=generation,
+                built_at=publication.created_at.isoformat(),
+                segments=(*made.kept, *built),
+                query_map=query_map,
             )
-            write_whole(self._files.build_path(generation), manifest.model_dump_json())
+            write_whole(self._files.build_path(generation), manifest.to_json())
         except BaseException as error:
             self._files.remove_candidate(generation)  # a full disk has room again
             if isinstance(error, (duckdb.Error, OSError)):
@@ -118,12 +129,16 @@ class DuckDBWriter(MovingTables):
 
     def _published(self) -> list[SegmentFile]:
         """Return the segments of the newest publication that are there and sound."""
+        recorded = self._recorded()
+        return [segment for segment in recorded.segments if self._is_sound(segment)] if recorded else []
+
+    def _recorded(self) -> Manifest | None:
+        """Return the manifest of the newest publication, if it is known and can be read."""
         try:
-            recorded = Manifest.model_validate_json(self._meta().get("published_manifest", ""))
+            return Manifest.model_validate_json(self._meta().get("published_manifest", ""))
         except ValidationError as error:
             logger.info("all segments are built again: %s", error)
-            return []
-        return [segment for segment in recorded.segments if self._is_sound(segment)]
+            return None
 
     def _is_sound(self, segment: SegmentFile) -> bool:
         try:
@@ -157,6 +172,15 @@ class DuckDBWriter(MovingTables):
         self._files.prune(self._layout.settings.keep_generations, self._layout.settings.keep)
         self._hand_over(before)
         return candidate.publication
+
+    def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
+        recorded, facts = self._recorded(), json.loads(self._meta().get("published_facts", "{}"))
+        current = self._files.current()
+        if recorded is None or recorded.generation != current or self.unpublished(facts):
+            return None
+        if query_map == recorded.query_map:
+            return current
+        return self.publish(self._build_with(query_map, run_id, facts)).generation
 
     def write_again(self, deleted: Deleted) -> bool:
         current, facts = self._files.current(), self._meta().get("published_facts")
@@ -208,7 +232,7 @@ class DuckDBWriter(MovingTables):
                 "where published.document_id = placed.document_id and published.segment is distinct from placed.segment"
             )
             connection.execute("delete from meta where key = 'published_manifest'")
-            connection.execute("insert into meta values ('published_manifest', ?)", [manifest.model_dump_json()])
+            connection.execute("insert into meta values ('published_manifest', ?)", [manifest.to_json()])
 
     def discard(self, candidate: Candidate) -> None:
         self._files.remove_candidate(candidate.generation)

@@ -1,0 +1,121 @@
+"""A linear map of query vectors that a domain has learnt from its commits; it is a part of a generation's manifest."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.index.port import Vectors
+
+log = logging.getLogger(__name__)
+
+RANK = 32
+"""Directions that a map changes; what is beyond them adds nothing to what answers."""
+
+
+class QueryMap(BaseModel):
+    """``q → (q + up · down · q)``, of length 1: identity and a change of low rank.
+
+    Attributes:
+        encoder: whose vectors it maps.
+        shape: rank and dimensions.
+        factors: ``down``, then the transpose of ``up``, in half precision, in base64.
+        fitted_at: ISO 8601, UTC.
+        examples: commits that it was learnt from; ``tested``: those that maps of older ones were tested with.
+        before, after: the share of these with a changed file among the first three, without a map and with one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    encoder: str
+    shape: tuple[Annotated[int, Field(ge=1, le=4096)], Annotated[int, Field(ge=1, le=16384)]]
+    factors: str
+    fitted_at: str
+    examples: int = Field(ge=0)
+    tested: int = Field(0, ge=0)
+    before: float = Field(0, ge=0, le=1)
+    after: float = Field(0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if len(base64.b64decode(self.factors, validate=True)) != 4 * self.shape[0] * self.shape[1]:
+            raise ValueError("the factors of the query map are of another shape")
+        if not np.isfinite(_numbers(self.factors, self.shape)).all():
+            raise ValueError("the factors of the query map are no numbers")
+        return self
+
+    def apply(self, vector: Vectors) -> Vectors:
+        """Return a normalised query vector, mapped and normalised."""
+        down, up = _numbers(self.factors, self.shape)
+        mapped = vector + (down @ vector) @ up
+        length = np.linalg.norm(mapped)
+        return np.asarray(mapped / length if length else vector, np.float32)
+
+
+@lru_cache(maxsize=16)
+def _numbers(factors: str, shape: tuple[int, int]) -> NDArray[np.float32]:
+    return np.frombuffer(base64.b64decode(factors), np.float16).astype(np.float32).reshape(2, *shape)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMapReport:
+    """What came of learning a map.
+
+    Attributes:
+        reason: why it is to be in force, or is not.
+        at: ISO 8601, UTC.
+        gain: in hits among the first three, with a 95 % ``interval``; ``None`` where nothing was tested.
+        newest: when the newest example was made, ISO 8601.
+        generation: that answers since.
+        learnt_at: when the map that is to be in force was learnt; empty for none.
+        query_map: that map; the file does not have it.
+    """
+
+    reason: str
+    at: str
+    examples: int = 0
+    tested: int = 0
+    gain: float | None = None
+    interval: tuple[float, float] | None = None
+    newest: str = ""
+    generation: str | None = None
+    learnt_at: str = ""
+    query_map: QueryMap | None = None
+
+
+NAME = "query_map.json"
+
+
+def write_report(folder: Path, report: QueryMapReport) -> None:
+    """Replace what is known of the last time that a map was learnt."""
+    write_whole(folder / NAME, json.dumps(asdict(replace(report, query_map=None)), ensure_ascii=False))
+
+
+def read_report(folder: Path) -> QueryMapReport | None:
+    """Return what ``write_report`` wrote; ``None`` where none was learnt here."""
+    try:
+        return QueryMapReport(**json.loads((folder / NAME).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        log.warning("%s: cannot be read: %s", folder / NAME, error)
+        return None
+
+
+def factors_of(change: NDArray[np.float64], rank: int = RANK) -> tuple[tuple[int, int], str]:
+    """Return the shape and the factors of the matrix of this rank that is next to ``change`` (Eckart & Young 1936)."""
+    left, sizes, right = np.linalg.svd(change)
+    rank = min(rank, len(sizes))
+    roots = np.sqrt(sizes[:rank])
+    factors = np.stack([roots[:, None] * right[:rank], (left[:, :rank] * roots).T])
+    return (rank, len(change)), base64.b64encode(factors.astype(np.float16).tobytes()).decode("ascii")
