@@ -63,14 +63,12 @@ _CONFIGURES = re.compile(
 _CONFIGURING = re.compile(r'^\s*"(?:compilerOptions|extends|scripts|(?:devD|d)ependencies)"\s*:', re.MULTILINE)
 _BESIDE = re.compile(r'"[\w.-]+"\s*:\s*(?:\[\s*)?"\.\./')
 """A small file that names folders outside of its own says where things lie."""
-_SMALL = 1_000
 _INITIAL = re.compile(r'(?=.*\bmodel"?\s*:).*\bfields"?\s*:', re.DOTALL)
 """What a database begins with, as Django has it; its folder is called ``fixtures`` as well."""
-_OF_C = _words(".c .cc .cpp .cxx")
 _BODY = re.compile(r"\)\s*\{")
 _DOUBLE = re.compile(
-    r"\)\s*\{\s*(?:(?:\(void\)\s*\w+|check_expected\w*\([^;{}]*\)|function_called\(\)"
-    r"|return\b(?:[^;{}]*\bmock\w*\([^;{}]*\)|[ \t]*(?:-?\d\w*|[A-Z_]+|nullptr|true|false|\"\")?))\s*;\s*)*+\}"
+    r"\)\s*\{\s*(?:(?:\(void\)\s*\w+|check_expected\w*\([^;{}]{0,200}\)|function_called\(\)"
+    r"|return\b(?:[^;{}]{0,200}\bmock\w*\([^;{}]{0,200}\)|\s*(?:-?\d\w*|[A-Z_]+|nullptr|true|false|\"\")?))\s*;\s*)*+\}"
 )
 """A function of C that takes the place of another one in tests: it does nothing, or what the test says."""
 _DOUBLES, _DOUBLES_SHARE = 5, 0.8
@@ -187,9 +185,9 @@ def is_test_data(path: str, text: str) -> bool:
     if held and (held.startswith(("_", "test")) or are_tests):
         return not _TESTING.search(text)
     if suffix in {".json", ".xml"}:
-        is_pointing = len(text) <= _SMALL and _BESIDE.search(text)
+        is_pointing = len(text) <= 1_000 and _BESIDE.search(text)
         return are_tests and not (is_pointing or _CONFIGURES.fullmatch(name) or _CONFIGURING.search(text[:_HEAD]))
-    if suffix in _OF_C:
+    if suffix in {".c", ".cc", ".cpp", ".cxx"}:
         doubles = len(_DOUBLE.findall(text)) if are_tests else 0
         return doubles >= _DOUBLES and doubles >= _DOUBLES_SHARE * len(_BODY.findall(text))
     return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))

@@ -176,6 +176,18 @@ def test_constants_are_grouped_up_to_the_preamble_limit() -> None:
     assert {chunk.title.split(",")[0] for chunk in chunks if chunk.title} == {"LIMIT_0", "LIMIT_85"}
 
 
+@pytest.mark.parametrize("rows", range(15, 60, 3))
+def test_a_branch_of_swift_begins_with_its_condition(rows: int) -> None:
+    first = "".join(f"            set(fan: {n}, to: {n * 100})\n" for n in range(rows))
+    second = "".join(f"            write(key: {n}, value: {n * 10})\n" for n in range(30))
+    branches = f"        #if os(iOS)\n{first}        #else\n{second}        #endif\n"
+    text = f"class A {{\n    func a(_ id: Int) {{\n{branches}    }}\n}}\n"
+    chunks = chunks_of(text, "a.swift", limit=200)
+    assert_tiles(text, chunks, 200)
+    assert not any(chunk.content.endswith("#else") for chunk in chunks)
+    assert not any(chunk.content.lstrip().startswith("#endif") for chunk in chunks)
+
+
 def test_a_long_function_is_cut_around_its_scopes() -> None:
     loops = "".join(f"    for x{n} in xs:\n" + f"        total = total + f(x{n}, total)\n" * 3 for n in range(6))
     text = f"def sum_up(xs):\n    total = 0\n{loops}    return total\n"

@@ -19,7 +19,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-20"
+VERSION = "code-21"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -275,10 +275,9 @@ class _Layout:
         if len(held) > 1 and self.grammar.name == "css":  # see ``_styled``
             return None
         values = [(region, syntax.lone_value(node, self.grammar, self.text)) for region, node in nodes]
-        # Where nothing runs, code is what it gives values to.
-        runs = not all(value for _, value in values)
         is_little = self.index.count(Span(held[0].start, nodes[-1][1].end_byte)) < SPLINTER
-        if len(held) > 1 and self.grammar.functions and (runs or is_little):
+        # Where nothing runs, code is what it gives values to.
+        if len(held) > 1 and self.grammar.functions and (is_little or not all(value for _, value in values)):
             return None
         symbols = [describe_value(value[1], value[0], region.scope, self.text) for region, value in values if value]
         resources = _RESOURCE.finditer(self.text, held[0].start, nodes[-1][1].end_byte)

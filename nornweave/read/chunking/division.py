@@ -152,7 +152,7 @@ class Division:
         ]
 
     def _groups(self, task: _Task) -> list[list[tuple[Node, bool]]]:
-        """Group nodes so that each group may start a piece; comments go with what follows them."""
+        """Group nodes so that each group may start a piece; comments and ``#else`` go with what follows them."""
         groups: list[list[tuple[Node, bool]]] = []
         held = False
         is_line = "\n" not in self.text[task.span.start : task.span.end].strip()
@@ -162,11 +162,12 @@ class Division:
             parts = begins_line(self.text, at) or (
                 is_line and listed and not comment and not inside_word(self.text, at)
             )
-            cuts = node.is_named and not held and parts
+            is_directive, ends = node.type == "directive", self.text.startswith("#endif", at)
+            cuts = node.is_named and not held and parts and not (is_directive and ends)
             if not groups or cuts:
                 groups.append([])
             groups[-1].append((node, listed))
-            held = comment and (held or cuts)
+            held = (comment or (is_directive and not ends)) and (held or cuts)
         return groups
 
     def _part(self, span: Span, region: Region, *, is_first: bool) -> Part:

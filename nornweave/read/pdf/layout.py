@@ -81,11 +81,7 @@ class LayoutRow:
         return rows_of(self.fragments, self.page, self.region) if self.bottom != self.baseline else [self]
 
     def with_rest(self, rest: Iterable[GlyphFragment], columns: Sequence[float]) -> LayoutRow:
-        """Return the row of a table with lines that stand on the next page, each behind those of its cell.
-
-        Args:
-            columns: where they begin, from the left.
-        """
+        """Return the row of a table with lines of its cells that stand on the next page; ``columns`` begin there."""
         fragments = sorted((*self.fragments, *rest), key=lambda fragment: bisect_right(columns, fragment.x0 + 2))
         return replace(self, fragments=tuple(fragments), text=" ".join(f.text for f in fragments))
 

@@ -156,15 +156,10 @@ def _below_header(
     """Return how many rows of a page are a header, as it was seen, or what is left of the row above; and both."""
     header: list[LayoutRow] = []
     rest: list[GlyphFragment] = []
-    first_cell = split.fragments[0].x1
+    first_cell, top = split.fragments[0].x1, _place(rows[0].parted()[0])
+    at = seen.index(top) if top[1] <= first_cell and top in seen else len(seen)
     for number, row in enumerate(rows):
-        lines = row.parted()
-        if not number:
-            places = [_place(line) for line in lines]
-            if lines[0].x0 > first_cell or places[0] not in seen:
-                return 0, [], []
-            at = seen.index(places[0])
-        known = 0
+        lines, known = row.parted(), 0
         while not rest and known < len(lines) and seen[at : at + 1] == [_place(lines[known])]:
             at, known = at + 1, known + 1
         if any(line.x0 <= first_cell for line in lines[known:]):
