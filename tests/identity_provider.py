@@ -112,7 +112,7 @@ class Provider:
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
                 shown = self.headers.get("authorization", "")
                 answer = provider.redeem(dict(parse_qsl(body)), shown) if provider.status == 200 else {}
-                self.send_json(answer, 400 if "error" in answer else 200)
+                self.send_json(answer, 400 if isinstance(answer, dict) and "error" in answer else 200)
 
             def send_json(self, document: Any, status: int = 200) -> None:
                 body = json.dumps(document).encode()

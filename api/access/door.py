@@ -254,7 +254,7 @@ class Door:
 
     def _of_own(self, token: OwnToken) -> Viewer | None:
         """Return who a token acts for, never more than its maker could then and could now; ``None`` for nobody."""
-        groups, operators = token.groups, self._operators if token.scope == "operate" else frozenset()
+        groups, operators = frozenset(token.groups), self._operators if token.scope == "operate" else frozenset()
         if token.maker == self._by_service_token.name:
             operates = token.scope == "operate"
             return Viewer(sees_everything=operates, operates=operates, name=token.maker)

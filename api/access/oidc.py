@@ -314,7 +314,10 @@ def fetched(
 def _parsed(content: bytes) -> Mapping[str, Any]:
     if len(content) > MAX_BYTES:
         raise UnreadableError(f"more than {MAX_BYTES} bytes")
-    loaded = json.loads(content)
+    try:
+        loaded = json.loads(content)
+    except RecursionError as error:
+        raise UnreadableError("nested too deeply") from error
     if not isinstance(loaded, dict):
         raise UnreadableError("no JSON object")
     return loaded

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from api.access.shared_rows import SharedRows
 from api.access.token_file import broken_access
@@ -30,24 +30,24 @@ MAX_EACH = 50
 Scope: TypeAlias = Literal["ask", "operate"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OwnToken:
-    """A token without its secret.
+    """A token without its secret; moments are in UTC, as text that sorts as they do.
 
     Attributes:
         maker: the name of the viewer who made it.
         groups: of the maker, then.
-        used_on: the last day, UTC, as it is written; ``None`` for never.
+        used_on: the last day; ``None`` for never.
     """
 
     id: str
     hashed: str
     name: str
     maker: str
-    groups: frozenset[str]
+    groups: tuple[str, ...]
     scope: Scope
-    made: datetime
-    expires: datetime
+    made_at: str
+    expires_at: str
     used_on: str | None
 
 
@@ -58,9 +58,9 @@ class OwnTokens:
         self._rows = SharedRows(
             data_dir / FILE,
             "create table if not exists tokens (id text primary key, hashed text unique, name text, maker text,"
-            " groups text, scope text, made text, expires text, used_on text)",
-            "select id, hashed, name, maker, groups, scope, made, expires, used_on from tokens order by made, id",
-            lambda rows: {token.hashed: token for token in map(_of_row, rows)},
+            " groups text, scope text, made_at text, expires_at text, used_on text)",
+            "select * from tokens order by made_at, id",
+            lambda rows: {row[1]: OwnToken(*(*row[:4], tuple(json.loads(row[4])), *row[5:])) for row in rows},
             "the tokens that people made cannot be written",
         )
 
@@ -71,7 +71,7 @@ class OwnTokens:
             ProblemError: 503, the file cannot be read.
         """
         found = self._current().get(hash_of(token))
-        return found if found and present() < found.expires else None
+        return found if found and _written(present()) < found.expires_at else None
 
     def listed(self, maker: str | None = None) -> Sequence[OwnToken]:
         """Return the tokens of a maker, or all, as they were made; those that have expired are left out.
@@ -79,8 +79,8 @@ class OwnTokens:
         Raises:
             ProblemError: 503, the file cannot be read.
         """
-        now = present()
-        return [each for each in self._current().values() if maker in {None, each.maker} and now < each.expires]
+        now = _written(present())
+        return [each for each in self._current().values() if maker in {None, each.maker} and now < each.expires_at]
 
     def make(
         self, maker: str, name: str, groups: Iterable[str], scope: Scope, days: int
@@ -90,34 +90,16 @@ class OwnTokens:
         Raises:
             StoreError: it cannot be written.
         """
-        secret, now = new_token(), present()
-        made = OwnToken(
-            id=secrets.token_hex(8),
-            hashed=hash_of(secret),
-            name=name,
-            maker=maker,
-            groups=frozenset(groups),
-            scope=scope,
-            made=now,
-            expires=now + timedelta(days=days),
-            used_on=None,
+        secret, now, groups = new_token(), present(), tuple(sorted(groups))
+        moments = _written(now), _written(now + timedelta(days=days))
+        made = OwnToken(secrets.token_hex(8), hash_of(secret), name, maker, groups, scope, *moments, None)
+        statement = (
+            "insert into tokens select ?, ?, ?, ?, ?, ?, ?, ?, null"
+            " where (select count(*) from tokens where maker = ?) < ?"
         )
-        fields = [
-            made.id,
-            made.hashed,
-            name,
-            maker,
-            json.dumps(sorted(made.groups)),
-            scope,
-            *map(_written, (now, made.expires)),
-        ]
+        row = [made.id, made.hashed, name, maker, json.dumps(groups), scope, *moments]
         changed = self._rows.change(
-            ("delete from tokens where expires <= ?", [_written(now)]),
-            (
-                "insert into tokens select ?, ?, ?, ?, ?, ?, ?, ?, null"
-                " where (select count(*) from tokens where maker = ?) < ?",
-                [*fields, maker, MAX_EACH],
-            ),
+            ("delete from tokens where expires_at <= ?", [_written(now)]), (statement, [*row, maker, MAX_EACH])
         )
         return (secret, made) if changed else None
 
@@ -150,20 +132,4 @@ class OwnTokens:
 
 
 def _written(moment: datetime) -> str:
-    """Return a moment as text that sorts as moments do."""
     return moment.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _of_row(row: Sequence[Any]) -> OwnToken:
-    token_id, hashed, name, maker, groups, scope, made, expires, used_on = row
-    return OwnToken(
-        id=token_id,
-        hashed=hashed,
-        name=name,
-        maker=maker,
-        groups=frozenset(json.loads(groups)),
-        scope=scope,
-        made=datetime.fromisoformat(made),
-        expires=datetime.fromisoformat(expires),
-        used_on=used_on,
-    )

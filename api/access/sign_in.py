@@ -207,8 +207,8 @@ class SignIn:
             ProblemError: 503, there is no answer.
         """
         client, secret = str(self._settings.client_id), self._secret
-        ways = self._document().get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        by_header = secret is not None and "client_secret_basic" in ways
+        ways = self._document().get("token_endpoint_auth_methods_supported")
+        by_header = secret is not None and (not isinstance(ways, list) or "client_secret_basic" in ways)
         # In the header both are written as in a form (RFC 6749, 2.3.1).
         header = (quote_plus(client), quote_plus(secret)) if secret and by_header else None
         named = {} if by_header else {"client_id": client, **({"client_secret": secret} if secret else {})}

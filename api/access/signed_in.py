@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ GRACE_S = 900.0
 """A provider that cannot be asked, or a request beside the one that asks it, ends no session for so long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Kept:
     """A person who signed in.
 
@@ -65,8 +65,8 @@ class SignedInPeople:
             data_dir / FILE,
             "create table if not exists people (session text primary key, groups text, asked_at real, try_at real,"
             " is_renewable integer, sealed text)",
-            "select session, groups, asked_at, try_at, is_renewable, sealed from people",
-            _by_session,
+            "select * from people",
+            lambda rows: {row[0]: Kept(frozenset(json.loads(row[1])), *row[2:]) for row in rows},
             "who signed in cannot be written down",
         )
 
@@ -160,16 +160,3 @@ class SignedInPeople:
             ("delete from people where asked_at < ?", [now - LASTS_S]),
             ("insert or replace into people values (?, ?, ?, ?, ?, ?)", row),
         )
-
-
-def _by_session(rows: Sequence[Any]) -> Mapping[str, Kept]:
-    return {
-        session: Kept(
-            groups=frozenset(json.loads(groups)),
-            asked_at=asked_at,
-            try_at=try_at,
-            is_renewable=bool(is_renewable),
-            sealed=sealed,
-        )
-        for session, groups, asked_at, try_at, is_renewable, sealed in rows
-    }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from dataclasses import asdict
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Query, Response
 from fastapi import Path as InPath
@@ -157,21 +159,14 @@ async def revoked(serving: Serving, token_id: str) -> None:
 
 
 def _document(token: OwnToken) -> TokenDocument:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scope": token.scope,
-        "groups": sorted(token.groups),
-        "maker": token.maker,
-        "made_at": token.made.isoformat(timespec="seconds"),
-        "expires_at": token.expires.isoformat(timespec="seconds"),
-        "used_on": token.used_on,
-    }
+    return cast(TokenDocument, {name: each for name, each in asdict(token).items() if name != "hashed"})
 
 
-async def page(request: Request) -> Response:
-    """Show the tokens of who asks, and a form for another one."""
-    return await _page(request)
+async def page(request: Request, new: MadeTokenDocument | None = None) -> Response:
+    """Show the tokens of who asks, and a form for another one; ``new`` is shown this once."""
+    serving = serving_of(request)
+    context = {**await listed(serving), "new": new, "operates": serving.viewer.operates}
+    return html_response(request, "tokens.html", context, current=TOKENS)
 
 
 async def change(request: Request) -> Response:
@@ -179,23 +174,17 @@ async def change(request: Request) -> Response:
     serving, fields = serving_of(request), await browsers_form(request)
     if token_id := fields.get("revoke"):
         await revoked(serving, token_id)
-        return await _page(request)
-    return await _page(request, await made(serving, _of_form(fields)))
+        return await page(request)
+    return await page(request, await made(serving, _of_form(fields)))
 
 
 def _of_form(fields: Mapping[str, str]) -> TokenBody:
     days = fields.get("expires_in_days", "")
     try:
         given = {"name": fields.get("name", ""), "scope": fields.get("scope", "ask")}
-        return TokenBody(**given, expires_in_days=int(days) if days.isdecimal() else 0)  # type: ignore[arg-type]
+        return TokenBody(**given, expires_in_days=int(days) if re.fullmatch("[0-9]{1,4}", days) else 0)  # type: ignore[arg-type]
     except ValidationError as error:
         raise QueryError(str(error.errors()[0]["loc"][0]), error.errors()[0]["msg"]) from error
-
-
-async def _page(request: Request, new: MadeTokenDocument | None = None) -> Response:
-    serving = serving_of(request)
-    context = {**await listed(serving), "new": new, "operates": serving.viewer.operates}
-    return html_response(request, "tokens.html", context, current=TOKENS)
 
 
 routes = [

@@ -167,6 +167,13 @@ def test_keys_are_read_again_when_they_are_old_and_kept_for_a_day_without_the_pr
     assert checker.identity(token) is not None
 
 
+def test_what_is_nested_too_deeply_is_not_read(provider: Provider, tmp_path: Path) -> None:
+    file = tmp_path / "jwks.json"
+    file.write_bytes(b'{"keys":' + b"[" * 200_000)
+    with pytest.raises(ProblemError):
+        checker_of(provider, jwks=str(file)).identity(provider.token(ONE, "RS256"))
+
+
 def test_a_provider_that_calls_itself_another_one_is_not_believed(provider: Provider) -> None:
     provider.calls_itself = "https://elsewhere.example.org"
     with pytest.raises(ProblemError):

@@ -245,8 +245,9 @@ async def test_the_page_makes_shows_and_revokes(app: Any) -> None:
         listed = await browser.get("/tokens")
         assert f"nw_{token}" not in listed.text and "&lt;b&gt;agent" in listed.text
         (found,) = (await browser.get("/tokens", headers={"accept": "application/json"})).json()["tokens"]
-        wrong = {"name": "x", "expires_in_days": "never", "csrf": csrf}
-        assert (await browser.post("/tokens/form", content=urlencode(wrong), headers=form)).status_code == 422
+        for days in ("never", "", "-1", "0", "9" * 5_000, "٣"):
+            wrong = {"name": "x", "expires_in_days": days, "csrf": csrf}
+            assert (await browser.post("/tokens/form", content=urlencode(wrong), headers=form)).status_code == 422
         await browser.post("/tokens/form", content=urlencode({"revoke": found["id"], "csrf": csrf}), headers=form)
         assert await may(app, f"nw_{token}") == (False, False)
         foreign = {**form, "origin": "https://evil.example", "sec-fetch-site": "cross-site"}
@@ -272,7 +273,7 @@ def test_many_tokens_cost_a_request_little(tmp_path: Path) -> None:
     tokens = own_tokens.OwnTokens(tmp_path)
     tokens.make("somebody", "first", ["a"], "ask", 1)
     with sqlite3.connect(tmp_path / own_tokens.FILE) as connection:
-        row = ("{}", "nobody", "[]", "ask", "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00", None)
+        row = ("name", "nobody", "[]", "ask", "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00", None)
         connection.executemany(
             "insert into tokens values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ((f"{number:x}", f"sha256:{number}", *row) for number in range(20_000)),

@@ -435,10 +435,34 @@ async def test_a_provider_that_describes_itself_wrongly_is_not_asked(
         assert (await client.get("/login")).status_code == 503
 
 
-async def test_a_public_client_has_no_secret(settings: Settings, engine: ScriptedEngine, provider: Provider) -> None:
-    provider.secret = None
-    async with browser_of(settings, engine, provider, client_secret_env=None) as client:
+async def test_a_client_shows_its_secret_as_the_provider_takes_it(
+    settings: Settings, engine: ScriptedEngine, provider: Provider
+) -> None:
+    for ways in (None, "client_secret_post", ["client_secret_basic", "none"]):
+        provider.says = {"token_endpoint_auth_methods_supported": ways}
+        async with browser_of(settings, engine, provider) as client:
+            assert (await signed_in(client)).status_code == 200
+            assert "client_secret" not in provider.redeemed[-1]
+    provider.secret, provider.says = None, {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+    async with browser_of(settings, engine, provider) as client:
         assert (await signed_in(client)).status_code == 200
+        assert provider.redeemed[-1]["client_secret"] == SECRET
+    async with browser_of(settings, engine, provider, client_secret_env=None) as client:
+        assert (await signed_in(client)).status_code == 200, "a public client has none"
+        assert "client_secret" not in provider.redeemed[-1]
+
+
+async def test_a_provider_that_answers_nonsense_signs_nobody_in(
+    settings: Settings, engine: ScriptedEngine, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with browser_of(settings, engine, provider) as client:
+        for answer in (
+            {}, {"id_token": 1}, {"id_token": None}, {"id_token": "a.b.c"}, {"id_token": {"sub": "alice"}},
+            {"error": 5}, {"error": ["x"]}, [], "x", None, 1,
+        ):  # fmt: skip
+            monkeypatch.setattr(provider, "redeem", lambda *_, given=answer: given)
+            assert (await signed_in(client)).status_code in {403, 503}, answer
+            assert COOKIE not in client.cookies
 
 
 async def test_a_session_is_renewed_and_ends_with_the_person(
