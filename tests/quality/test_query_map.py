@@ -5,11 +5,15 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import dagster as dg
+import httpx
 import numpy as np
 import pytest
 from git_repository import Repository
+from live_server import live
 from pydantic import ValidationError
 
+from api.app import create_app
 from evals.query_map import LEAST, hits_of, learn_published, lessons_of, trial, why_due
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
@@ -26,6 +30,7 @@ from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
+from orchestration.definitions import build_definitions
 
 # How people call what the code calls otherwise: no word of a question stands in the file that answers it.
 SPOKEN = [
@@ -270,3 +275,30 @@ def test_a_judged_set_that_loses_keeps_a_map_out_of_force(settings: Settings) ->
     current = store_of(judged, CODE).current()
     assert current
     assert store_of(judged, CODE).files.manifest(current).query_map is None
+
+
+def test_dagster_learns_it_when_it_is_due_and_the_page_of_quality_says_so(settings: Settings) -> None:
+    (domain_folder(settings, CODE) / NAME).unlink()
+    definitions = build_definitions(settings)
+    repository, sensor = definitions.get_repository_def(), definitions.resolve_sensor_def("query_map_due")
+    with dg.DagsterInstance.ephemeral() as instance:
+
+        def look() -> list[dg.RunRequest]:
+            with dg.build_sensor_context(
+                instance=instance, repository_def=repository, sensor_name="query_map_due"
+            ) as context:
+                return list(sensor.evaluate_tick(context).run_requests)
+
+        (asked,) = look()
+        assert (sensor.job_name, asked.tags["reason"]) == ("query_map", "none was learnt yet")
+        result = definitions.resolve_job_def("query_map").execute_in_process(instance=instance)
+        (materialised,) = result.asset_materializations_for_node("code__query_map")
+        assert materialised.metadata["in_force"].value is True
+        assert look() == []
+    with live(create_app(settings)) as url:
+        told = httpx.get(f"{url}/quality.json").json()["query_map"]
+        page = httpx.get(f"{url}/quality", headers={"accept": "text/html"}).text
+    assert told == query_map_document(settings, CODE)
+    assert told["in_force"]
+    assert "Learnt from commits" in page
+    assert f"In force: {told['reason']}" in page
