@@ -335,11 +335,13 @@ class Origin:
         revision: abbreviated commit; empty for a line that is not committed yet.
         author: a name, without address.
         written_at: when it was authored, UTC; ``None`` for a line that is not committed yet.
+        subject: the first line of the commit's message; empty if it is unknown.
     """
 
     revision: str = ""
     author: str = ""
     written_at: datetime | None = None
+    subject: str = ""
 
     @property
     def is_committed(self) -> bool:

@@ -111,7 +111,7 @@ def find_lines(
     Returns:
         By place; lines of which git says nothing within ``TOTAL_S``, or beyond ``MAX_FILES``, are left out.
     """
-    before = {(line.key, line.version): line for line in known}
+    before = {(line.key, line.version): line for line in known if line.origin.subject}
     found: dict[object, KnownLine] = {}
     unknown: dict[tuple[str, str], list[LocatedFact]] = defaultdict(list)
     for side in sides:

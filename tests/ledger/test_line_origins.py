@@ -197,6 +197,11 @@ def test_an_answer_names_authors_and_compares_lines(settings: Settings) -> None:
     said = {side["value"]: (side["author"], side["updated_at"]) for side in conflict["claims"]}
     assert said == {value: (author, day) for value, author, day in OF_LINES}
     assert "newer: 2024-03-01 against 2024-02-01" in conflict["reason"]
+    assert before["since"] is None
+    newer = next(side for side in conflict["claims"] if side["updated_at"] == conflict["since"]["date"])
+    assert conflict["since"] == {
+        "commit": newer["revision"], "author": newer["author"], "date": "2024-03-01T12:00:00Z", "subject": "x"
+    }  # fmt: skip
 
 
 def test_a_damaged_ledger_costs_an_answer_only_the_authors(settings: Settings) -> None:

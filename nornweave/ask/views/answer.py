@@ -87,6 +87,15 @@ class FusedItemDocument(ItemDocument):
     shortened: Annotated[bool, Field(description="the content was cut to its most relevant sentences")]
 
 
+class SinceDocument(TypedDict):
+    """The commit that wrote the newer line of a conflict."""
+
+    commit: str
+    author: str | None
+    date: str
+    subject: Annotated[str | None, Field(description="the first line of its message; null where it is not known")]
+
+
 class ConflictDocument(TypedDict):
     """Chunks that contradict each other, and how that was resolved."""
 
@@ -96,6 +105,9 @@ class ConflictDocument(TypedDict):
     entity: str
     attribute: str
     asked_about: Annotated[bool, Field(description="the question names the entity; others change no order")]
+    since: Annotated[
+        SinceDocument | None, Field(description="the commit after which they disagree; null where git is not known")
+    ]
     values: Annotated[list[str | None], Field(description="what each says, as it writes it, in the order of `items`")]
     claims: Annotated[list[SideDocument], Field(description="what each says, in the order of `items`")]
     resolution: str
@@ -243,7 +255,23 @@ def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) 
 
 def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
     """Return a conflict with both sides."""
-    return in_shape(ConflictDocument, conflict, claims=[_side(side) for side in conflict.sides])
+    sides = [_side(side) for side in conflict.sides]
+    return in_shape(ConflictDocument, conflict, claims=sides, since=_since(conflict.sides))
+
+
+def _since(sides: Sequence[ConflictSide]) -> SinceDocument | None:
+    """Return the commit of the newest line, if of every side it is known who wrote its line."""
+    origins = [side.origin for side in sides]
+    dated = [(origin.written_at, origin) for origin in origins if origin and origin.written_at]
+    if len(dated) < len(origins) or not dated:
+        return None
+    moment, origin = max(dated, key=lambda each: each[0])
+    return {
+        "commit": origin.revision,
+        "author": origin.author or None,
+        "date": moment_text(moment) or "",
+        "subject": origin.subject or None,
+    }
 
 
 def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:

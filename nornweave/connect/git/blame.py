@@ -28,6 +28,7 @@ MAX_LINES = 60
 """Lines of one file."""
 TOTAL_S = 20.0
 FILE_S = 10.0
+MAX_SUBJECT = 200
 NOT_COMMITTED = Origin()
 
 _HEADER = re.compile(rb"^([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)")
@@ -176,4 +177,5 @@ def _origin(commit: bytes, facts: Mapping[bytes, bytes]) -> Origin:
         revision=commit.decode("ascii")[:12],
         author=facts.get(b"author", b"").decode("utf-8", "replace"),
         written_at=since_1970(facts.get(b"author-time", b"")),
+        subject=facts.get(b"summary", b"").decode("utf-8", "replace")[:MAX_SUBJECT],
     )

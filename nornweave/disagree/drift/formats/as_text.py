@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Origin
@@ -43,9 +44,15 @@ def remarks(finding: Finding) -> Iterator[str]:
         yield f"both said {one_line(finding.was)}; then the {side} changed"
     if finding.newer:
         place = finding.first if finding.newer == "first" else finding.second
-        yield f"the {place.side} is newer" + (f", since {finding.since:%Y-%m-%d}" if finding.since else "")
+        yield f"the {place.side} is newer" + (f", since {_when(finding.since, place)}" if finding.since else "")
     elif finding.since:
-        yield f"written at once, {finding.since:%Y-%m-%d}"
+        yield f"written at once, {_when(finding.since, finding.first)}"
+
+
+def _when(since: datetime, place: Place) -> str:
+    """Return the day of a line, and the first line of the commit that wrote it."""
+    subject = one_line(place.origin.subject, 72) if place.origin else ""
+    return f"{since:%Y-%m-%d}" + (f" ({subject})" if subject else "")
 
 
 LITTLE = 0.3
