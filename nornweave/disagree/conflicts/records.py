@@ -55,18 +55,24 @@ class LocatedFact:
     @cached_property
     def context(self) -> frozenset[str]:
         """Words of the owner, the headings and the path that tell it from others, singular, without its own name."""
-        words = {*self.fact.owner.split(), *words_of(self.section or ""), *words_of(self.title or "")}
+        words = {*self.fact.owner.split(), *words_of(self.section or ""), *words_of(self._around)}
         words |= set(words_of(self.path))
         return frozenset(map(singular, words)) - PLACE_WORDS - set(self.name_words)
 
     @cached_property
     def near(self) -> frozenset[str]:
         """Words of the innermost thing that it belongs to: its class or function, its last heading, or its file."""
-        for text in (self.fact.owner, (self.section or "").rpartition(">")[2], self.title or "", self._file):
+        for text in (self.fact.owner, (self.section or "").rpartition(">")[2], self._around, self._file):
             words = frozenset(singular(word) for word in words_of(text)) - PLACE_WORDS - set(self.name_words)
             if words:
                 return words
         return frozenset()
+
+    @property
+    def _around(self) -> str:
+        """The title of its passage; of constants that stand together it names the neighbours, and is none."""
+        is_list = self.fact.side == "code" and ", " in (self.title or "")
+        return "" if is_list else self.title or ""
 
     @cached_property
     def name_words(self) -> tuple[str, ...]:
