@@ -16,6 +16,7 @@ from nornweave.disagree.assertions.pairing import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK
+from nornweave.disagree.conflicts.records import lists_names
 from nornweave.index.connection import Connection, connect_readers, statement_file
 from nornweave.index.records import decode_fact
 from nornweave.index.searching.generation_file import DataFile
@@ -97,7 +98,7 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
           group by chunk_no
         )
         select
-          c.chunk_no, w.positions, c.facts, c.chunk_id, coalesce(c.title, d.title), c.section, c.page,
+          c.chunk_no, w.positions, c.facts, c.chunk_id, c.title, d.title, c.section, c.page,
           len(c.message_ids), d.source_id, d.path, d.updated_at, d.revision
         from segment_{number:d}.chunks c
         join wanted w using (chunk_no)
@@ -112,7 +113,9 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
 
 
 def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedFact]]:
-    chunk_no, positions, stored, chunk_id, title, section, page, messages, source_id, path, updated_at, revision = row
+    chunk_no, positions, stored, chunk_id, own, whole, section, page, messages, source_id, path, *dated = row
+    updated_at, revision = dated
+    title = _title(domain, own, whole)
     facts = json.loads(stored)
     found = []
     for position in sorted(positions):
@@ -132,6 +135,11 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
         )
         found.append((chunk_no, position, located))
     return found
+
+
+def _title(domain: str, own: str | None, whole: str | None) -> str | None:
+    """Return the title of a chunk, or its document's where it has none that is about one thing."""
+    return whole if own is None or (domain == "code" and lists_names(own)) else own
 
 
 def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
@@ -171,7 +179,7 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         f"""
         select
           c.content, c.char_start, c.line_start, coalesce(c.page, len(c.message_ids), 0) > 0, c.chunk_id,
-          coalesce(c.title, d.title), c.section, d.source_id, d.path, d.updated_at, d.revision
+          c.title, d.title, c.section, d.source_id, d.path, d.updated_at, d.revision
         from {name}.chunks c
         join {name}.documents d using (document_no)
         where c.document_no not in (select unnest(?::integer[])) and d.format not in (?, ?)
@@ -179,9 +187,9 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         """,
         [str([*file.gone]), COMMIT, RELEASE],
     ).fetchall()
-    for text, start, line, has_no_lines, chunk_id, title, section, source_id, path, updated_at, revision in rows:
+    for text, start, line, has_no_lines, chunk_id, own, whole, section, source_id, path, updated_at, revision in rows:
         yield AssertingPassage(
             text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
-            domain=domain, source_id=source_id, path=path, title=title, section=section, updated_at=updated_at,
-            revision=revision,
+            domain=domain, source_id=source_id, path=path, title=_title(domain, own, whole), section=section,
+            updated_at=updated_at, revision=revision,
         )  # fmt: skip

@@ -92,7 +92,9 @@ def test_json_says_everything() -> None:
     (one,) = shown["findings"]
     assert one["second"] == {
         "path": "docs/a b,c:d.md", "line": 12, "side": "documentation", "value": "30", "text": "The limit is 30.",
-        "origin": {"revision": "aaaaaaaaaaaa", "author": "Bo", "written_at": "2024-02-01T00:00:00+00:00", "subject": None},
+        "origin": {
+            "revision": "aaaaaaaaaaaa", "author": "Bo", "written_at": "2024-02-01T00:00:00+00:00", "subject": None
+        },
     }  # fmt: skip
     assert (one["newer"], one["since"], one["rule"]) == ("first", "2025-03-01T00:00:00+00:00", "nornweave/default")
     assert shown["failed"] == [{"path": "x.py", "reason": "broken"}]

@@ -24,6 +24,11 @@ PLACE_WORDS = frozenset(
 )
 
 
+def lists_names(title: str) -> bool:
+    """Tell whether the title of a passage of code is the names of several things that stand in it."""
+    return ", " in title
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocatedFact:
     """A fact with where it stands and who wrote it when.
@@ -71,7 +76,7 @@ class LocatedFact:
     @property
     def _around(self) -> str:
         """The title of its passage; of constants that stand together it names the neighbours, and is none."""
-        is_list = self.fact.side == "code" and ", " in (self.title or "")
+        is_list = self.fact.side == "code" and lists_names(self.title or "")
         return "" if is_list else self.title or ""
 
     @cached_property
