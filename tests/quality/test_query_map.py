@@ -234,7 +234,8 @@ def test_commits_that_say_the_same_but_for_numbers_count_once(settings: Settings
     repository = Repository(settings.file.parent / "repo")
     for number in range(3):
         (repository.root / "queue.py").write_text(f"def x():\n    return {number}\n")
-        repository.git("commit", "-qam", f"Bump version to 2.{number}")
+        date = f"2025-01-0{number + 1}T00:00:00Z"
+        repository.git("commit", "-qam", f"Bump version to 2.{number}", "--date", date, GIT_COMMITTER_DATE=date)
     sync(settings)
     with Engine(settings, [CODE], watch=False) as engine:
         texts = [each.text for each in lessons_of(engine.agents[CODE]).examples]
