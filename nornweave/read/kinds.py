@@ -26,7 +26,7 @@ def _words(text: str) -> frozenset[str]:
 
 # Text that belongs to code without being in a language of ``languages``: others, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
-    .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bat .bazel .bicep .build .bzl .cabal
+    .ac .ada .adb .ads .am .asm .astro .avsc .awk .bash .bash-completion .bashcomp .bat .bazel .bicep .build .bzl .cabal
     .caddyfile .cfg .clj .cljs .cmake .cmd .cnf .cob .coffee .conf .cr .cshtml .csproj .css .cu .cue .cuh .cypher
     .config .d .dart .desktop .dhall .dockerfile .ebuild .edn .eex .ejs .el .elm .erb .erl .ex .exs .f .f90 .feature
     .fish .frag .fs .g4 .glsl .gn .gni .gotmpl .gql .gradle .grammar .graphql .groovy .haml .hbs .heex .hcl .hlsl
@@ -37,12 +37,15 @@ CODE_SUFFIXES = _words("""
     .tf .tfvars .thrift .timer .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl
     .xslt .y .yaml .yml .yy .zig .zsh
     .applescript .capnp .cljc .dfy .dts .dtsi .entitlements .fbs .gd .gleam .gyp .gypi .hx .ino .lds .lean .marko .metal
-    .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap .xcconfig
+    .fishcomp .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap
+    .xcconfig .zshcomp
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
     brewfile justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
     meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
+    .babelrc .clang-format .clang-tidy .eslintrc .prettierrc .stylelintrc .swiftformat .textlintrc doxyfile _headers
+    _redirects
 """)
 TEMPLATES = _words(".ejs .erb .gotmpl .hbs .in .j2 .jinja .jinja2 .liquid .mako .mustache .template .tmpl .tpl .twig")
 # These hold data as often as configuration; a big one is data.

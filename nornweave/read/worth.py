@@ -26,6 +26,7 @@ _BLOCKS = (
     ('"""', '"""'),
     ("'''", "'''"),
 )
+_OPENINGS = tuple(opening for opening, closing in _BLOCKS if opening != closing)
 _MARKS = re.compile(r"^[\s#/*;%!<>\-.{}\"']+|[\s*/\->#}\"')]+$|^(?:@?rem|dnl)\s", re.IGNORECASE)
 # What may stand above the first comment.
 _BEFORE = re.compile(r"<\?(?:php|xml)\b|@charset\b|['\"]use strict", re.IGNORECASE)
@@ -304,6 +305,7 @@ def licence_span(text: str) -> Span:
         if words and not _DIRECTIVE.match(words):
             lines.append((start, stop, words))
             continue
+        is_opening = text[start:stop].lstrip().startswith(_OPENINGS)
         paragraph = " ".join(each for _, _, each in lines)
         if lines and not said and (beside := _BESIDE.match(lines[0][2])) and not _OF_LAW.search(beside[1]):
             last, lines = lines[0][1], lines[1:]
@@ -318,7 +320,7 @@ def licence_span(text: str) -> Span:
                 break
             if not said:
                 begins = lines[notices[0]][0] if is_remark else last
-            said, ends = f"{said} {paragraph}", max(lines[-1][1], stop)
+            said, ends = f"{said} {paragraph}", max(lines[-1][1], start if is_opening else stop)
             is_stated = is_stated or is_created or _LICENCE.search(paragraph) is not None
             below = " ".join(each for _, _, each in lines[max(notices, default=len(lines)) + 1 :])
             if below and not _OF_LAW.search(below) and (_TAG.match(below) or not _LEGAL.search(below)):
@@ -328,7 +330,7 @@ def licence_span(text: str) -> Span:
             break
         elif lines:
             said = ""
-        elif said and start == ends:
+        elif said and start == ends and not is_opening:
             ends = stop
         is_name = _NAMES_FILE.fullmatch("\n".join(each for _, _, each in lines))
         if lines and len(_WORD.findall(paragraph)) > 1 and not is_name:

@@ -82,6 +82,8 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     ("# kettle - boils water\n# See LICENSE file for copyright and license details.\n", "kettle - boils water"),
     ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @ingroup a\n * @brief Draws\n * @license MIT\n */\n",
      "Draws"),
+    ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @brief Draws\n */\n", "/**\n * @file"),
+    ("// SPDX-License-Identifier: MIT\n\n/*\n * Draws.\n */\n", "/*\n * Draws."),
     ("/**\n * @copyright 2020 Ann\n * @brief Sends software\n */\n", "Sends software"),
     ("// This file is part of Kettle.\n// Copyright 2020 Ann.\n// Licensed under MIT.\n", ""),
     ("/* SPDX-License-Identifier: MIT */\n/**\n * @file\n * @copyright 2020 Ann\n * @license MIT\n */\n", ""),
@@ -422,3 +424,25 @@ def test_comments_behind_the_last_value_of_yaml_stand_in_one_chunk() -> None:
     spans = [chunk.span for chunk in chunks_of(text, "a.yml", limit=100)]
     assert len(spans) > 1
     assert all(one.end <= other.start for one, other in itertools.pairwise(spans))
+
+
+ITEM = "key{0}:\n  name: kettle {0}\n  boils: water and more words here\n  list: [a, b, c]\n"
+
+
+@pytest.mark.parametrize(("above", "below", "around"), [
+    ("{{{{- if .Values.a{0} }}}}", "{{{{- end }}}}", "spec:\n"),
+    ("{{%- if a{0} %}}", "{{%- endif %}}", ""),
+    ("{{% for a{0} in b %}}", "{{% endfor %}}", "spec:\n"),
+    ("# about {0}", "", "spec:\n"),
+    ("# about {0}", "", ""),
+])  # fmt: skip
+def test_what_stands_above_an_item_of_yaml_begins_its_part(above: str, below: str, around: str) -> None:
+    item = "\n".join((above, ITEM, below)) + "\n"
+    if around:
+        item = re.sub(r"(?m)^(?=.)", "  ", item)
+    parts = chunks_of(around + "".join(map(item.format, range(9))), "templates/a.yaml", limit=40)
+    assert len(parts) > 5
+    for part in parts:
+        lines = [line.strip() for line in part.content.strip().splitlines()]
+        assert lines[0] == around.strip() or lines[0].startswith(above[:7].replace("{{", "{")), part.content
+        assert not lines[-1].startswith(above[:7].replace("{{", "{")), part.content

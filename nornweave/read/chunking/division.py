@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ LISTS = node_types(
     "body_statement statements statement_list declaration_list class_body field_declaration_list switch_body array "
     "object initializer_list list dictionary arguments argument_list sequence_expression export_clause"
 )
+_INDENT = re.compile(r"[ \t]*")
+_ABOVE = re.compile(r"(?P<indent>[ \t]*)(?:#(?!!)|\{[{%]-?\s*(?:if|elif|else|range|with|for|define|block|macro)\b)")
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
 SHORT_REST = 4
@@ -142,14 +145,32 @@ class Division:
             yield Span(opened, whole.span.end)
 
     def _tasks(self, task: _Task, groups: Sequence[list[tuple[Node, bool]]]) -> list[_Task]:
-        inner = (indented(self.text, group[0][0].start_byte) for group in groups[1:])
-        starts = [task.span.start, *inner, task.span.end]
+        starts = [task.span.start]
+        for group in groups[1:]:
+            starts.append(self._with_lines_above(indented(self.text, group[0][0].start_byte), starts[-1]))
+        starts.append(task.span.end)
         first, listed = groups[0][0]
         opens = not (first.is_named and listed)
         return [
             _Task(Span(start, end), group, opens=opens and start == task.span.start)
             for start, end, group in zip(starts, starts[1:], groups, strict=False)
         ]
+
+    def _with_lines_above(self, start: int, least: int) -> int:
+        """Return where the comments directly above an item of data begin, and what begins a branch of a template.
+
+        Grammars count them to what stands before, if that is indented deeper.
+        """
+        if self.grammar.functions or not (spaces := _INDENT.match(self.text, start)):
+            return start
+        indent = len(spaces[0])
+        while start > least:
+            line = self.text.rfind("\n", 0, start - 1) + 1
+            found = _ABOVE.match(self.text, line, start)
+            if line <= least or not found or len(found["indent"]) > indent:
+                break
+            start = line
+        return start
 
     def _groups(self, task: _Task) -> list[list[tuple[Node, bool]]]:
         """Group nodes so that each group may start a piece; comments and ``#else`` go with what follows them."""

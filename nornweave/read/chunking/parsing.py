@@ -32,8 +32,10 @@ _NEVER_UNTIMED = frozenset({"kotlin"})
 # tree_sitter_perl 2.0.3 looks for the end of ``<<X`` forever where there is none, and no deadline reaches it.
 _HEREDOC = re.compile(rb"""<<(~?)[ \t]*(?:(["'`])([^\n]*?)\2|\\?([A-Za-z_]\w*))""")
 _LINE = re.compile(rb"[^\n]+")
-# What a template writes into YAML is none: a line of it is blank, what stands within a line is a word.
+# What a template writes into YAML is none: a line of it is blank, what stands within a line is a word. What begins a
+# branch is a comment, which belongs to what follows.
 _TEMPLATE = re.compile(rb"\{\{-?[ \t]*/\*.*?\*/[ \t]*-?\}\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_BRANCH = re.compile(rb"\{[{%]-?\s*(?:if|elif|else|range|with|for|define|block|macro)\b")
 _TEST = re.compile(rb"^@test([ \t]+)(\"[^\"\n]*|'[^'\n]*)(?:\"|')[ \t]+(?=\{)", re.MULTILINE)
 """A test of bats, which is written as a function."""
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript", "shell": "bash", "dockerfile": "containerfile"}
@@ -85,8 +87,10 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
 def _written(source: bytes, template: re.Match[bytes]) -> bytes:
     before = source[source.rfind(b"\n", 0, template.start()) + 1 : template.start()]
     behind = source[template.end() :].partition(b"\n")[0]
-    stands_alone = not (before.strip() or behind.strip()) or template[0].startswith(b"{%") or b"\n" in template[0]
-    return re.sub(rb"[^\n]", b" " if stands_alone else b"x", template[0])
+    is_line = not (before.strip() or behind.strip())
+    stands_alone = is_line or template[0].startswith(b"{%") or b"\n" in template[0]
+    written = re.sub(rb"[^\n]", b" " if stands_alone else b"x", template[0])
+    return b"#" + written[1:] if is_line and _BRANCH.match(template[0]) else written
 
 
 def _word(text: bytes) -> bytes:
