@@ -119,6 +119,9 @@ class _Without:
     def seen_by(self, viewer: Viewer) -> _Without:
         return _Without(self._generation.seen_by(viewer), self._kept, self._parts, self._left)
 
+    def without(self, key: str) -> _Without:
+        return _Without(self._generation.without(key), self._kept, self._parts, self._left)
+
     def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
         hits = self._generation.dense(query, k + len(self._kept), within)
         others = ~np.isin(hits.numbers, list(self._kept))

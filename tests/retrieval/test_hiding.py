@@ -15,7 +15,7 @@ from recall_workspace import opened, publish, write_workspace
 from support import MemorySource, memory_parts, sync
 
 from evals.masked_chunks import Quoted
-from evals.masked_document import without
+from evals.masked_document import _Without, without
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.search import SearchContext, search
 from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
@@ -333,3 +333,11 @@ def test_hostile_text_takes_no_time(text: str) -> None:
             quoted.cut(text)
 
     assert_subquadratic(clear, lambda size: (4 * text)[:size], 4 * len(text))
+
+
+def test_every_view_of_a_generation_with_something_hidden_hides_it() -> None:
+    """What is passed on would answer with the text: a view of a view is made by the view itself."""
+    views = {
+        name for name, member in vars(Index).items() if getattr(member, "__annotations__", {}).get("return") == "Index"
+    }
+    assert {"seen_by", "without"} <= views <= set(vars(_Without))
