@@ -32,7 +32,7 @@ from nornweave.improve.query_map import SEED, fit
 from nornweave.improve.records import LAST_STAGE
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Vectors
-from nornweave.index.query_map import QueryMap, QueryMapReport, factors_of, read_report, write_report
+from nornweave.index.query_map import TURNED_OFF, QueryMap, QueryMapReport, factors_of, read_report, write_report
 from nornweave.index.wiring import domain_folder, pull, store_of
 from nornweave.share.publishing import publish_after_sync
 
@@ -212,7 +212,7 @@ def learn(engine: Engine, domain: Domain, settings: Settings, progress: Progress
     """
     at = datetime.now(UTC).isoformat()
     if not settings.domains[domain].plan.query_map:
-        return QueryMapReport(reason="the plan of the domain turns it off (`plan: {query_map: false}`)", at=at)
+        return QueryMapReport(reason=TURNED_OFF, at=at)
     lessons = lessons_of(engine.agents[domain])
     count = len(lessons.examples)
     report = QueryMapReport(reason="", at=at, examples=count, newest=lessons.newest)

@@ -124,14 +124,19 @@ class Index:
         The view shares everything with the generation, has to be done with before that is closed, and is not to be
         closed itself.
         """
-        parts = self._parts.seen_by(viewer)
-        return self if parts is self._parts else Index(self.meta, parts, ExitStack(), self.query_map)
+        return _view(self, self._parts.seen_by(viewer))
 
     def without(self, key: str) -> Index:
         """Return the generation as if the documents with a name had never been there; a view as ``seen_by`` returns."""
-        parts = self._parts.without(key)
-        return self if parts is self._parts else Index(self.meta, parts, ExitStack())
+        return _view(self, self._parts.without(key))
 
     def close(self) -> None:
         """Close its files."""
         self._resources.close()
+
+
+def _view(generation: Index, parts: Segment | Segments) -> Index:
+    """Return a generation by these parts; the generation itself if they are its own."""
+    if parts is generation._parts:
+        return generation
+    return Index(generation.meta, parts, ExitStack(), generation.query_map)

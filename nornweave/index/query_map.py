@@ -94,6 +94,7 @@ class QueryMapReport:
 
 
 NAME = "query_map.json"
+TURNED_OFF = "the plan of the domain turns it off (`plan: {query_map: false}`)"
 
 
 def write_report(folder: Path, report: QueryMapReport) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from api_support import Ask, publish, write_corpus
+from identity_provider import PEOPLE, Provider, jwk_of
 from openai_server import ModelServer
 from processes import started  # noqa: F401 - a fixture
 from scripted_engine import ScriptedAgent, ScriptedEngine, copied
@@ -47,6 +48,13 @@ def engine(settings: Settings) -> Iterator[ScriptedEngine]:
     """The real engine over the corpus, loaded."""
     with ScriptedEngine(settings, watch=False) as engine:
         yield engine
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    """An identity provider that runs here."""
+    with Provider(keys=[jwk_of(PEOPLE, "people")]) as provider:
+        yield provider
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ import httpx
 import pytest
 from access_workspace import BOARD, CHIEF, SERVICE, STAFF, TOKENS, tools_as, write_tokens
 from api_support import CLIENT, is_problem
-from identity_provider import PEOPLE, Provider, jwk_of
+from identity_provider import Provider
 from scripted_engine import ScriptedEngine
 
 from api.access import own_tokens
@@ -36,12 +36,6 @@ def settings(published: Settings, tmp_path: Path) -> Settings:
 @pytest.fixture
 def engine(still_engine: ScriptedEngine) -> ScriptedEngine:
     return still_engine
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider(keys=[jwk_of(PEOPLE, "people")]) as provider:
-        yield provider
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ import jwt
 import pytest
 from api_support import CLIENT as CLIENT_URL
 from api_support import is_problem
-from identity_provider import CLIENT, PEOPLE, SECRET, Provider, ec_key, forged, jwk_of, pem_of
+from identity_provider import CLIENT, PEOPLE, SECRET, Provider, ec_key, forged, pem_of
 from scripted_engine import ScriptedEngine
 
 from api.access import door
@@ -40,12 +40,6 @@ def settings(published: Settings, tmp_path: Path) -> Settings:
 @pytest.fixture
 def engine(still_engine: ScriptedEngine) -> ScriptedEngine:
     return still_engine
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider(keys=[jwk_of(PEOPLE, "people")]) as provider:
-        yield provider
 
 
 def with_client(settings: Settings, provider: Provider, **changed: Any) -> Settings:

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-from nornweave.index.query_map import read_report
+from nornweave.index.query_map import TURNED_OFF, read_report
 from nornweave.index.wiring import domain_folder, store_of
 
 
@@ -66,6 +66,3 @@ def query_map_document(settings: Settings, domain: Domain) -> QueryMapDocument:
         "reason": older if report.learnt_at else report.reason,
         "learnt_at": report.at,
     }
-
-
-TURNED_OFF = "the plan of the domain turns it off (`plan: {query_map: false}`)"

@@ -234,7 +234,8 @@ class CommitHistory:
         names = ("--name-only", "--diff-merges=first-parent", "--relative") if self.exclude else ()
         form = f"--format={_RECORD}{form.replace(' ', _WITHIN)}"
         told, changed = list[str](), list[str]()
-        for each in self._log("--first-parent", *names, form, *arguments, "--", "."):
+        printed = self._log("--first-parent", *names, form, *arguments, "--", ".")
+        for each in itertools.chain(printed, [_RECORD]):  # the last commit ends where another would begin
             field = each.lstrip("\n")
             if field.startswith(_RECORD):
                 if told and (not changed or any(map(wanted.matches, changed))):
@@ -242,8 +243,6 @@ class CommitHistory:
                 told, changed = field[1:].split(_WITHIN, form.count(_WITHIN)), []
             elif field:
                 changed.append(field)
-        if told and (not changed or any(map(wanted.matches, changed))):
-            yield told
 
     def _log(self, *arguments: str) -> Iterator[str]:
         options = ("log", "-z", "--no-ext-diff")

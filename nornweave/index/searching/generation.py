@@ -94,12 +94,13 @@ class Segment:
 
     def seen_by(self, viewer: Viewer) -> Segment:
         """Return the file as a viewer may see it; itself when they see everything."""
-        visible = self.opened.visibilities.of(viewer)
-        return self if visible is None else Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
+        return self._showing(self.opened.visibilities.of(viewer))
 
     def without(self, key: str) -> Segment:
         """Return the file as if the documents with a name had never been there; itself when it has none."""
-        visible = self.but_for(key)
+        return self._showing(self.but_for(key))
+
+    def _showing(self, visible: Visible | None) -> Segment:
         if visible is None or visible is self.visible:
             return self
         return Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)

@@ -166,14 +166,16 @@ class Segments:
         """Return the segments as a viewer may see them; themselves when they see everything."""
         if all(segment.opened.visibilities.of(viewer) is segment.visible for segment in self.segments):
             return self
-        visible = [segment.opened.visibilities.part_of(viewer) for segment in self.segments]
-        return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
+        return self._showing([segment.opened.visibilities.part_of(viewer) for segment in self.segments])
 
     def without(self, key: str) -> Segments:
         """Return the segments as if the documents with a name had never been there; themselves when there are none."""
         visible = [segment.but_for(key) for segment in self.segments]
         if all(segment.visible is part for segment, part in zip(self.segments, visible, strict=True)):
             return self
+        return self._showing(visible)
+
+    def _showing(self, visible: Sequence[Visible | None]) -> Segments:
         return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
 
     def numbered(self) -> Iterator[tuple[Numbers, Segment]]:

@@ -13,6 +13,7 @@ from nornweave.core.text.spans import TokenIndex, pack, split
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
+from nornweave.read.chunking.parsing import BRANCH
 from nornweave.read.chunking.plain import TEXT_CUTS
 from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
 from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
@@ -24,7 +25,7 @@ LISTS = node_types(
     "object initializer_list list dictionary arguments argument_list sequence_expression export_clause"
 )
 _INDENT = re.compile(r"[ \t]*")
-_ABOVE = re.compile(r"(?P<indent>[ \t]*)(?:#(?!!)|\{[{%]-?\s*(?:if|elif|else|range|with|for|define|block|macro)\b)")
+_ABOVE = re.compile(rf"(?P<indent>[ \t]*)(?:#(?!!)|{BRANCH})")
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
 SHORT_REST = 4

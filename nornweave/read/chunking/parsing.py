@@ -35,7 +35,8 @@ _LINE = re.compile(rb"[^\n]+")
 # What a template writes into YAML is none: a line of it is blank, what stands within a line is a word. What begins a
 # branch is a comment, which belongs to what follows.
 _TEMPLATE = re.compile(rb"\{\{-?[ \t]*/\*.*?\*/[ \t]*-?\}\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-_BRANCH = re.compile(rb"\{[{%]-?\s*(?:if|elif|else|range|with|for|define|block|macro)\b")
+BRANCH = r"\{[{%]-?\s*(?:if|elif|else|range|with|for|define|block|macro)\b"
+_BRANCH = re.compile(BRANCH.encode())
 _TEST = re.compile(rb"^@test([ \t]+)(\"[^\"\n]*|'[^'\n]*)(?:\"|')[ \t]+(?=\{)", re.MULTILINE)
 """A test of bats, which is written as a function."""
 _PACKAGES = {"csharp": "c_sharp", "tsx": "typescript", "shell": "bash", "dockerfile": "containerfile"}
