@@ -34,12 +34,14 @@ from nornweave.core.types import (
     Chunk,
     ContentHash,
     Document,
+    Domain,
     Entry,
     Span,
     canonical_json,
     digest,
     document_id,
     freeze,
+    is_of_history,
 )
 from nornweave.disagree.facts.passage import fact_from
 from nornweave.index.port import Batch, NotStored, Stored, StoredDocument, Unstored
@@ -48,8 +50,10 @@ from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.holders import FOREIGN, Holders, Notice
 from nornweave.read.isolated import Fields, metadata_from
 from nornweave.read.time_limits import seconds_for
+from nornweave.read.worth import HEAD_CHARACTERS
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +72,7 @@ _DEFERRED = (
     f"deferred: other documents of this source ended their readers for {FAILING_S:.0f} s; the next sync reads it"
 )
 LOOKED_AT, LOOKED_AT_BYTES = 20_000, 1_000_000
-"""Files of a source that are looked at to tell the encoding of those that do not say it, and the largest of them."""
+"""Files of a source that are looked at to tell the encoding of those that do not say it, or whose the source is."""
 AHEAD = 4
 """Documents in memory for each reader: those that wait to be read, and those that wait to be stored."""
 
@@ -108,6 +112,7 @@ class Intake:
     full: bool = False
     listed: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
     encodings: dict[str, str] = field(default_factory=dict)
+    holders: dict[str, Holders] = field(default_factory=dict)
     failing_s: dict[str, float] = field(default_factory=dict)
 
     def batches(self, due: Sequence[DueDocument], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
@@ -134,7 +139,8 @@ class Intake:
         try:
             for wanted in due:
                 fetched = self._fetch(wanted)
-                ahead.append(pool.submit(self._process, wanted, fetched, self._encoding_of(wanted, fetched)))
+                known = {ENCODING: self._encoding_of(wanted, fetched), FOREIGN: self._foreign_holder(wanted, fetched)}
+                ahead.append(pool.submit(self._process, wanted, fetched, known))
                 while ahead and (ahead[0].done() or len(ahead) > AHEAD * readers):
                     yield ahead.popleft().result()
             while ahead:
@@ -161,11 +167,28 @@ class Intake:
             logger.info("%s: files that do not say their encoding are read as %s", source_id, self.encodings[source_id])
         return self.encodings[source_id]
 
+    def _foreign_holder(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
+        """Return whose code a file is where its head says that it came from another project."""
+        source_id = wanted.source_id
+        if not isinstance(fetched, bytes) or self.sources[source_id].domain is not Domain.CODE:
+            return ""
+        notice = Notice.of(_head(fetched))
+        if not (notice.holders and notice.licences):
+            return ""
+        if source_id not in self.holders:
+            others = ((each.path, self._fetch(DueDocument(source_id, each, None))) for each in self._others(source_id))
+            heads = ((path, _head(raw)) for path, raw in others if isinstance(raw, bytes))
+            self.holders[source_id] = Holders.of(source_id, heads)
+        return self.holders[source_id].foreign(wanted.entry.path, notice) or ""
+
     def _others(self, source_id: str) -> Iterator[Entry]:
-        texts = (each for each in self.listed.get(source_id, ()) if each.size <= LOOKED_AT_BYTES)
+        listed = self.listed.get(source_id, ())
+        texts = (each for each in listed if each.size <= LOOKED_AT_BYTES and not is_of_history(each.gate))
         return islice(texts, LOOKED_AT)
 
-    def _process(self, wanted: DueDocument, fetched: bytes | DocumentError, encoding: str = "") -> ProcessedDocument:
+    def _process(
+        self, wanted: DueDocument, fetched: bytes | DocumentError, told: Mapping[str, str]
+    ) -> ProcessedDocument:
         """Parse and cut one document if it changed."""
         began, content_hash = time.monotonic(), None
         known = wanted.stored if wanted.stored and wanted.stored.content_hash else None
@@ -181,7 +204,7 @@ class Intake:
                 again = self._not_stored(wanted, wanted.stored.reason, "failed", content_hash)
                 return ProcessedDocument("failed", Batch(not_stored=(again,)))
             self._check_failing(wanted.source_id)
-            stored = self._cut(wanted, fetched, content_hash, encoding)
+            stored = self._cut(wanted, fetched, content_hash, told)
         except DocumentSkipped as skip:
             removed = (known.document_id,) if known else ()
             batch = Batch(not_stored=(self._not_stored(wanted, str(skip), "skipped"),), removed=removed)
@@ -204,13 +227,15 @@ class Intake:
         if self.failing_s.get(source_id, 0.0) >= FAILING_S:
             raise TransientDocumentError(_DEFERRED)
 
-    def _cut(self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, encoding: str) -> StoredDocument:
-        """Parse and cut a document.
+    def _cut(
+        self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, told: Mapping[str, str]
+    ) -> StoredDocument:
+        """Parse and cut a document; ``told`` is what the other files of its source say of it.
 
         A defect, ours or a parser's, fails this document and not the run; its trace is logged.
         """
         try:
-            known = freeze({**wanted.entry.metadata, ENCODING: encoding or None})
+            known = freeze({**wanted.entry.metadata, **{key: value or None for key, value in told.items()}})
             parsed = self.sources[wanted.source_id].parse(replace(wanted.entry, metadata=known), raw)
             document = whole_characters(replace(parsed, content_hash=content_hash))
             chunks = index_apart(document, self.chunker, self.encoder)
@@ -241,6 +266,10 @@ class Intake:
             reason=reason,
             outcome=outcome,
         )
+
+
+def _head(raw: bytes) -> str:
+    return raw[:HEAD_CHARACTERS].decode("utf-8", "replace")
 
 
 def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:

@@ -15,6 +15,7 @@ from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, 
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
+from nornweave.read.holders import FOREIGN
 from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_called_manual, is_test_data
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
@@ -37,10 +38,10 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-15"
+_VERSION = "documents-16"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
-_FIELDS = frozenset({"title", "url", "updated_at", "revision"})
+_FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
 _PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
 _LICENCE_NAME = re.compile(r"(?:un)?licen[sc]e|copying|notice|copyright|eula|patents|.*-notice\.", re.IGNORECASE)
 _DATA = DATA_SUFFIXES | {".toml", ".hcl", ".txt"}
@@ -87,7 +88,7 @@ def read_document(
         parsed, format_ = _prose(entry, raw, is_text=is_handed_in)
     if format_ is None:
         text, format_ = parsed.text, format_of(entry.path, parsed.text, domain)
-        if not (is_handed_in or is_asked_for) and (reason := _not_worth_reading(entry.path, text, domain, format_)):
+        if not (is_handed_in or is_asked_for) and (reason := _not_worth_reading(entry, text, domain, format_)):
             raise DocumentSkipped(reason)
         format_ = format_ or "text"
         parsed = parsed if domain is Domain.CODE else describe(text, format_)
@@ -123,9 +124,10 @@ def assemble(
 
 
 def _not_worth_reading(  # noqa: C901 - one reason after another
-    path: str, text: str, domain: Domain, format_: str | None
+    entry: Entry, text: str, domain: Domain, format_: str | None
 ) -> str | None:
     """Return why a text is left out that its name does not leave out: a label and an explanation."""
+    path = entry.path
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
     if domain is not Domain.CODE and format_ is None:
         is_page = is_called_manual(name)
@@ -139,6 +141,9 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
+        if holder := _text(entry.metadata.get(FOREIGN)):
+            said = f"its head says that it is of {holder} and under another licence than the rest"
+            return f"vendored: {said}; name it in include to read it"
         if is_test_data(path, text):
             return "test data: what tests are given, compare with or put in the place of code, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):

@@ -3,14 +3,15 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from support import BROKEN, MemorySource, memory_parts, sync
 
+from nornweave.connect.files.source import FilesSource
 from nornweave.core.errors import ReaderLostError
-from nornweave.core.types import Document, Entry, Listing, SourceId
+from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.ingest import process_documents
 from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.listing import list_sources
@@ -152,3 +153,25 @@ def test_a_source_that_takes_its_time_keeps_no_other_source_waiting() -> None:
 
     listings = list_sources([Meeting(id=SourceId("a")), Meeting(id=SourceId("b"))], SyncOptions(), lambda *_: None)
     assert list(listings) == ["a", "b"]
+
+
+def test_a_file_of_another_project_is_left_out_unless_it_is_named(tmp_path: Path) -> None:
+    licence = "Copyright 2014 Ann Smith\n\nRedistribution and use in source and binary forms are permitted.\n"
+    stranger = (
+        "/* Copyright (c) 2011 Scott Vokes\n *\n * Permission to use, copy, modify this is hereby granted. */\nint a;\n"
+    )
+    files = {"LICENSE": licence, "test/greatest.h": stranger, **{f"src/{each}.c": "int b;\n" for each in range(20)}}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    for include in ((), ("test/greatest.h",)):
+        source = FilesSource(SourceId("kettle"), Domain.CODE, tmp_path, include=include)
+        listed = source.list().entries
+        taken = replace(intake(MemorySource()), sources={source.id: source}, pipelines={source.id: "p"},
+                        listed={source.id: listed})  # fmt: skip
+        due = [DueDocument(source.id, entry, None) for entry in listed if entry.path == "test/greatest.h"]
+        (batch,) = taken.batches(due, ignore)
+        assert [stored.document.path for stored in batch.stored] == list(include)
+        reasons = [each.reason for each in batch.not_stored]
+        assert all(reason.startswith("vendored: its head says that it is of Scott Vokes") for reason in reasons)
+        assert len(reasons) == (not include)

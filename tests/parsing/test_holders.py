@@ -1,0 +1,79 @@
+"""Whose code a file is, by its head and those of the whole source."""
+
+import pytest
+
+from nornweave.read.holders import Holders, Notice
+
+MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy of this software."
+ISC = "Permission to use, copy, modify, and/or distribute this software for any purpose is hereby granted."
+BSD = "Redistribution and use in source and binary forms are permitted."
+LICENCE = (
+    "LICENSE",
+    f"Copyright 2011-2014 Ann Smith\nCopyright 2014-2026 Kettle contributors\n\n{BSD}\n\nCOPYRIGHT HOLDERS BE",
+)
+PLAIN = [(f"src/{number}.c", "int a;\n") for number in range(30)]
+
+
+def comment(*lines: str) -> str:
+    return "/*\n" + "".join(f" * {line}\n" for line in lines) + " */\nint a;\n"
+
+
+def foreign(text: str, *others: tuple[str, str], path: str = "test/greatest.h", name: str = "kettle") -> str | None:
+    return Holders.of(name, [*others, (path, text)]).foreign(path, Notice.of(text))
+
+
+AWESOME = "/* SPDX-License-Identifier: MIT */\n/**\n\nAwesome\n\nCopyright (c) 2021 - 2025 jo\n*/\na {}\n"
+PROTOCOL = f'<?xml version="1.0"?>\n<protocol><copyright>\nCopyright © 2008 Kim Lee\n{BSD}\n</copyright></protocol>'
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "holder"),
+    [
+        ("test/greatest.h", comment("Copyright (c) 2011-2021 Scott Vokes <s@example.org>", "", ISC), "Scott Vokes"),
+        ("doc/awesome.css", AWESOME, "jo"),
+        ("test/greenest.awk", f"#!/usr/bin/awk -f\n# Copyright (c) 2016 Scott Vokes\n#\n# {ISC}\n", "Scott Vokes"),
+        ("src/xdg.xml", PROTOCOL, "Kim Lee"),
+        ("util/iso.py", f'"""Parse dates.\n\nCopyright (c) 2007 Mia Noll\n\n{MIT}\n"""\n', "Mia Noll"),
+    ],
+)
+def test_a_file_of_another_project_is_told_by_its_notice(path: str, text: str, holder: str) -> None:
+    assert foreign(text, LICENCE, *PLAIN, path=path) == holder
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.c", comment("Copyright 2015 Ann Smith", ISC)),
+        ("a.c", comment("Copyright 2015 Bob Stone", "Copyright 2020 Kettle contributors", ISC)),
+        ("a.c", comment("Copyright 2015 The Kettle Authors", ISC)),
+        ("a.c", comment("Copyright 2015 Bob Stone", BSD)),  # under the licence of the rest: somebody signed his file
+        ("a.c", comment("Copyright 2015 Bob Stone")),
+        ("a.yml", f"# Copyright 2015 Bob Stone\n# {ISC}\na: 1\n"),
+        ("a.c", comment("See the copyright notice of the licence", ISC)),
+    ],
+)
+def test_a_file_of_the_projects_own_is_none(path: str, text: str) -> None:
+    assert foreign(text, LICENCE, *PLAIN, path=path) is None
+
+
+def test_where_nobody_says_whose_the_source_is_nothing_is_foreign() -> None:
+    stranger = comment("Copyright 2011 Scott Vokes", ISC)
+    law = ("COPYING", "GNU GENERAL PUBLIC LICENSE\nCopyright (C) 2007 Free Software Foundation, Inc.\n")
+    assert foreign(stranger, *PLAIN) is None
+    assert foreign(stranger, law, *PLAIN) is None
+    apache = (
+        "LICENSE",
+        "Apache License\n\n(c) You must retain, in the Source form of any Derivative Works, notices.\n",
+    )
+    assert foreign(stranger, apache, *PLAIN) is None
+
+
+def test_most_heads_say_whose_a_source_is() -> None:
+    own = [(f"{number}.c", comment("Licensed to the Kettle Foundation", "Apache License")) for number in range(20)]
+    stranger = comment("Copyright 2011 Scott Vokes", ISC)
+    assert foreign(stranger, *own) == "Scott Vokes"
+    names = [f"{first} {last}" for first in ("Ann", "Bob", "Kim", "Mia") for last in ("Lee", "Noll", "Stone")]
+    signed = [(f"{name}.c", comment(f"Copyright 2012 {name}", MIT)) for name in names]
+    assert foreign(stranger, LICENCE, *own[:3], *signed) is None, "many write it"
+    part = [(f"part/{number}.c", stranger) for number in range(5)]
+    assert foreign(stranger, *own, *own, *part) is None, "a part that somebody contributed"
