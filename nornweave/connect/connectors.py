@@ -32,6 +32,8 @@ class CommitsSettings(FrozenSettings):
     commits: int = Field(1_000, ge=0, le=100_000)
     since: Annotated[str, formed(r"[1-9]\d{0,4}[dwmy]", "a number and d, w, m or y, such as '3y'")] | None = None
     """How old they may be: days, weeks, months of 30 days, years of 365."""
+    documentation: bool | None = None
+    """Whether they tell what they wrote in the documentation; unless given, if no source is for some groups only."""
 
 
 _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
@@ -52,17 +54,28 @@ class WithCommits(SourceSettings):
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return {"commits": value} if is_number else value
 
+    @property
+    def _chosen_history(self) -> CommitsSettings:
+        return self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
+
+    def without_documentation(self) -> Self:
+        """Return the settings with commits that tell nothing of the documentation, unless these ask for it."""
+        chosen = self._chosen_history
+        silent = chosen.model_copy(update={"documentation": bool(chosen.documentation)})
+        return self.model_copy(update={"history": silent})
+
     def commit_history(self, root: Path, *, is_partial: bool = False) -> CommitHistory | None:
         """Return the commits that are documents; ``None`` for none."""
         from nornweave.connect.git.history import CommitHistory
 
-        chosen = self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
+        chosen = self._chosen_history
         if self.domain is not Domain.CODE or not chosen.commits:
             return None
         since = timedelta(days=int(chosen.since[:-1]) * _DAYS[chosen.since[-1]]) if chosen.since else None
         return CommitHistory(
-            root=root, most=chosen.commits, since=since, exclude=tuple(self.exclude), is_partial=is_partial
-        )
+            root=root, most=chosen.commits, since=since, exclude=tuple(self.exclude),
+            quotes=chosen.documentation is not False, is_partial=is_partial,
+        )  # fmt: skip
 
     @model_validator(mode="after")
     def _has_commits_of_code(self) -> Self:
@@ -469,9 +482,11 @@ def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
 def open_sources(settings: Settings, domain: Domain) -> list[Source]:
     """Return the sources of a domain; one that cannot be opened is unavailable, and the others go on."""
     sources: list[Source] = []
+    is_for_all = not any(each.access or getattr(each, "metadata", None) for each in settings.sources)
     for each in settings.sources_of(domain):
+        told = each if is_for_all or not isinstance(each, WithCommits) else each.without_documentation()
         try:
-            sources.append(open_source(each, settings.own_files))
+            sources.append(open_source(told, settings.own_files))
         except ConfigError as error:
             sources.append(UnopenedSource(SourceId(each.id), domain, str(error)))
     return sources

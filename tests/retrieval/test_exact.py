@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
-from nornweave.ask.search.combine import ExactEvidence
+from nornweave.ask.search.combine import ExactEvidence, Ranking
 from nornweave.ask.search.exact import exact_evidence
+from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.core.types import Document, Domain, Entry
@@ -337,11 +338,16 @@ class MarkdownSource(MemorySource):
         return replace(super().parse(entry, raw), format="markdown")
 
 
+VERSIONS = {
+    each.partition(" ")[0]: each
+    for each in ("2.1.0 - unreleased", "1.9.0 - 2025-08-11", "2.0.0 - 2026-03-02", "1.10.0 - 2025-11-03")
+}
+
+
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     source = MarkdownSource()
-    told = "".join(f"## {version}\n\nSeveral corrections of {version}, and more.\n\n" for version in (
-        "2.1.0 - unreleased", "1.9.0 - 2025-08-11", "2.0.0 - 2026-03-02", "1.10.0 - 2025-11-03"))  # fmt: skip
+    told = "".join(f"## {version}\n\nSeveral corrections of {version}, and more.\n\n" for version in VERSIONS.values())
     source.write("CHANGELOG.md", f"# Changelog\n\n{told}")
     clock = (
         "## 1.2.0\n\n*Not yet released*\n\nThe clock ticks.\n\n## ver. 1.1.1 (2026/08/15) - triple\n\nIt is right.\n"
@@ -361,3 +367,24 @@ def test_the_newest_release_is_known_by_its_version(releases: Index, text: str) 
     held = releases.contents(np.flatnonzero(scores == scores.max()).astype(np.int32)).values()
     assert ["2.0.0" in each or "1.1.1" in each for each in held] == [True, True]
     assert not scores_of(evidence_of("what is a version", releases), releases).any()
+
+
+@pytest.mark.parametrize(("text", "leading"), [
+    ("what changed in 1.10.0", {"1.10.0"}), ("what is new since 1.9", {"1.10.0", "2.0.0", "2.1.0"}),
+    ("when did 1.10.0 come out", None), ("what changed in 9.0", None), ("what changed between 1.9.0 and 2.0.0", None),
+])  # fmt: skip
+def test_the_release_that_is_asked_for_comes_before_the_others(
+    releases: Index, text: str, leading: set[str] | None
+) -> None:
+    numbers = np.concatenate(
+        [releases.named([f"path:{path}"])[f"path:{path}"] for path in ("changelog.md", "docs/versions.md")]
+    )
+    scores = np.linspace(0.9, 0.8, len(numbers))
+    ranking, _ = fold(Ranking(numbers, scores, {"sparse": scores}, scores), text, {}, releases)
+    held = [each.partition(" - ")[0] for each in map(releases.contents(numbers).__getitem__, ranking.numbers.tolist())]
+    if leading is None:
+        assert ranking.numbers.tolist() == numbers.tolist()
+    else:
+        found = [next((version for version in VERSIONS if version in each), "") for each in held]
+        assert set(found[: len(leading)]) == leading
+        assert found[len(leading)] == ""  # the page comes before the other sections

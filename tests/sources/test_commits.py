@@ -2,14 +2,16 @@
 
 import subprocess
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 from test_git import commit as put
 from test_git import git
 
-from nornweave.connect.connectors import FilesSettings, GitSettings
+from nornweave.connect.connectors import FilesSettings, GitSettings, load_settings, open_sources
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.git.history import CommitHistory
 from nornweave.connect.git.source import GitSource
@@ -252,6 +254,68 @@ def test_files_in_a_work_tree_have_its_commits_and_files_elsewhere_none(root: Pa
     empty = tmp_path / "empty"
     subprocess.run(["git", "init", "--quiet", str(empty)], check=True)
     assert not FilesSource(ID, Domain.CODE, empty, history=CommitHistory(root=empty, most=10)).list().entries
+
+
+PAGES = {
+    "CHANGELOG.md": "- Spies see every exception there is ([#215](https://example.org/215)).\n- Gone by this day.\n",
+    "docs/Guide.RST": "A spy of a coroutine works like one of a function.\n\n.. _something long: https://example.org\n",
+    "docs/board.md": "---\naccess: board\n---\nOnly the board knows of the sale in autumn.\n",
+    "docs/secret/plan.md": "The plan for the winter is kept in this page.\n",
+    "notes.txt": "This is a text of which nothing is told.\n",
+}
+
+
+def test_a_commit_tells_what_it_wrote_in_the_documentation_as_far_as_it_stands_there(root: Path) -> None:
+    say(root, "Begin", {"a.py": "one = 1\n"}, day=1)
+    say(root, "Catch all", {**PAGES, "docs/old.md": "The password of the old server is hunter2.\n"}, day=2)
+    moved = {"docs/new.md": "A spy of a coroutine works like one of a function.\n"}
+    say(root, "Move", {"CHANGELOG.md": PAGES["CHANGELOG.md"].splitlines()[0] + "\n", "docs/old.md": "", **moved}, day=3)
+    with source(root, exclude=("docs/secret/**",)) as repository:
+        documents = past(repository)
+    assert (
+        documents["Catch all"]
+        .text.partition("Committed on")[2]
+        .partition("\n\n")[2]
+        .startswith(
+            "In the documentation:\n- Spies see every exception there is ([#215]).\n"
+            "A spy of a coroutine works like one of a function.\n\nChanged:"
+        )
+    )
+    assert "In the documentation" not in documents["Move"].text  # the line was there before
+    with source(root, exclude=("docs/secret/**",), quotes=False) as repository:
+        assert not [each for each in past(repository).values() if "In the documentation" in each.text]
+
+
+def test_a_commit_is_read_again_once_what_it_wrote_has_changed(root: Path) -> None:
+    def gates() -> list[str]:
+        with source(root) as repository:
+            told = {entry.path: entry.gate for entry in repository.list().entries}
+            return [told[f"commits/{sha}"] for sha in (second, first)]
+
+    first = say(root, "Begin", {"a.py": "one = 1\n"}, day=1)
+    second = say(root, "Write", {"README.md": "The first line of it stays.\nThe second line of it goes.\n"}, day=2)
+    written, begun = gates()
+    say(root, "Elsewhere", {"docs/b.md": "Something else is told elsewhere.\n"}, day=3)
+    assert gates() == [written, begun]
+    say(root, "Cut", {"README.md": "The first line of it stays.\n"}, day=4)
+    cut, same = gates()
+    assert (cut != written, same) == (True, begun)
+
+
+def test_commits_tell_nothing_of_the_documentation_where_some_of_it_is_for_groups(root: Path, tmp_path: Path) -> None:
+    say(root, "Write", {"README.md": "The first line of it stays.\n"}, day=1)
+    file = tmp_path / "nornweave.yaml"
+    pages = {"id": "docs", "domain": "documentation", "type": "git", "path": str(root)}
+    for keys, history, is_told in (
+        ({}, None, True), ({"access": ["staff"]}, None, False), ({"access": ["staff"]}, {"documentation": True}, True),
+        ({}, {"documentation": False}, False),
+    ):  # fmt: skip
+        code = {"id": "code", "domain": "code", "type": "git", "path": str(root)}
+        sources = [code | ({"history": history} if history else {}), pages | keys]
+        file.write_text(yaml.safe_dump({"data_dir": "var", "sources": sources}), encoding="utf-8")
+        (opened,) = open_sources(load_settings(file), Domain.CODE)
+        with closing(opened):  # type: ignore[type-var]
+            assert ("In the documentation" in past(opened)["Write"].text) is is_told  # type: ignore[arg-type]
 
 
 def test_what_history_a_source_has() -> None:

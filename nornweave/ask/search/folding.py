@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT
+from nornweave.ask.search.history import asks_for_release
+from nornweave.core.text.index_fields import ASIDE, RELEASE, SINCE, VARIANT, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
@@ -50,6 +51,8 @@ def fold(
     asked = asked_versions(text)
     if variants and len(asked) == 1:
         ranking = _selecting(ranking, next(iter(asked)), generation)
+    if len(asked) == 1 and asks_for_release(text):
+        ranking = _of_release(ranking, text, generation)
     numbers = ranking.numbers[:LOOKED_AT]
     kinds = (ASIDE, RELEASE) if is_question(text) and not asked else (ASIDE,)
     groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
@@ -74,6 +77,22 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
     others = [(each.version or each.standing != CURRENT) and not is_version(each.version, version) for each in told]
     factors[np.flatnonzero(others)] = OTHER_VERSION
     return reorder(ranking, factors)
+
+
+def _of_release(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking that prefers the changelog's sections of a release, or of those since it, to its others."""
+    sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
+    held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
+    (version,) = asked_versions(text)
+    is_since = SINCE.search(text) is not None
+    factors, is_there = np.ones(len(ranking)), False
+    for place, number in enumerate(ranking.numbers.tolist()):
+        if chunk := held.get(number):
+            told = release_of(chunk.path, chunk.title, chunk.section)
+            is_wanted = told > version and not is_version(told, version) if is_since else is_version(told, version)
+            is_there |= is_wanted
+            factors[place] = 1.0 if is_wanted else OTHER_VERSION
+    return reorder(ranking, factors) if is_there else ranking
 
 
 def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dict[int, int]:

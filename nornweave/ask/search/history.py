@@ -57,6 +57,11 @@ def asks_for_past(text: str) -> bool:
     return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(commits_in(text)))
 
 
+def asks_for_release(text: str) -> bool:
+    """Tell whether a question is about all that changed, in a release or since it, not about one change."""
+    return asks_for_past(text) and not _ONE_CHANGE.search(text)
+
+
 def commits_in(text: str) -> set[str]:
     """Return the keys of the commits that a question names by their digits."""
     return {f"commit:{found[: COMMIT_DIGITS[1] - 1].lower()}" for found in _COMMIT.findall(text)}
@@ -81,7 +86,7 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if not asks_for_past(text) or not len(past := _past(generation)):
         return ranking
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
-    named = [] if _ONE_CHANGE.search(text) else [*generation.named(release_keys(text)).values()]
+    named = [*generation.named(release_keys(text)).values()] if asks_for_release(text) else []
     is_named = np.isin(ranking.numbers, np.concatenate([NO_HITS.numbers, *named]))
     scores = ranking.scores * factors
     if is_named.any() and not is_named.all() and scores[~is_named].max() > 0:

@@ -2,7 +2,9 @@
 
 A commit is its message, date, author, the release that first had it, and the files that it changed, each with the
 counts of its lines and the names of what was changed in it. The changed lines themselves are left out: what was deleted
-from a file, a password for instance, must not go on answering because a commit removed it.
+from a file, a password for instance, must not go on answering because a commit removed it. What it wrote in the
+documentation is told as far as it stands there today: a message is for those who know the code, the manual and the
+changelog say the same in the words of those who ask.
 
 A release is a tag that is called like a version, with the commits since the release before it.
 """
@@ -14,7 +16,8 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -42,13 +45,16 @@ from nornweave.core.types import (
     document_id,
     freeze,
 )
+from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}2:"
+GATE = f"{HISTORY_GATE}3:"
 """Raise it when the same commit may come out as another document."""
-MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED = 1_200, 2_800, 12, 100, 20
+MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN = 1_200, 2_800, 12, 100, 20, 600
 MAX_PATCH_BYTES = 8 << 20
 """Of a larger commit the files are named, and nothing in them."""
+_PAGES = ("md", "mdx", "markdown", "rst", "adoc", "asciidoc", "org")
+_PROSE = (*(f"**/*.{suffix}" for suffix in _PAGES), "**/NEWS", "**/CHANGES", "**/CHANGELOG")
 _ATTRIBUTES = Path(__file__).with_name("attributes")
 _DEFINING = frozenset(line.split()[0][1:] for line in _ATTRIBUTES.read_text("ascii").splitlines()) - {".md"} | {
     *(".js", ".jsx", ".lua", ".scala", ".swift", ".ts", ".tsx", ".vue")
@@ -59,6 +65,8 @@ _DIFF = (
     *("--no-color", "--relative", "--abbrev=10", "--format=%B%x00"),
 )
 _WHOLE, _PARTIAL = ("--raw", "--patch", "-U0", "-M", "-l200"), ("--raw", "-M100%")
+MIN_LETTERS = 15
+"""Of a line that says something by itself."""
 _BOT = re.compile(r"\[bot\]$|^(?:dependabot|renovate|greenkeeper|pre-commit)\b", re.IGNORECASE)
 _MERGED = re.compile(r"Merge (?:pull request #\d+ from \S+|branch '[^']*' into \S+)$")
 _NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
@@ -73,6 +81,8 @@ _DEFINES = re.compile(
     r"(?=\s*(?:[\[({<:=;.]|$|(?:extends|implements|struct|interface|for|where|do|is)\b))"
 )
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{1,80})\s*\(")
+_ADDRESSED = re.compile(r"(?<=\])\([^()\s]*\)| ?<https?://[^<>\s]*>")
+_TARGET = re.compile(r"\s*(?:\.\. _|\[[^\]]+\]:\s)")
 _RECORD, _WITHIN = "\x01", "\x02"
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
@@ -126,6 +136,7 @@ class CommitHistory:
         most: how many commits.
         since: how old they may be; ``None`` for any age.
         exclude: globs of files that are not told; a commit that changed nothing else is none.
+        quotes: what a commit wrote in the documentation is told, as far as it stands there today.
         is_partial: the files of former commits are not here: of each its name is told, and nothing in it.
     """
 
@@ -134,6 +145,7 @@ class CommitHistory:
     since: timedelta | None = None
     timeout_s: float = 60.0
     exclude: tuple[str, ...] = ()
+    quotes: bool = True
     is_partial: bool = False
     _changes: Lasting = field(init=False, repr=False, compare=False)
 
@@ -153,6 +165,7 @@ class CommitHistory:
             SourceUnavailableError: git does not answer in time.
         """
         releases, branches = self._told_by_all(commit)
+        written = self._written(commit) if self.quotes and not self.is_partial else {}
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
         had = set[str]()
         rules = digest(str(self.is_partial), *self.exclude)
@@ -167,12 +180,13 @@ class CommitHistory:
                 "day": day,
                 "url": url or None,
                 "release": release or None,
+                "written": written.get(sha),
             }
             if merged and not self.exclude:  # which of their commits it names is not known
                 known |= {"merged": list[JsonValue](merged), "merged_by": committer}
             yield Entry(
                 path=f"{COMMITS}{sha}",
-                gate=GATE + digest(sha, release, rules),
+                gate=GATE + digest(sha, release, rules, written.get(sha, "")),
                 updated_at=since_1970(moment),
                 revision=sha[:10],
                 metadata=freeze(known),
@@ -227,6 +241,39 @@ class CommitHistory:
             if release:
                 first_had[sha] = release
         return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
+
+    def _written(self, commit: str) -> dict[str, str]:
+        """Return what each commit wrote in the documentation and still stands there; a line is its first writer's.
+
+        Pages that say who may see them are left out: whoever may see the code may not be one of them.
+        """
+        pages, wanted = dict[str, list[str]](), PathFilter(exclude=self.exclude)
+        options = ("-I", "-z", "-e", "", commit, "--", *_PROSE)
+        found = stream_git(self.root, "grep", *options, timeout_s=self.timeout_s, must_finish=True, globs=True)
+        with suppress(GitFailedError):  # it finds nothing
+            for line in _split_lines(found):
+                path, _, text = _decoded(line).partition("\0")
+                pages.setdefault(path, []).append(text)
+        prefix = f"{commit}:"
+        told = {
+            text.strip()
+            for path, lines in pages.items()
+            if wanted.matches(path.removeprefix(prefix))
+            and not access_statements("\n".join(lines), "rst" if path.lower().endswith(".rst") else "md")[0]
+            for text in lines
+            if sum(map(str.isalpha, text)) >= MIN_LETTERS and not _TARGET.match(text)
+        }
+        log = ("log", "--first-parent", "--diff-merges=first-parent", "--patch", "--unified=0", "--no-ext-diff")
+        newest = ("--reverse", f"--max-count={self.most}", f"--format={_RECORD}%H", commit, "--", *_PROSE)
+        written, sha = dict[str, list[str]](), ""
+        printed = stream_git(self.root, *log, *newest, timeout_s=self.timeout_s, must_finish=True, globs=True)
+        for line in _split_lines(printed):
+            if line.startswith(_RECORD.encode()):
+                sha = line[1:].decode("ascii")
+            elif line.startswith(b"+") and (text := _decoded(line[1:]).strip()) in told:
+                told.discard(text)
+                written.setdefault(sha, []).append(_ADDRESSED.sub("", text))
+        return {sha: _cut_to("\n".join(lines), MAX_WRITTEN) for sha, lines in written.items()}
 
     def _commits(self, *arguments: str, form: str) -> Iterator[list[str]]:
         """Yield fields of commits along first parents that changed something that ``exclude`` does not name."""
@@ -368,7 +415,8 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
     made = f"Committed{day}{by} as {entry.revision}{merger}{release}."
     subject, body = str(said["subject"]), str(said["body"])
     merged = "\n".join(f"- {line}" for line in _list(said.get("merged")) if line != subject)
-    head = "\n\n".join(filter(None, (subject, body, merged, made)))
+    written = f"In the documentation:\n{said['written']}" if said.get("written") else ""
+    head = "\n\n".join(filter(None, (subject, body, merged, made, written)))
     changed = [str(each) for each in _list(said.get("changes"))]
     return subject, _cut(f"{head}\n\nChanged:", [f"- {each}" for each in changed], "\n") if changed else head
 
@@ -382,6 +430,14 @@ def _cut(head: str, lines: Sequence[str], separator: str) -> str:
             return separator.join((head, *shown, f"- and {len(lines) - len(shown):,} others"))
         shown.append(line)
     return separator.join((head, *shown))
+
+
+def _cut_to(text: str, length: int) -> str:
+    """Return a text up to the last line that is short enough with those before it."""
+    if len(text) <= length:
+        return text
+    start = text[:length]
+    return (start.rpartition("\n")[0].rstrip() or start) + " …"
 
 
 def _order_of(tag: str) -> tuple[tuple[int, ...], bool]:
@@ -400,9 +456,7 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
     if _MERGED.match(subject) and lines:
         subject, lines = _merged_title(subject, lines[0]), lines[1:]
     body = "" if is_program(author) else "\n".join(lines).strip()
-    if len(body) > MAX_BODY:
-        body = body[:MAX_BODY].rpartition("\n")[0].rstrip() or body[:MAX_BODY]
-        body += " …"
+    body = _cut_to(body, MAX_BODY)
     names = dict.fromkeys(name for change in changes for name in change.names)
     return {
         "subject": subject.strip()[:300] or "(no message)",
@@ -462,6 +516,15 @@ def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, l
         elif line.startswith(b"diff --git "):
             current = None
     return _decoded(b"".join(message)), list(changes.values())
+
+
+def _split_lines(stream: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for part in stream:
+        *lines, rest = (rest + part).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
 
 
 def _lines(printed: IO[bytes], end: bytes) -> Iterator[bytes]:

@@ -56,10 +56,15 @@ class GitFailedError(Exception):
     """Git answered with an error; ``str(error)`` is its first line. Not raised outside of ``sources``."""
 
 
-def git_command(root: Path, *arguments: str) -> list[str]:
-    """Return the command line that runs git in ``root``."""
+def git_command(root: Path, *arguments: str, globs: bool = False) -> list[str]:
+    """Return the command line that runs git in ``root``.
+
+    Args:
+        globs: paths in ``arguments`` are globs, in which case does not count; else they are names.
+    """
+    paths = ("--glob-pathspecs", "--icase-pathspecs") if globs else ("--literal-pathspecs",)
     settings = [part for setting in _CONFIGURATION for part in ("-c", setting)]
-    return ["git", "--no-pager", "--literal-pathspecs", "-C", str(root), *settings, *arguments]
+    return ["git", "--no-pager", *paths, "-C", str(root), *settings, *arguments]
 
 
 def git_environment() -> dict[str, str]:
@@ -104,10 +109,13 @@ def check_version(*, timeout_s: float) -> None:
         )
 
 
-def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool = False) -> Generator[bytes]:
+def stream_git(
+    root: Path, *arguments: str, timeout_s: float, must_finish: bool = False, globs: bool = False
+) -> Generator[bytes]:
     """Run git and yield what it prints as it comes; closing the iterator ends the program.
 
     Args:
+        globs: as ``git_command`` takes it.
         timeout_s: seconds until the end of the output.
         must_finish: raise when git fails or the deadline passes; otherwise the output just ends, for what is good to
             know and not needed.
@@ -118,7 +126,7 @@ def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool 
     """
     name = f"git {arguments[0]} in {str(root)!r}"
     try:
-        command = git_command(root.absolute(), *arguments)
+        command = git_command(root.absolute(), *arguments, globs=globs)
         code, complaint = yield from stream(command, git_environment(), Bounds(timeout_s), name)
     except OutOfTimeError as error:
         if must_finish:

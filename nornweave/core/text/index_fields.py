@@ -85,7 +85,7 @@ _RELEASE = re.compile(
 """A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
-_SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
+SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
 
 # Formats whose threads have a number or a key.
 _NUMBERED = frozenset({"github", "jira"})
@@ -143,7 +143,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
 
 def release_keys(text: str) -> set[str]:
     """Return the keys of the releases that a text names by their numbers, or as those after a number."""
-    field = "after release" if _SINCE.search(text) else "release"
+    field = "after release" if SINCE.search(text) else "release"
     return {_key(field, version) for version in versions_in(text)}
 
 
