@@ -110,7 +110,7 @@ async def test_what_changed_between_two_moments(published: tuple[Settings, str, 
             changes = (await client.get(url)).json()
             docs = changes["domains"]["documentation"]
             assert (docs["a"]["generation"], docs["b"]["generation"]) == (FIRST, "gen-000002")
-            assert docs["counts"] == {"added": 0, "changed": 2, "removed": 0}
+            assert docs["counts"] == {"added": 0, "changed": 2, "removed": 0, "commits": 0}
             (limit,) = [fact for fact in docs["facts"] if fact["name"] == "retry limit"]
             assert (limit["source_path"], limit["before"], limit["after"]) == ("guide.md", "3", "4")
             opened = {tuple(side["value"] for side in one["sides"]) for one in changes["conflicts"]["opened"]}

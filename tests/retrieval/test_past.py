@@ -1,6 +1,7 @@
 """Questions about the past are answered by commits and releases, and others as if there were none."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,3 +178,19 @@ def test_a_passage_names_the_commit_that_changed_its_file_last(folder: Path) -> 
         commit = client.get(f"/chunks/{change['chunk_id']}").json()
         assert commit["last_change"] is None
         assert "last change" not in client.get(f"/passages/{change['chunk_id']}").text
+
+
+def test_what_changed_names_the_commits_in_between(folder: Path) -> None:
+    api = Repository(folder / "api")
+    for name, message in (("page", "Bring the page back"), ("mail", "Send a mail")):
+        (api.root / f"{name}.py").write_text(f'"""A {name} for all who wait."""\n', encoding="utf-8")
+        api.git("add", "-A")
+        api.git("commit", "-q", "-m", message)
+    assert nornweave(folder, "sync").returncode == 0
+    told = ("diff", "gen-000001", "gen-000002", "--domain", "code")
+    (code,) = json.loads(nornweave(folder, *told, "--json").stdout)["domains"].values()
+    assert {commit["subject"] for commit in code["commits"]} == {"Bring the page back", "Send a mail"}
+    assert code["counts"] == {"added": 2, "changed": 0, "removed": 0, "commits": 2}
+    assert {place["source_path"] for place in code["added"]} == {"mail.py", "page.py"}
+    text = nornweave(folder, *told).stdout
+    assert re.search(r"^  commit [0-9a-f]{10} of \d{4}-\d\d-\d\d by \S.*: Send a mail$", text, re.MULTILINE), text

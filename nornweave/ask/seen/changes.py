@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -27,25 +27,29 @@ from nornweave.ask.views.changes import (
 )
 from nornweave.ask.views.ledger import ledger_entry_document
 from nornweave.ask.views.shaping import in_shape
+from nornweave.ask.views.texts import change_document
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
 from nornweave.core.text.dates import utc_text
-from nornweave.core.types import Domain, present
+from nornweave.core.types import COMMIT, Domain, is_of_history, present
 from nornweave.disagree.facts.values import stated
 from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
 from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.moves import AsOf, Then
 from nornweave.index.index import Index
+from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
 from nornweave.index.searching.counting import ServedDocument
+from nornweave.index.searching.ranked_chunks import NO_HITS
 from nornweave.index.wiring import store_of
 
 MAX_DOCUMENTS = 2_000
 """Of each kind that are listed; facts are compared of so many changed documents."""
 SHOWN = 10
 _ALL = 10**9
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 FactName: TypeAlias = tuple[str, str, str]
 Documents: TypeAlias = dict[Place, ServedDocument]
@@ -184,13 +188,19 @@ class SeenChanges:
 
 
 def _domain_changes(before: Side, after: Side) -> DomainChangesDocument:
-    added = [place for place in after.documents if place not in before.documents]
-    removed = [place for place in before.documents if place not in after.documents]
+    files, files_before, commits, commits_before = (
+        {place: one for place, one in side.documents.items() if is_of_history(one.gate) is is_past}
+        for is_past in (False, True)
+        for side in (after, before)
+    )
+    added = [place for place in files if place not in files_before]
+    removed = [place for place in files_before if place not in files]
     changed = [
         place
-        for place, document in after.documents.items()
-        if place in before.documents and before.documents[place].content_hash != document.content_hash
+        for place, document in files.items()
+        if place in files_before and files_before[place].content_hash != document.content_hash
     ]
+    new = _commits([place for place in commits if place not in commits_before], after.index)
     looked_at = [*added, *changed, *removed]
     facts = [change for place in looked_at[:MAX_DOCUMENTS] for change in _fact_changes(place, before, after)]
     return {
@@ -199,9 +209,20 @@ def _domain_changes(before: Side, after: Side) -> DomainChangesDocument:
         "added": [_place(place) for place in added[:MAX_DOCUMENTS]],
         "changed": [_place(place) for place in changed[:MAX_DOCUMENTS]],
         "removed": [_place(place) for place in removed[:MAX_DOCUMENTS]],
-        "counts": {"added": len(added), "changed": len(changed), "removed": len(removed)},
+        "commits": [change_document(commit) for commit in new[:MAX_DOCUMENTS]],
+        "counts": {"added": len(added), "changed": len(changed), "removed": len(removed), "commits": len(new)},
         "facts": facts,
     }
+
+
+def _commits(places: Sequence[Place], index: Index) -> list[StoredChunk]:
+    """Return the commits at some places, newest first: of each its first chunk."""
+    found = index.named([f"path:{path}" for _, path in places]).values()
+    chunks = index.chunks(np.concatenate([NO_HITS.numbers, *found])).values()
+    firsts = [chunk for chunk in chunks if chunk.char_range[0] == 0 and chunk.metadata.get("kind") == COMMIT]
+    wanted = set(places)
+    held = [chunk for chunk in firsts if (chunk.source_id, chunk.path) in wanted]
+    return sorted(held, key=lambda chunk: chunk.updated_at or _LONG_AGO, reverse=True)
 
 
 def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChangeDocument]:

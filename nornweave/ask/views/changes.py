@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.views.ledger import LedgerEntryDocument
+from nornweave.ask.views.texts import ChangeDocument
 
 MOST_LINES = 50
 
@@ -40,13 +41,14 @@ class FactChangeDocument(PlaceDocument):
 
 
 class DomainChangesDocument(TypedDict):
-    """What changed in one domain; the lists hold at most 2,000 documents each."""
+    """What changed in one domain; the lists hold at most 2,000 documents each, and commits are in their own."""
 
     a: MomentDocument
     b: MomentDocument
     added: list[PlaceDocument]
     changed: list[PlaceDocument]
     removed: list[PlaceDocument]
+    commits: Annotated[list[ChangeDocument], Field(description="that came, newest first")]
     counts: dict[str, int]
     facts: list[FactChangeDocument]
 
@@ -101,6 +103,7 @@ def _lines(changes: ChangesDocument) -> Iterator[str]:
             yield "  no document changed"
         for mark, places in (("+", domain["added"]), ("~", domain["changed"]), ("-", domain["removed"])):
             yield from _some([f"  {mark} {_path(place)}" for place in places])
+        yield from _some([f"  {_commit(commit)}" for commit in domain["commits"]])
         yield from _some([f"  fact in {_path(fact)}: {_fact(fact)}" for fact in domain["facts"]])
     yield from (f"{name}: not compared: {reason}" for name, reason in changes["not_compared"].items())
     for word, entries in (("opened", changes["conflicts"]["opened"]), ("closed", changes["conflicts"]["closed"])):
@@ -122,6 +125,10 @@ def _at(moment: MomentDocument) -> str:
 
 def _path(place: PlaceDocument) -> str:
     return f"{place['source_id']}/{place['source_path']}"
+
+
+def _commit(commit: ChangeDocument) -> str:
+    return f"commit {commit['revision']} of {(commit['date'] or '')[:10]} by {commit['author']}: {commit['subject']}"
 
 
 def _fact(fact: FactChangeDocument) -> str:

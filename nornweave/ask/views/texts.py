@@ -20,7 +20,7 @@ from nornweave.index.searching.finding import CompletionKind
 
 
 class ChangeDocument(TypedDict):
-    """The commit that changed a document last."""
+    """A commit; ``chunk_id`` is that of its passage."""
 
     chunk_id: str
     revision: str
@@ -172,12 +172,13 @@ def chunk_document(
         domain_id=domain.value,
         citation=citation_document(citation),
         claims=[claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
-        last_change=commit and _change_document(commit),
+        last_change=commit and change_document(commit),
         generation=generation,
     )
 
 
-def _change_document(commit: StoredChunk) -> ChangeDocument:
+def change_document(commit: StoredChunk) -> ChangeDocument:
+    """Return what a commit is known by."""
     author = commit.metadata.get("author")
     return {
         "chunk_id": commit.chunk_id,
