@@ -9,10 +9,10 @@ from words import Words
 
 from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import Chunk, ContentHash, Document, DocumentId, Domain, SourceId
+from nornweave.core.types import Chunk, ContentHash, Document, DocumentId, Domain, SourceId, Span
 from nornweave.read.blocks.block import Block
 from nornweave.read.blocks.html import read_html
-from nornweave.read.blocks.reader import read_blocks
+from nornweave.read.blocks.reader import read_blocks, shown_text
 from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.front_matter import describe
@@ -260,6 +260,31 @@ def test_front_matter_of_all_forms(head: str, form: str, fields: str | None) -> 
     found = front_matter(text)
     assert (found.form, text[found.end :].lstrip() == "Body.\n") == (form, bool(form))
     assert describe(text, "markdown").title == fields
+
+
+@pytest.mark.parametrize(("head", "shown"), [
+    ("---\ntitle: T\ngenerated: 170\nsidebar:\n  order: 7\n# todo: rewrite\n---\n", "---\ntitle: T\n\n\n\n\n---\n"),
+    ("---\nseo_title: T # todo\ndate: 2020-01-02\n---\n", "---\nseo_title: T\n\n---\n"),
+    ("---\ndescription: >\n  A # b\n  goes on\nslug: a\ntags:\n- one\n---\n",
+     "---\ndescription: >\n  A # b\n  goes on\n\ntags:\n- one\n---\n"),
+    ("---\nhero:\n  text: Build\n  link: /a\nfeatures:\n  - title: A\n    icon: b\n---\n",
+     "---\n\n  text: Build\n\n\n  - title: A\n\n---\n"),
+    ("+++\ntitle = 'T'\nreviewer = 'ann'\n+++\n", "+++\ntitle = 'T'\n\n+++\n"),
+    ("---\nlayout: x\n---\n", "\n\n\n"),
+    ('{\n  "title": "T"\n}\n', "\n\n\n"),
+    ("<!-- a -->\n---\ntitle: T\n---\n", "\n---\ntitle: T\n---\n"),
+    ("Title: T\nDate: 2020\n\n", "Title: T\n\n\n"),
+])  # fmt: skip
+def test_of_front_matter_is_shown_what_a_page_shows(head: str, shown: str) -> None:
+    text = f"{head}Body.\n"
+    read = read_blocks(text, "markdown")
+    assert read.shown(Span(0, len(text))) == f"{shown}Body.\n"
+    assert shown_text(text, "markdown") == text, "it is stated all the same"
+
+
+def test_a_page_of_front_matter_alone_is_whole() -> None:
+    text = "---\nlayout: home\n---\n"
+    assert read_blocks(text, "markdown").shown(Span(0, len(text))) == text
 
 
 PAGE = r"""'\" t

@@ -15,13 +15,14 @@ from nornweave.read.blocks.block import (
     Kind,
     Reading,
     Stretch,
+    blanked,
     end_of,
     even_line_ends,
     indent_of,
     indented_end,
     read_lines,
 )
-from nornweave.read.blocks.unseen import UnseenParts
+from nornweave.read.blocks.unseen import UnseenParts, unseen_front
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?$")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
@@ -128,13 +129,15 @@ class _Markdown:
 
 def read_markdown(text: str) -> Blocks:
     """Read Markdown: front matter, headings (ATX, setext, HTML), code, tables, lists and quotes, notes, paragraphs."""
-    start = front_matter(text).end
+    front_of_page = front_matter(text)
+    start = front_of_page.end
     even = even_line_ends(text)
     read = read_lines(text, start, _Markdown(UnseenParts(even)).block_at)
     if not start:
         return read
     front = Block(Span(0, start), "front", range(even.count("\n", 0, start)))
-    return Blocks(read.text, (front, *read.blocks), read.hidden)
+    unseen = unseen_front(text, front_of_page)
+    return Blocks(blanked(read.text, unseen), (front, *read.blocks), (*unseen, *read.hidden))
 
 
 def _ends_component(row: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.types import Span
 from nornweave.read.blocks.asciidoc import read_asciidoc
 from nornweave.read.blocks.block import Blocks, blanked, paragraphs
@@ -37,7 +38,11 @@ def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of `
 
 
 def shown_text(text: str, format: str) -> str:  # noqa: A002
-    """Return a text of the same length and lines, with blanks for what nobody sees of a document of this format."""
+    """Return a text of the same length and lines, with blanks for what nobody sees of a document of this format.
+
+    Front matter stays: what it says of the document is stated, whether a page shows it or not.
+    """
     if format == "html":
         return blanked(text, UnseenParts(text).within(Span(0, len(text))))
-    return LINED[format](text).text if format in LINED else text
+    head = front_matter(text).end if format == "markdown" else 0
+    return text[:head] + LINED[format](text).text[head:] if format in LINED else text

@@ -1,4 +1,4 @@
-"""What nobody sees of a page: comments of Markdown, HTML, MDX and templates, and elements that are not shown."""
+"""What nobody sees of a page: comments of Markdown, HTML, MDX and templates, elements and fields that are not shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nornweave.core.text.inline_markup import FrontMatter
 from nornweave.core.types import Span
 
 NEVER_SHOWN = frozenset({"datalist", "script", "style", "template"})
@@ -71,6 +72,47 @@ def hidden_by_style(html: str) -> frozenset[str]:
                     displayed[name] = is_shown or displayed.get(name, False)
             depth = max(0, depth - 1)
     return frozenset(name for name, is_shown in displayed.items() if not is_shown and _SIMPLE.fullmatch(name))
+
+
+# A page shows what is written in sentences, whatever the field is called in full: ``seo_title``, ``metaDescription``.
+_SHOWN_FIELD = re.compile(
+    r"(?:[\w. -]*[_. -])?(?i:(?:sub)?title|heading|headline|description|summary|abstract|excerpt|intro|lead|tagline"
+    r"|caption|text|details|question|answer|authors?|tags|keywords|topics|categories)|\w+(?:Title|Description|Summary|Text)"
+)
+_FIELD = re.compile(r"(?P<indent>[ \t]*(?:-[ \t]+)*)(?P<key>[\w. -]+|\"[^\"\n]+\"|'[^'\n]+')[ \t]*[:=](?=[ \t]|$)")
+_REMARK = re.compile(r"(?:^|[ \t])#.*$")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+
+
+def unseen_front(text: str, front: FrontMatter) -> list[Span]:
+    """Return what of front matter no page shows, in order: all but titles, descriptions, tags and the like.
+
+    Its fences stay if anything does; remarks go. A text that is nothing else stays whole.
+    """
+    start = text.rindex(front.head, 0, front.end)
+    fence = text.rfind("\n", 0, max(0, start - 1)) + 1
+    hidden = [Span(0, fence)] if fence else []
+    at, kept_above, has_any, is_literal = start, -1, False, False
+    for row in front.head.splitlines(keepends=True):
+        line = row.rstrip()
+        field = _FIELD.match(line)
+        indent = len(line) - len(line.lstrip())
+        goes_on = kept_above >= 0 and (indent > kept_above or (indent == kept_above and line.lstrip().startswith("-")))
+        if line and not goes_on:
+            is_shown = field is not None and _SHOWN_FIELD.fullmatch(field["key"].strip("\"' ")) is not None
+            kept_above = len(field["indent"]) if field and is_shown else -1
+            is_literal = re.search(r"[|>][+-]?\d?$", line) is not None
+        remark = _REMARK.search(_QUOTED.sub(lambda quoted: "'" * len(quoted[0]), line))
+        if kept_above < 0 or front.form == "json":
+            hidden.append(Span(at, at + len(row)))
+        else:
+            has_any = has_any or bool(line)
+            if remark and front.form != "pairs" and not (goes_on and is_literal):
+                hidden.append(Span(at + remark.start(), at + len(line)))
+        at += len(row)
+    if not has_any:
+        hidden = [Span(0, front.end)]
+    return hidden if has_any or text[front.end :].strip() else []
 
 
 class UnseenParts:

@@ -205,7 +205,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-12"
+VERSION = "sections-13"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
@@ -244,11 +244,22 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         read = read_blocks(document.text, "markdown" if document.format in CONVERTED else document.format)
         index = index.without(read.text, read.hidden)
         parts = _parts(document, read, index, h1_limit, limit)
-        spans = [part.span for part in parts]
+        spans = [_without_hidden_head(read, part.span) for part in parts]
         anchors = [""] * len(parts)
     for part, span, anchor in zip(parts, spans, anchors, strict=True):
         if content := read.shown(part.span).strip("\n"):
             yield _chunk(document, part, span, index, content, anchor)
+
+
+def _without_hidden_head(read: Blocks, span: Span) -> Span:
+    """Return a span from where anything of it is seen; all of it where nothing is."""
+    start = span.start
+    for hidden in read.hidden:
+        if hidden.start > start:
+            break
+        start = max(start, hidden.end)
+        start += len(read.text[start : span.end]) - len(read.text[start : span.end].lstrip("\r\n"))
+    return Span(start, span.end) if start < span.end else span
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
