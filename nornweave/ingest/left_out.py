@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from nornweave.config.workspace import INBOX_ID
 from nornweave.connect.files.skip import CHOSEN, MARKUP
+from nornweave.connect.files.walk import LINK
+from nornweave.core.files.paths import folders_above
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain, Listing, Skip, is_of_history
 from nornweave.index.outcomes import read_left_out, write_left_out
@@ -111,7 +114,8 @@ def readings(
             continue
         if source_id == INBOX_ID and not listing.entries and not listing.skipped:
             continue  # nobody handed anything in
-        left_out = tuple(sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path))
+        unresolved = sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path)
+        left_out = tuple(_with_targets(unresolved, listing))
         is_known = _KNOWN.get(domains[source_id], _is_nothing)
         counts = [skip.path for skip in left_out if skip.reason not in CHOSEN and label_of(skip.reason) not in _FINE]
         listed = sum(is_known(entry.path) for entry in listing.entries)
@@ -121,6 +125,26 @@ def readings(
         files = len(listing.entries) + len(listing.skipped) - past
         found[source_id] = SourceReading(files, left_out, known, known_left_out, listing.notices, past)
     return found
+
+
+def _with_targets(left_out: Sequence[Skip], listing: Listing) -> Iterator[Skip]:
+    """Say of each link what is done with its target."""
+    reasons, read = {skip.path: skip.reason for skip in left_out}, {entry.path for entry in listing.entries}
+    folders = {folder or "." for path in (*read, *reasons) for folder in folders_above(path)}
+    for skip in left_out:
+        if not skip.reason.startswith(LINK):
+            yield skip
+            continue
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(skip.path), skip.reason.removeprefix(LINK)))
+        if (reason := reasons.get(target, LINK)) and not reason.startswith(LINK):
+            told = f"link: its target is left out ({label_of(reason)})"
+            yield Skip(skip.path, reason if label_of(reason) == "binary" else told)
+        elif target in read:
+            yield Skip(skip.path, "link: its target is read where it lies")
+        elif target in folders:
+            yield Skip(skip.path, "link: what lies in the folder that it leads to is read or left out there")
+        else:
+            yield Skip(skip.path, "link: it leads out of the source, or nowhere")
 
 
 def _is_markup(path: str) -> bool:

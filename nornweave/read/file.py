@@ -162,12 +162,12 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return "licence: a text of the law"
     if format_ == "html" and is_template_page(text):
         return "template: a program makes pages of it; a source of code reads it"
+    if format_ == "html" and is_empty_page(text):
+        return "no text: a page that a program fills; a source of code reads it"
     if format_ == "html" and is_program_page(text):
         return (
             f"example: {len(text.splitlines())} lines, nearly all of them script and style; a source of code reads it"
         )
-    if format_ == "html" and is_empty_page(text):
-        return "no text: a page that a program fills"
     if FORMATS.get(suffix) != "text" or name.lower().startswith("readme") or (suffix and is_note(text)):
         return None
     share = prose_share(text)

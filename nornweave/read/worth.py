@@ -351,14 +351,18 @@ def without(licence: Span, span: Span) -> list[Span]:
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _QUOTED = re.compile(r"`[^`]*`")
 _SENTENCE_END = re.compile(r"[a-z]{2}[.!?]$")
+_WRITTEN_IN = re.compile(r"\{\{.{0,500}?\}\}|\{%.{0,500}?%\}|<%.{0,500}?%>", re.DOTALL)
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{4}")
 PROSE_SHARE = 0.25
 """Of the characters of a text: less stands in sentences where it is data."""
 
 
 def prose_share(text: str) -> float:
-    """Return the share of a text's characters that stand in lines of words, as people write them, from 0 to 1."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Return the share of a text's characters that stand in lines of words, as people write them, from 0 to 1.
+
+    What a template writes into it does not count.
+    """
+    lines = [line.strip() for line in _WRITTEN_IN.sub("", text).splitlines() if line.strip()]
     return sum(len(line) for line in lines if _is_prose(line)) / (sum(map(len, lines)) or 1)
 
 

@@ -224,7 +224,7 @@ def test_the_rules_for_files_hold_and_links_and_submodules_are_skipped(root: Pat
         "lib/vendor/LICENSE": "vendored: below lib/vendor, LICENSE came with it",
         "lib/vendor/v.go": "vendored: below lib/vendor, LICENSE came with it",
         "libs/sub": "submodule: a repository of its own",
-        "link.py": "link: its target is read where it lies",
+        "link.py": "link: to /etc/passwd",
         "logo.png": "binary: .png",
         "node_modules/p/i.js": "node_modules: installed or cached by a tool",
         "old/o.py": "excluded: exclude names it",

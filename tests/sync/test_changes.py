@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from nornweave.connect.files.skip import EXCLUDED, UNNAMED
+from nornweave.connect.files.walk import LINK
 from nornweave.core.types import Domain, Entry, Listing, Skip, document_id
 from nornweave.index.port import Failure, Stored
 from nornweave.ingest.diff import Changes, Unavailable, diff, made_again
@@ -147,6 +148,29 @@ def test_a_document_that_moved_is_not_lost() -> None:
     assert compare([entry(f"new/{path}", gate=f"6-{path}@2") for path in "abc"], known).held != ()
 
 
+def test_of_a_link_is_said_what_is_done_with_its_target() -> None:
+    links = {
+        "a/one": "../m.go",
+        "two": "page.html",
+        "three": "./logo.png",
+        "four": "a",
+        "five": "/etc/passwd",
+        "six": ".",
+    }
+    skipped = [Skip(path, f"{LINK}{target}") for path, target in links.items()] + [Skip("logo.png", "binary: .png")]
+    listing = Listing((entry("m.go"), entry("page.html")), tuple(skipped))
+    unread = [Failure("page.html", "no text: a page that a program fills", "s")]
+    reading = readings({"s": Domain.CODE}, {"s": listing}, unread)["s"]
+    assert {skip.path: skip.reason for skip in reading.left_out if skip.path in links} == {
+        "a/one": "link: its target is read where it lies",
+        "two": "link: its target is left out (no text)",
+        "three": "binary: .png",
+        "four": "link: what lies in the folder that it leads to is read or left out there",
+        "five": "link: it leads out of the source, or nowhere",
+        "six": "link: what lies in the folder that it leads to is read or left out there",
+    }
+
+
 def test_what_is_left_out_is_counted_by_its_reasons() -> None:
     reasons = {f"{path}.go": "vendored: below vendor, LICENSE came with it; name it" for path in "abc"}
     reasons |= {"x/": "ignored: git ignores it", "y.go": EXCLUDED, "z.zzz": ".zzz: not a file type of code; add"}
@@ -157,7 +181,7 @@ def test_what_is_left_out_is_counted_by_its_reasons() -> None:
     assert (reading.files, reading.read, len(reading.left_out)) == (9, 2, 7)
     said = "9 files: 2 read, 3 vendored below vendor, 1 .zzz, 1 excluded, 1 ignored, 1 too large"
     assert reading.summary() == said
-    assert reading.warning().startswith("4 of 6 files in known languages are left out;")
+    assert reading.warning().startswith("1 of 3 files in known languages are left out;"), "others' code counts not"
     assert replace(reading, known=100).warning() == ""
     fine = tuple(Skip(f"{at}.json", "translation: of en.json; name it") for at in range(20))
     assert readings({"s": Domain.CODE}, {"s": Listing((entry("m.go"),), fine)}, [])["s"].warning() == ""

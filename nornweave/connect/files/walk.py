@@ -17,7 +17,8 @@ from nornweave.core.files.paths import Within, folders_above, is_text, printable
 from nornweave.core.text.dates import since_1970
 from nornweave.core.types import Entry, Listing, Skip
 
-LINK = "link: its target is read where it lies"
+LINK = "link: to "
+"""Of a link inside of a source; what is said of its target follows when that is known, see ``ingest.left_out``."""
 
 
 def entry_of(path: str, status: os.stat_result) -> Entry:
@@ -192,7 +193,7 @@ class _Walker:
         if is_directory and (reason := self._rules.skip_directory(path)) is not None:
             return reason
         if entry.is_symlink():  # it may be a folder that somebody counts on
-            return EXCLUDED if self._rules.prunes(path) else LINK
+            return EXCLUDED if self._rules.prunes(path) else f"{LINK}{printable(os.readlink(entry.path))}"  # noqa: PTH115
         return _ignored_by(folder, path, entry.name, is_directory=is_directory)
 
     def _take(self, path: str, status: os.stat_result) -> None:

@@ -233,12 +233,22 @@ class GitSource:
         taken: list[TreeFile] = []
         skipped: list[Skip] = []
         for file in listed:
-            reason = _left_out_above(file.path, rules, directories) or _reason(file, rules)
+            reason = _left_out_above(file.path, rules, directories) or self._reason(file, rules)
             if reason:
                 skipped.append(Skip(printable(file.path), reason))
             else:
                 taken.append(file)
         return tuple(taken), tuple(skipped)
+
+    def _reason(self, file: TreeFile, rules: Rules) -> str | None:
+        if not is_text(file.path):
+            return "name: the file name is not valid UTF-8; rename it"
+        if file.mode == _SUBMODULE_MODE:
+            return "submodule: a repository of its own; declare it as a source of its own"
+        if file.mode == _LINK_MODE:
+            target = (self._blobs.read(file.blob) or b"") if self.provide is None else b""
+            return f"{LINK}{printable(target.decode('utf-8', 'surrogateescape'))}"
+        return rules.skip_file(file.path, file.size, is_program=file.mode == _PROGRAM_MODE)
 
     def _commits(self, history: CommitHistory, commit: str, template: str | None) -> Iterator[Entry]:
         try:
@@ -300,16 +310,6 @@ def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> st
             return reason
         end = path.find("/", end + 1)
     return None
-
-
-def _reason(file: TreeFile, rules: Rules) -> str | None:
-    if not is_text(file.path):
-        return "name: the file name is not valid UTF-8; rename it"
-    if file.mode == _SUBMODULE_MODE:
-        return "submodule: a repository of its own; declare it as a source of its own"
-    if file.mode == _LINK_MODE:
-        return LINK
-    return rules.skip_file(file.path, file.size, is_program=file.mode == _PROGRAM_MODE)
 
 
 def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:

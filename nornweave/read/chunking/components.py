@@ -77,7 +77,7 @@ def _embedded(text: str, format_: str) -> Iterator[Part]:
     if fenced is not None:
         yield Part(Span(0, fenced.end()), Span(*fenced.span("inner")), "typescript")
     for tag in _TAG.finditer(text, fenced.end() if fenced is not None else 0):
-        if tag["tag"] is None:
+        if not (tag["inner"] or "").strip():  # a comment, and a script that lies elsewhere
             continue
         kind = tag["tag"].lower()
         told = _LANGUAGE.search(tag["attributes"]) or _TYPE.search(tag["attributes"])

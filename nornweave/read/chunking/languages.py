@@ -14,6 +14,8 @@ from typing import cast
 
 import yaml
 
+from nornweave.read.worth import is_empty_page
+
 _TABLES = resources.files("nornweave.read.chunking").joinpath("grammars.yaml")
 
 EXTENSIONS = {
@@ -78,6 +80,7 @@ INTERPRETERS = {
     **dict.fromkeys(("deno", "bun", "ts-node", "tsx"), ".ts"),
     **dict.fromkeys(("ruby", "jruby", "rake", "macruby"), ".rb"),
     **dict.fromkeys(("perl", "raku"), ".pl"),
+    **dict.fromkeys(("compdef", "autoload"), ".zsh"),  # what a completion of zsh begins with
     **dict.fromkeys(("tclsh", "wish", "expect"), ".tcl"),
     **{name: f".{name}" for name in ("zsh", "fish", "php", "lua", "groovy", "swift", "awk", "sed", "jq", "nix")},
     **{"escript": ".erl", "elixir": ".exs", "julia": ".jl", "kotlin": ".kts", "luajit": ".lua", "make": ".mk"},
@@ -86,7 +89,8 @@ INTERPRETERS = {
 """What a ``#!`` line starts → the suffix of files in its language; ``language_of`` makes a language of it."""
 
 _SHEBANG = re.compile(
-    r"\ufeff?#(?:![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
+    r"\ufeff?#(?:(?=compdef\b|autoload\b)|![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?"
+    r"(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
     r"(?P<name>[A-Za-z][\w+-]*?)(?:-?\d[\d.]*)?(?:\s|$)"
 )
 # What a suffix that several languages share holds; the first that fits. ``None``: source code of none.
@@ -166,9 +170,10 @@ def is_template_page(html: str) -> bool:
 def is_program_page(html: str) -> bool:
     """Tell whether a page of HTML is a template, an example or a program: next to nothing of it is shown.
 
-    It has some lines of script and style, and of the characters of both less than a tenth is text.
+    It has some lines of script and style, and of the characters of both less than a tenth is text; or none is, as on
+    the page that an application fills.
     """
-    if is_template_page(html):
+    if is_template_page(html) or is_empty_page(html):
         return True
     code = "\n".join(found["code"] or "" for found in _UNSHOWN.finditer(html))
     shown = _UNSHOWN.sub(" ", html).split()
