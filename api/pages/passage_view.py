@@ -108,6 +108,7 @@ def passage_view(
         "outline": _outline(chunk["chunk_id"], document["chunks"] if document and kind != "thread" else (), headings),
         "facts": _facts(chunk["metadata"]),
         "last_change": _last_change(chunk["last_change"]),
+        "about": tuple((passage_address(each["chunk_id"]), each["title"]) for each in chunk["about"]),
         "generation": chunk["generation"],
         "back": back,
     }

@@ -49,6 +49,7 @@ def view(
         "metadata": {"language": "python"} if domain == "code" else {"participants": ["dana", "bob"]},
         "claims": [],
         "last_change": None,
+        "about": [],
         "generation": "gen-000001",
     }
     document: DocumentDocument = {

@@ -194,3 +194,38 @@ def test_what_changed_names_the_commits_in_between(folder: Path) -> None:
     assert {place["source_path"] for place in code["added"]} == {"mail.py", "page.py"}
     text = nornweave(folder, *told).stdout
     assert re.search(r"^  commit [0-9a-f]{10} of \d{4}-\d\d-\d\d by \S.*: Send a mail$", text, re.MULTILINE), text
+
+
+def test_a_commit_and_the_issues_that_it_names_lead_to_each_other(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+    repository.git("remote", "add", "origin", "https://github.com/acme/api.git")
+    (repository.root / "page.py").write_text('"""A page for all who wait."""\n', encoding="utf-8")
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "Show who waits (#12)\n\nFixes #7")
+    (tmp_path / "talk").mkdir()
+    for name, number, kind in (("api", 12, "pull"), ("api", 7, "issues"), ("api", 8, "issues"), ("web", 7, "issues")):
+        opened = {
+            "number": number, "title": f"Waiting in {name}", "body": f"Nobody sees who waits, says {number} of {name}.",
+            "html_url": f"https://github.com/acme/{name}/{kind}/{number}", "user": {"login": "ada"},
+            "created_at": "2025-03-01T12:00:00Z",
+        }  # fmt: skip
+        (tmp_path / "talk" / f"{name}-{number}.json").write_text(json.dumps([opened]), encoding="utf-8")
+    sources = [
+        {"id": "api", "domain": "code", "type": "git", "path": "api"},
+        {"id": "talk", "domain": "conversations", "type": "github", "path": "talk"},
+    ]
+    domains = {"code": HASHED, "conversations": HASHED}
+    settings = {"data_dir": "var", "sources": sources, "domains": domains}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    done = nornweave(tmp_path, "sync")
+    assert done.returncode == 0, done.stderr
+    commit = asked(tmp_path, "which commit shows who waits")["items"][0]["chunk_id"]
+    app = create_app(load_settings(tmp_path / "nornweave.yaml", {}), environment={})
+    with live(app) as url, httpx.Client(base_url=url) as client:
+        about = client.get(f"/chunks/{commit}").json()["about"]
+        assert {each["url"] for each in about} == {
+            "https://github.com/acme/api/pull/12", "https://github.com/acme/api/issues/7",
+        }  # fmt: skip
+        (back,) = client.get(f"/chunks/{about[0]['chunk_id']}").json()["about"]
+        assert (back["chunk_id"], back["domain_id"]) == (commit, "code")
+        assert f'href="/passages/{about[0]["chunk_id"]}"' in client.get(f"/passages/{commit}").text

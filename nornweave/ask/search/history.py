@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -48,6 +49,9 @@ _ASKS = re.compile(
 _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
+_IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(?:-/)?(commit|issues|pull|merge_requests)/(\w+)")
+_NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
 
@@ -121,6 +125,31 @@ def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:
         if found.source_id == chunk.source_id and found.path != chunk.path and found.char_range[0] == 0:
             return found
     return None
+
+
+def numbers_of(chunk: StoredChunk) -> tuple[str, frozenset[str]]:
+    """Return where a repository is read in a browser, and the issues and pull requests there that a chunk is about.
+
+    Those are the numbers that a commit names, or the number of the thread that it is from; none of anything else.
+    """
+    if not (place := _IN_REPOSITORY.match(chunk.url or "")):
+        return "", frozenset()
+    if place[2] != COMMIT:
+        return place[1], frozenset({place[3]})
+    return place[1], frozenset(_NUMBER.findall(chunk.content) if chunk.metadata.get("kind") == COMMIT else ())
+
+
+def about_numbers(generation: Index, repository: str, numbers: Iterable[str]) -> list[StoredChunk]:
+    """Return the first chunks of the commits and threads of a repository that are about these numbers, newest first."""
+    wanted = frozenset(numbers)
+    found = generation.named([f"name:{number}" for number in wanted]).values()
+    documents: dict[str, StoredChunk] = {}
+    for chunk in generation.chunks(np.concatenate([NO_HITS.numbers, *found])).values():
+        place, told = numbers_of(chunk)
+        first = documents.get(chunk.document_id, chunk)
+        if place == repository and wanted & told and chunk.char_range <= first.char_range:
+            documents[chunk.document_id] = chunk
+    return sorted(documents.values(), key=lambda chunk: (chunk.updated_at or LONG_AGO, chunk.path), reverse=True)
 
 
 def _past(generation: Index) -> Numbers:

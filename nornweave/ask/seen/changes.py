@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from nornweave.ask.fuse.records import FusedItem
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.history import LONG_AGO
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, Filters
 from nornweave.ask.seen.answers import SeenAnswers
@@ -49,7 +50,6 @@ MAX_DOCUMENTS = 2_000
 """Of each kind that are listed; facts are compared of so many changed documents."""
 SHOWN = 10
 _ALL = 10**9
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 FactName: TypeAlias = tuple[str, str, str]
 Documents: TypeAlias = dict[Place, ServedDocument]
@@ -222,7 +222,7 @@ def _commits(places: Sequence[Place], index: Index) -> list[StoredChunk]:
     firsts = [chunk for chunk in chunks if chunk.char_range[0] == 0 and chunk.metadata.get("kind") == COMMIT]
     wanted = set(places)
     held = [chunk for chunk in firsts if (chunk.source_id, chunk.path) in wanted]
-    return sorted(held, key=lambda chunk: chunk.updated_at or _LONG_AGO, reverse=True)
+    return sorted(held, key=lambda chunk: chunk.updated_at or LONG_AGO, reverse=True)
 
 
 def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChangeDocument]:

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.history import commit_of
+from nornweave.ask.search.history import about_numbers, commit_of, numbers_of
 from nornweave.ask.search.records import FindQuery
 from nornweave.ask.uses import check_name, draw_graph, find_uses
 from nornweave.ask.views.shaping import in_shape
@@ -31,9 +31,11 @@ from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
+from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
 from nornweave.index.searching.finding import Completion
 
+MOST_ABOUT = 20
 log = logging.getLogger(__name__)
 
 
@@ -53,8 +55,18 @@ class SeenTexts:
                 if chunk:
                     name, known = generation.meta["generation"], agent.freshness
                     at = known.verified_at(name, chunk.source_id, chunk.path) if known else None
-                    return chunk_document(domain, chunk, name, at, commit_of(generation, chunk))
+                    return chunk_document(domain, chunk, name, at, commit_of(generation, chunk), self._about(chunk))
         return None
+
+    def _about(self, chunk: StoredChunk) -> list[tuple[Domain, StoredChunk]]:
+        """Return the threads that a commit is about, or the commits of a thread: at most ``MOST_ABOUT``."""
+        repository, numbers = numbers_of(chunk)
+        found = list[tuple[Domain, StoredChunk]]()
+        for domain, agent in self._agents.items() if numbers else ():
+            with _readable(domain), agent.generation.use(self._viewer) as generation:
+                told = about_numbers(generation, repository, numbers)
+                found += [(domain, each) for each in told if each.document_id != chunk.document_id]
+        return found[:MOST_ABOUT]
 
     def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
         """Return a document as it was ingested; ``None`` when it is not served, or not to this viewer.

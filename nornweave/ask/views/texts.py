@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -29,6 +30,16 @@ class ChangeDocument(TypedDict):
     date: str | None
 
 
+class AboutDocument(TypedDict):
+    """A commit that names an issue or pull request, or one of these that a commit names."""
+
+    chunk_id: str
+    domain_id: str
+    title: str
+    url: str | None
+    date: str | None
+
+
 class ChunkDocument(TypedDict):
     """The text behind a citation."""
 
@@ -39,6 +50,7 @@ class ChunkDocument(TypedDict):
     metadata: dict[str, Any]
     claims: list[ClaimDocument]
     last_change: Annotated[ChangeDocument | None, Field(description="of its file, where commits are read")]
+    about: Annotated[list[AboutDocument], Field(description="threads of a commit, commits and threads of a thread")]
     generation: str
 
 
@@ -158,12 +170,18 @@ def documents_document(page: DepositPage) -> DocumentsDocument:
 
 
 def chunk_document(
-    domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None, commit: StoredChunk | None
+    domain: Domain,
+    chunk: StoredChunk,
+    generation: str,
+    verified_at: datetime | None,
+    commit: StoredChunk | None,
+    about: Sequence[tuple[Domain, StoredChunk]],
 ) -> ChunkDocument:
     """Return the text behind a citation.
 
     Args:
         commit: what changed its file last, if that is known.
+        about: what is about the same issues and pull requests, each with its domain.
     """
     citation = citation_of(domain, chunk, verified_at)
     return in_shape(
@@ -173,6 +191,16 @@ def chunk_document(
         citation=citation_document(citation),
         claims=[claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
         last_change=commit and change_document(commit),
+        about=[
+            in_shape(
+                AboutDocument,
+                each,
+                domain_id=of.value,
+                title=each.title or each.path,
+                date=moment_text(each.updated_at),
+            )
+            for of, each in about
+        ],
         generation=generation,
     )
 

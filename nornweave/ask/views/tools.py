@@ -112,6 +112,7 @@ def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDo
     described: Mapping[str, JsonValue] = {
         **_describe_citation(citation),
         "last_change": change and f"{(change['date'] or '')[:10]} by {change['author']}: {change['subject']}",
+        "about": "; ".join(f"{each['title']} (id {each['chunk_id']})" for each in chunk["about"]) or None,
         "document": document_id,
         "generation": chunk["generation"],
     }
