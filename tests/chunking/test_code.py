@@ -446,3 +446,30 @@ def test_what_stands_above_an_item_of_yaml_begins_its_part(above: str, below: st
         lines = [line.strip() for line in part.content.strip().splitlines()]
         assert lines[0] == around.strip() or lines[0].startswith(above[:7].replace("{{", "{")), part.content
         assert not lines[-1].startswith(above[:7].replace("{{", "{")), part.content
+
+
+BRANCHES = {
+    "a.swift": ("func brew(kind: Int) {\n", "if kind == {} {{", "kettle.set(kind, to: {})"),
+    "a.ts": ("export function brew(kind: number) {\n", "if (kind === {}) {{", "kettle.set(kind, {});"),
+    "a.go": ("package tea\n\nfunc brew(kind int) {\n", "if kind == {} {{", "kettle.Set(kind, {})"),
+    "a.kt": ("fun brew(kind: Int) {\n", "if (kind == {}) {{", "kettle.set(kind, {})"),
+    "a.c": ("void brew(int kind) {\n", "if (kind == {}) {{", "kettle_set(kind, {});"),
+    "a.rs": ("fn brew(kind: u8) {\n", "if kind == {} {{", "kettle.set(kind, {});"),
+    "a.php": ("<?php\nfunction brew($kind) {\n", "if ($kind == {}) {{", "$kettle->set($kind, {});"),
+    "a.java": ("class A {\n  void brew(int kind) {\n", "if (kind == {}) {{", "kettle.set(kind, {});"),
+}
+
+
+@pytest.mark.parametrize("path", BRANCHES)
+@pytest.mark.parametrize("calls", [2, 3, 4, 7])
+def test_a_branch_begins_with_its_condition(path: str, calls: int) -> None:
+    opening, condition, call = BRANCHES[path]
+    branches = ["".join(f"      {call.format(n * 10 + m)}\n" for m in range(calls)) for n in range(9)]
+    chain = " else ".join(f"{condition.format(n)}\n{branch}    }}" for n, branch in enumerate(branches))
+    text = f"{opening}    {chain}\n{'  }' * (path == 'a.java')}\n}}\n"
+    chunks = chunks_of(text, path, limit=120)
+    assert_tiles(text, chunks, 120)
+    assert len(chunks) > 2
+    for chunk in chunks[1:]:
+        assert chunk.content.lstrip().startswith(("} else if", "void")), chunk.content
+    assert not any(chunk.content.rstrip().endswith("{") for chunk in chunks)

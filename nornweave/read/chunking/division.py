@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tree_sitter import Node
 
@@ -26,6 +27,11 @@ LISTS = node_types(
 )
 _INDENT = re.compile(r"[ \t]*")
 _ABOVE = re.compile(rf"(?P<indent>[ \t]*)(?:#(?!!)|{BRANCH})")
+_HEAD = re.compile(
+    r"^(?P<indent>[ \t]*)\}[ \t]*(?:else\b[^{}\n]*(?:\n[^{}\n]*){0,8}|[A-Za-z][^\n]*)\{[ \t]*(?://[^\n]*)?\n",
+    re.MULTILINE,
+)
+"""What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
 SHORT_REST = 4
@@ -87,7 +93,7 @@ class Division:
         The head of an item at the end of a part names what stands in the next one.
         """
         if self.grammar.functions:
-            return list(pack(atoms, self.index, most))
+            return self._packed_branches(atoms, most)
         spans: list[Span] = []
         starts = [atom.start for atom in atoms]
         at = 0
@@ -103,6 +109,36 @@ class Division:
                     part = before if is_item else part
                     break
                 if cursor.goto_first_child_for_byte(part.end) is None:
+                    break
+            spans.append(part)
+            at = bisect_left(starts, part.end)
+        return spans
+
+    def _packed_branches(self, atoms: Sequence[Span], most: int) -> list[Span]:
+        """Join atoms; the head of a branch stands with what follows, and a branch that fits a part begins it."""
+        heads = list(_HEAD.finditer(self.text, atoms[0].start, atoms[-1].end))
+        if not heads:
+            return list(pack(atoms, self.index, most))
+        begins = [head.start() for head in heads]
+        behind = {head.end(): head.start() for head in heads}
+        cuts = sorted({*begins, *(atom.start for atom in atoms)})
+        starts = [
+            cut
+            for above, cut, end in zip([-1, *cuts], cuts, [*cuts[1:], atoms[-1].end], strict=False)
+            if behind.get(cut) != above or self.index.count(Span(above, end)) > self.limit
+        ]
+        whole = [Span(start, end) for start, end in pairwise([*starts, atoms[-1].end])]
+        spans, parting = list[Span](), frozenset(starts)
+        at = 0
+        while at < len(whole):
+            part = next(pack(whole[at : at + most + 1], self.index, most))
+            first = bisect_right(begins, part.start)
+            for head in reversed(heads[first : bisect_left(begins, part.end)] if part.end < whole[-1].end else []):
+                farthest = self.index.offset_after(head.start(), most)
+                closing = re.compile(rf"^{head['indent']}\}}", re.MULTILINE).search(self.text, head.end(), farthest)
+                before = Span(part.start, head.start())
+                if closing and closing.start() > part.end and head.start() in parting:
+                    part = before if self.index.count(before) >= most // SHORT_REST else part
                     break
             spans.append(part)
             at = bisect_left(starts, part.end)
