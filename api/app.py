@@ -140,6 +140,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
             registration_token(settings, environment),
             client_secret(settings, environment),
             shared_session_key(environment),
+            settings.memberships,
         ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,

@@ -32,8 +32,9 @@ from api.access.sessions import SIGNED_IN, EndedSessions, Session, derived, sess
 from api.access.token_file import TokenFile, broken_access
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
-from nornweave.core.access import ANYONE, HASH_PREFIX, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
+from nornweave.core.access import ANYONE, HASH_PREFIX, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of, held
 from nornweave.core.errors import StoreError
+from nornweave.core.membership import Memberships
 
 if TYPE_CHECKING:
     from api.access.oidc import Provider
@@ -89,6 +90,7 @@ class Door:
         registration_token: str | None = None,
         client_secret: str | None = None,
         shared_key: str | None = None,
+        memberships: Memberships | None = None,
     ) -> None:
         """Read what is configured.
 
@@ -97,15 +99,17 @@ class Door:
             registration_token: lets agents register, and nothing else.
             client_secret: with which this service asks the identity provider, if it has one.
             shared_key: of sessions, instead of the one in ``data_dir``.
+            memberships: tells in which principals somebody is; without, nobody is in any.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.
         """
         self._service_token = service_token
         self._registration_token = registration_token
+        self._memberships = memberships
         self._operators = frozenset(access.operators) if access else frozenset()
         self._file = TokenFile(access.tokens) if access and access.tokens else None
-        self._provider = _provider(access) if access else None
+        self._provider = _provider(access, names_accounts=memberships is not None) if access else None
         self._by_service_token = ANYONE
         self.attempts = Attempts()
         self.ended = EndedSessions(data_dir) if data_dir else None
@@ -260,21 +264,24 @@ class Door:
             return Viewer(sees_everything=operates, operates=operates, name=token.maker)
         if token.maker.startswith(HASH_PREFIX):
             entry = self._file.entry(token.maker) if self._file else None
-            return Viewer.in_groups(groups & entry.groups, operators, token.maker) if entry else None
+            return Viewer.in_groups(self._expanded(groups & entry.groups), operators, token.maker) if entry else None
         is_known = self._provider and self._provider.knows(token.maker) and self._provider.admits(groups)
-        return Viewer.in_groups(groups, operators, token.maker) if is_known else None
+        return Viewer.in_groups(self._expanded(groups), operators, token.maker) if is_known else None
 
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
-        return replace(Viewer.in_groups(groups, self._operators, name), makes_tokens=True)
+        return replace(Viewer.in_groups(self._expanded(groups), self._operators, name), makes_tokens=True)
+
+    def _expanded(self, groups: frozenset[str]) -> frozenset[str]:
+        return self._memberships.expanded(groups) if self._memberships else held(groups)
 
 
-def _provider(access: AccessSettings) -> Provider | None:
+def _provider(access: AccessSettings, *, names_accounts: bool) -> Provider | None:
     """Return the identity provider; its library is loaded only where one is configured."""
     if access.oidc is None:
         return None
     from api.access.oidc import Provider
 
-    return Provider(access.oidc)
+    return Provider(access.oidc, names_accounts=names_accounts)
 
 
 K = TypeVar("K")

@@ -21,7 +21,7 @@ import jwt
 from api.access.token_file import broken_access
 from nornweave.config.access import OidcSettings, checked_address
 from nornweave.config.addresses import is_web_address
-from nornweave.core.access import MAX_GROUPS, group_name
+from nornweave.core.access import MAX_GROUPS, account, group_name, is_principal
 from nornweave.core.network import ACCEPTED, decoded
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ class Identity:
 
     Attributes:
         name: issuer and subject.
+        groups: that the provider names; where they are wanted with the accounts that it proves.
         expires: when the token does, seconds since 1970.
     """
 
@@ -47,9 +48,17 @@ class Identity:
 class Provider:
     """Checks tokens of one provider; may wait for its keys."""
 
-    def __init__(self, settings: OidcSettings, keys: SigningKeys | None = None) -> None:
+    def __init__(
+        self, settings: OidcSettings, keys: SigningKeys | None = None, *, names_accounts: bool = False
+    ) -> None:
+        """Store the parameters; nothing is asked yet.
+
+        Args:
+            names_accounts: among the groups of an identity are the accounts that the provider proves.
+        """
         self._settings = settings
         self._keys = keys or SigningKeys(settings)
+        self._names_accounts = names_accounts
 
     def takes(self, token: str) -> bool:
         """Tell whether a text has the shape of a JSON Web Token, and bearer tokens are accepted at all."""
@@ -141,7 +150,17 @@ class Provider:
         groups = _groups(_claim(claims, self._settings.groups_claim))
         if not isinstance(subject, str) or not subject or len(subject) > MAX_NAME_CHARACTERS or groups is None:
             return None
+        groups = frozenset(name for name in groups if not is_principal(name)) | self._accounts(claims)
         return Identity(f"{self._settings.issuer} {subject}", groups, min(float(claims["exp"]), time.time() + 86_400))
+
+    def _accounts(self, claims: Mapping[str, Any]) -> set[str]:
+        """Return the accounts that claims prove: the subject, and the address if it is verified."""
+        if not self._names_accounts:
+            return set()
+        email, verified = _claim(claims, self._settings.email_claim), claims.get("email_verified")
+        is_verified = verified is True or self._settings.email_verified == "always"
+        is_usable = is_verified and isinstance(email, str) and "@" in email and len(email) <= MAX_NAME_CHARACTERS
+        return {account("subject", claims["sub"]), *([account("email", str(email))] if is_usable else [])}
 
 
 def _has_shape(token: str) -> bool:

@@ -25,6 +25,7 @@ from nornweave.config import Settings
 from nornweave.config.addresses import is_loopback
 from nornweave.core.access import Viewer, group_name, read_tokens
 from nornweave.core.errors import ConfigError
+from nornweave.core.membership import read_members
 
 # `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.
 _REGISTRATION = re.compile(r"/agents/[^/]+(/heartbeat)?")
@@ -112,10 +113,12 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
     """
     if settings.access and settings.access.tokens:
         read_tokens(settings.access.tokens)
-    restricted = [source.id for source in settings.sources if source.access]
+    if settings.access and settings.access.membership.file:
+        read_members(settings.access.membership.file)
+    restricted = [source.id for source in settings.sources if source.restricted_to]
     if settings.access is None and restricted:
         raise ConfigError(
-            f"{settings.file}: source {restricted[0]!r} is for groups ('access'), and nothing says who is in a group; "
+            f"{settings.file}: source {restricted[0]!r} is for groups ('access', 'rights'), and nothing says who is in a group; "
             "configure 'access:' at the top (docs/security.md), or take 'access' out of the source"
         )
     if token is not None and shown_bits(token) < MIN_TOKEN_BITS and not is_loopback(host):

@@ -24,6 +24,7 @@ from api.routes.login import browsers_form
 from api.routes.page_routes import HtmlRoute, shown
 from api.schemas import json_response
 from api.state import Served, Serving, serving_of
+from nornweave.core.access import HELD, held
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import textual
 
@@ -138,7 +139,7 @@ async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
     if body.expires_in_days > max_days:
         raise QueryError("expires_in_days", f"at most {max_days} here (`access.max_token_days`)")
     new = await serving.writing.run(
-        lambda: own.make(viewer.name, body.name, viewer.groups, body.scope, body.expires_in_days)
+        lambda: own.make(viewer.name, body.name, held(viewer.groups), body.scope, body.expires_in_days)
     )
     if new is None:
         raise ProblemError(409, f"you have {MAX_EACH} tokens; revoke one that nothing uses")
@@ -159,7 +160,9 @@ async def revoked(serving: Serving, token_id: str) -> None:
 
 
 def _document(token: OwnToken) -> TokenDocument:
-    return cast(TokenDocument, {name: each for name, each in asdict(token).items() if name != "hashed"})
+    shown = {name: each for name, each in asdict(token).items() if name != "hashed"}
+    groups = [group for group in token.groups if not group.startswith(HELD)]
+    return cast(TokenDocument, {**shown, "groups": groups})
 
 
 async def page(request: Request, new: MadeTokenDocument | None = None) -> Response:

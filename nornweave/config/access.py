@@ -54,6 +54,10 @@ class OidcSettings(FrozenSettings):
     """What a browser's session says of its person is asked for anew at the provider after so many seconds."""
     groups_claim: Text = "groups"
     """The claim that holds the groups; ``realm_access.roles`` is one inside another."""
+    email_claim: Text = "email"
+    """The claim with a person's address of e-mail, by which sources know them."""
+    email_verified: Literal["claim", "always"] = "claim"
+    """The address counts if ``email_verified`` is true; ``always``: the provider verifies each and does not say so."""
     admit: Annotated[tuple[Group, ...], Field(max_length=1_000)] = ()
     """Whoever is in none of these groups is nobody; without any, everybody whom the provider knows may ask."""
     jwks: Annotated[Text, AfterValidator(_checked_keys)] | None = None
@@ -82,6 +86,15 @@ class OidcSettings(FrozenSettings):
         return self
 
 
+class MembershipSettings(FrozenSettings):
+    """Who is in which channel, repository, space and project, for sources with ``rights: source``."""
+
+    file: Path | None = None
+    """Of the operator: the accounts and principals of people and groups."""
+    max_age_hours: float = Field(24.0, gt=0, le=24 * 30)
+    """What a source said of its members counts for so long after it said so."""
+
+
 class AccessSettings(FrozenSettings):
     """Who may ask, besides who has the service token: at least one of ``tokens`` and ``oidc``."""
 
@@ -90,6 +103,7 @@ class AccessSettings(FrozenSettings):
     oidc: OidcSettings | None = None
     operators: tuple[Name, ...] = ()
     """Groups whose members see everything and operate the service."""
+    membership: MembershipSettings = MembershipSettings()
     max_token_days: int = Field(90, ge=0, le=366)
     """A token that somebody makes of their own lasts so many days at most; with 0 nobody makes any."""
 

@@ -118,7 +118,9 @@ def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSet
     if oidc and oidc.jwks and not is_web_address(oidc.jwks):
         oidc = oidc.model_copy(update={"jwks": str(_below(base, Path(oidc.jwks)))})
     tokens = _below(base, access.tokens) if access.tokens else None
-    return access.model_copy(update={"tokens": tokens, "oidc": oidc})
+    members = _below(base, access.membership.file) if access.membership.file else None
+    membership = access.membership.model_copy(update={"file": members})
+    return access.model_copy(update={"tokens": tokens, "oidc": oidc, "membership": membership})
 
 
 def _with_absolute_paths(source: SourceSettings, base: Path) -> SourceSettings:

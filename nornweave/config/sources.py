@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import StringConstraints, model_validator
 
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name
+from nornweave.core.access import RIGHTS
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 
@@ -35,6 +36,11 @@ class SourceSettings(FrozenSettings):
     exclude: tuple[str, ...] = ()
     access: tuple[Name, ...] = ()
     """Groups that may see the source's documents; empty: everybody who may ask."""
+
+    @property
+    def restricted_to(self) -> tuple[str, ...]:
+        """The groups of ``access``, and ``RIGHTS`` where the source itself says who may read."""
+        return (*self.access, *([RIGHTS] if getattr(self, "rights", None) else []))
 
     @property
     def chosen(self) -> tuple[str, ...]:
@@ -75,6 +81,19 @@ class HookedSettings(SourceSettings):
 
     webhook_secret_env: EnvironmentName | None = None
     """The environment variable with the secret that the service signs its webhooks with."""
+
+
+class RightsSettings(SourceSettings):
+    """The keys of what knows who may read its documents."""
+
+    rights: Literal["source"] | None = None
+    """``source``: whom the service lets read a document, and nobody else."""
+
+    @model_validator(mode="after")
+    def _is_asked(self) -> Self:
+        if self.rights and not self.is_remote:
+            raise ValueError("key 'rights': an export does not say who may read; name groups in 'access' instead")
+        return self
 
 
 class AddressedSettings(SourceSettings):

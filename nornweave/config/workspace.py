@@ -7,15 +7,17 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from nornweave.config.access import AccessSettings, AgentsSettings, SlackAppSettings
+from nornweave.config.access import AccessSettings, AgentsSettings, MembershipSettings, SlackAppSettings
 from nornweave.config.addresses import is_web_address, postgresql_url
 from nornweave.config.base import FrozenSettings
 from nornweave.config.domain import DomainSettings
 from nornweave.config.fusion import FusionSettings
 from nornweave.config.publish import PublishSettings, WorkersSettings
 from nornweave.config.sources import SourceSettings
+from nornweave.core.access import RIGHTS
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.membership import Memberships
 from nornweave.core.types import Domain
 
 INBOX_ID = "inbox"
@@ -89,7 +91,8 @@ class Settings(WorkspaceSettings):
         """Return what no source reads."""
         oidc = self.access.oidc if self.access else None
         keys = Path(oidc.jwks) if oidc and oidc.jwks and not is_web_address(oidc.jwks) else None
-        named = (self.file, self.access.tokens if self.access else None, keys)
+        members = self.access.membership.file if self.access else None
+        named = (self.file, self.access.tokens if self.access else None, members, keys)
         return OwnFiles(self.data_dir, tuple(each for each in named if each is not None), self.file.parent)
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
@@ -97,8 +100,24 @@ class Settings(WorkspaceSettings):
         return tuple(source for source in self.sources if source.domain is domain)
 
     def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
-        """Return the groups that may see a source's documents, by source id; sources for everybody are left out."""
-        return {source.id: source.access for source in self.sources_of(domain) if source.access}
+        """Return the groups that may see a source's documents, by source id; sources for everybody are left out.
+
+        ``RIGHTS`` among them: the source itself says who may.
+        """
+        return {source.id: source.restricted_to for source in self.sources_of(domain) if source.restricted_to}
+
+    @property
+    def memberships(self) -> Memberships | None:
+        """Return what tells in which principals somebody is, by what the sources said last; nothing is read yet.
+
+        Returns:
+            ``None`` where no source says who may read and the operator has no file of members.
+        """
+        stated = self.access.membership if self.access else MembershipSettings()
+        sources = [source.id for source in self.sources if RIGHTS in source.restricted_to]
+        if not sources and stated.file is None:
+            return None
+        return Memberships(self.data_dir, sources, file=stated.file, max_age_s=stated.max_age_hours * 3600)
 
     def inbox(self, domain: Domain) -> Path:
         """Return the inbox folder of ``domain``; every domain has one without configuration."""

@@ -15,7 +15,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config import Settings, read_settings
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name, formed
-from nornweave.config.sources import AddressedSettings, HookedSettings, SourceSettings
+from nornweave.config.sources import AddressedSettings, HookedSettings, RightsSettings, SourceSettings
 from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
@@ -219,7 +219,7 @@ def _open_feed(settings: FeedSettings, own: OwnFiles) -> Source:
 FEED = Connector(FeedSettings, _open_feed, lambda _: f"{AT_ONCE} for entries that the feed lists; the others stay")
 
 
-class SlackSettings(ApiSettings, HookedSettings):
+class SlackSettings(ApiSettings, HookedSettings, RightsSettings):
     """The keys of ``type: slack``: an export folder, or the Web API."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
@@ -255,7 +255,7 @@ def _bound_slack(settings: SlackSettings) -> str:
 SLACK = Connector(SlackSettings, _open_slack, _bound_slack)
 
 
-class GithubSettings(ApiSettings, HookedSettings):
+class GithubSettings(ApiSettings, HookedSettings, RightsSettings):
     """The keys of ``type: github``: issues, pull requests and discussions of a repository, or a dump of them."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})

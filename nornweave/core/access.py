@@ -95,6 +95,40 @@ EVERYBODY: Rule = ()
 NOBODY: Statement = frozenset()
 
 
+RIGHTS = "rights:source"
+"""Among the groups of a source: its documents are for those whom the source itself lets read them, and for nobody until
+it has said who they are."""
+HELD = "account:"
+"""Begins what sign-in has proved of somebody: ``account:email:``, ``account:subject:``."""
+_PRINCIPAL = re.compile(r"(?:account|slack|github|confluence|jira|atlassian):[a-z]+:\S.*", re.DOTALL)
+
+
+def is_principal(name: str) -> bool:
+    """Tell whether a name is that of an account, or of what a source lets people read: ``slack:channel:C1``.
+
+    Nobody is in one because a token or an identity provider says so; the membership decides (``core/membership.py``).
+    """
+    return _PRINCIPAL.fullmatch(name) is not None
+
+
+def account(kind: str, name: str) -> str:
+    """Return the name of an account: addresses of e-mail are compared without regard to case."""
+    return f"{HELD}{kind}:{group_name(name).casefold() if kind == 'email' else name}"
+
+
+def held(names: Iterable[str]) -> frozenset[str]:
+    """Return what may be kept of somebody's groups: those of their own, and what sign-in proved.
+
+    What follows from membership is left out; it is asked for each time.
+    """
+    return frozenset(name for name in names if name.startswith(HELD) or not is_principal(name))
+
+
+def is_of_rights(statement: Statement) -> bool:
+    """Tell whether a statement is what the source says of who may read."""
+    return bool(statement) and all(map(is_principal, statement))
+
+
 def read_statement(value: JsonValue) -> Statement | None:
     """Read a statement out of metadata: one group as text, or a list of groups.
 
@@ -135,8 +169,14 @@ def all_of(*rules: Iterable[Statement]) -> Rule:
 
 
 def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
-    """Return the rule of a document: its own, with what is stated of its source here and there."""
-    return all_of(own, [known[source_id] for known in sources if source_id in known])
+    """Return the rule of a document: its own, with what is stated of its source here and there.
+
+    Where the source is to say who may read, and has not said it of the document, nobody may.
+    """
+    stated = [known[source_id] for known in sources if source_id in known]
+    groups = [names for statement in stated if (names := statement - {RIGHTS}) or RIGHTS not in statement]
+    unsaid = any(RIGHTS in statement for statement in stated) and not any(map(is_of_rights, own))
+    return all_of(own, groups, [NOBODY] if unsaid else [])
 
 
 def single_statements(value: JsonValue) -> Sequence[JsonValue]:
@@ -190,7 +230,7 @@ def decode_source_rules(stored: str) -> dict[str, Statement]:
 PREFIX, HASH_PREFIX = "nw_", "sha256:"
 MAX_BYTES = 8 << 20
 _HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
-_KEYS = frozenset({"groups", "name", "expires"})
+_KEYS = frozenset({"groups", "name", "expires", "email"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +238,7 @@ class TokenEntry:
     """What the file says of one token.
 
     Attributes:
+        groups: with the account of ``email``, if the entry names one.
         name: whose it is, for the reader of the file.
         expires: the moment from which on it is worth nothing; ``None`` for never.
     """
@@ -235,7 +276,7 @@ def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | N
 def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
     """Read a file of tokens; return its entries by hash.
 
-    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, expires: 2027-01-31}``. A hash is the
+    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, email: …, expires: 2027-01-31}``. A hash is the
     SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
 
     Raises:
@@ -270,9 +311,15 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
     groups = stated.get("groups", [])
     if not isinstance(groups, list) or not all(isinstance(group, str) and group_name(group) for group in groups):
         raise _broken(file, f"the groups of entry {place} are no list of names")
+    if reserved := sorted(filter(is_principal, groups)):
+        raise _broken(file, f"entry {place} is in {reserved[0]!r}, which only a membership says (access.membership)")
+    email = stated.get("email")
+    if email is not None and not (isinstance(email, str) and "@" in email.strip("@ ")):
+        raise _broken(file, f"'email' of entry {place} is no address")
+    accounts = [account("email", email)] if email else []
     return TokenEntry(
         hashed=f"sha256:{match[1]}",
-        groups=frozenset(map(group_name, groups)),
+        groups=frozenset((*map(group_name, groups), *accounts)),
         name=str(stated.get("name", "")),
         expires=_moment(file, place, stated.get("expires")),
     )

@@ -21,7 +21,7 @@ from nornweave.ask.agents.registry import Capabilities
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
 from nornweave.config.addresses import checked_server, is_allowed
-from nornweave.core.access import Viewer
+from nornweave.core.access import HELD, Viewer, is_principal
 from nornweave.core.errors import AgentError
 from nornweave.core.text.checked_values import (
     Characters,
@@ -187,8 +187,9 @@ def recall_headers(question: Question, token: str | None, groups: str | None) ->
 
 
 def groups_text(viewer: Viewer) -> str:
-    """Return a viewer's groups as a header holds them."""
-    return ",".join(quote(group, safe="") for group in sorted(viewer.groups)[:MAX_GROUPS])
+    """Return a viewer's groups as a header holds them, without their own accounts."""
+    groups = sorted((is_principal(group), group) for group in viewer.groups if not group.startswith(HELD))
+    return ",".join(quote(group, safe="") for _, group in groups[:MAX_GROUPS])
 
 
 def read_answer(

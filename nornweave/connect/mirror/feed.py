@@ -6,7 +6,7 @@ import json
 import sqlite3
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.membership import Grant
 from nornweave.core.types import Document, Domain, Entry, JsonValue, digest
 
 Body = Mapping[str, Any]
@@ -137,6 +138,12 @@ class Known:
     def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
         """Yield the records of a document, by key."""
         return self._records("select key, body from records where document = ? order by key", (path,))
+
+    def key_of(self, path: str) -> str | None:
+        """Return the first key of a document; ``None`` where nothing is stored of it."""
+        key: str | None
+        (key,) = self.connection.execute("select min(key) from records where document = ?", (path,)).fetchone()
+        return key
 
     def totals(self) -> tuple[int, int]:
         """Return how many documents there are, and their bytes."""
@@ -309,3 +316,25 @@ class Feed(ABC):
         Raises:
             DocumentSkipped: there is nothing in it that says anything.
         """
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
+        """Return who may read a document: statements, each the principals of which a reader is in one.
+
+        All have to be met; without any, nobody may read it.
+        """
+        raise NotImplementedError
+
+    def origin(self, known: Known) -> str:  # noqa: ARG002
+        """Name the service in which the principals have their names."""
+        return self.scope
+
+    def members(self, known: Known) -> Iterator[Grant]:
+        """Ask who is in the principals that ``readers`` names, all of them.
+
+        Args:
+            known: what the last pass stored; nothing of documents is asked for.
+
+        Raises:
+            SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
+        """
+        raise NotImplementedError

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from nornweave.connect.mirror.feed import LEFT_OUT, Feed, Pass, PositionLostError
+from nornweave.connect.mirror.feed import LEFT_OUT, Feed, Known, Pass, PositionLostError
 from nornweave.connect.mirror.mirror import Mirror, MirrorFile, nothing_known
 from nornweave.connect.mirror.settings import MirroredSettings
-from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.access import KEY, RIGHTS, every_of
+from nornweave.core.errors import DocumentError, SourceUnavailableError, StoreError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, unsafe_path
-from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+from nornweave.core.membership import MembershipTable, membership_file, read_table, write_table
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, canonical_json, digest, freeze
 from nornweave.read.isolated import parse_apart
 
 _MAX_SKIPS = 1_000
@@ -58,6 +60,7 @@ class MirroredSource:
         self._feed = feed
         self._mirror = MirrorFile(mirror_file(data_dir, self.id), feed.scope)
         self._relist_s = 0.0 if settings.lists_everything else settings.relist_hours * 3600
+        self._members = membership_file(data_dir, self.id) if RIGHTS in settings.restricted_to else None
         self._problem = settings.problem
         self._budget_s = settings.max_minutes * 60
         self._now = now
@@ -109,10 +112,23 @@ class MirroredSource:
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
                 elif self._paths.matches(each.path):
-                    entries.append(each)
+                    entries.append(self._with_readers(each, mirror))
             listed_at = mirror.state().listed_at
+            notices = self._refresh_members(mirror)
         moment = datetime.fromtimestamp(listed_at, UTC) if listed_at else None
-        return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment)
+        return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment, notices=notices)
+
+    def refresh_members(self) -> MembershipTable | None:
+        """Ask who is in what, and for no document; return what is known now, ``None`` where ``rights`` is not set.
+
+        Raises:
+            SourceUnavailableError: what the last sync read cannot be opened.
+        """
+        if self._members is None:
+            return None
+        with self._mirror.open() as mirror:
+            self._refresh_members(mirror)
+        return read_table(self._members)
 
     def fetch(self, entry: Entry) -> bytes:
         try:
@@ -134,6 +150,37 @@ class MirroredSource:
 
     def forget(self, path: str) -> None:
         self._mirror.forget(path)
+
+    def _with_readers(self, entry: Entry, known: Known) -> Entry:
+        """Return a document with who may read it, where the source is to say so: other readers are a change of it."""
+        if self._members is None:
+            return entry
+        readers = tuple(tuple(sorted(each)) for each in self._feed.readers(entry.path, known)) or ((),)
+        metadata = freeze({**entry.metadata, KEY: every_of(readers)})
+        return replace(entry, gate=digest(entry.gate, canonical_json(metadata)), metadata=metadata)
+
+    def _refresh_members(self, known: Known) -> tuple[str, ...]:
+        """Ask who is in what, and keep it; return what people should know: what was not said counts until the bound."""
+        if self._members is None:
+            return ()
+        now, origin = self._now(), self._feed.origin(known)
+        before = None
+        with suppress(StoreError):  # what cannot be read is written anew
+            before = read_table(self._members)
+        if before is None or before.origin != origin:
+            before = MembershipTable(origin=origin, tried_at=now)
+        try:
+            self._begin(self._budget_s)
+            with _told():
+                table = before.read_again(self._feed.members(known), now)
+        except SourceUnavailableError as error:
+            table = before.not_read(str(error), now)
+        try:
+            write_table(self._members, table)
+        except StoreError as error:
+            return (f"who may read is not known anew: {error}",)
+        more = f"; and {len(table.problems) - 1:,} more" if len(table.problems) > 1 else ""
+        return (f"who may read is not known anew of {table.problems[0]}{more}",) if table.problems else ()
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from nornweave.config.base import EnvironmentName, Name
-from nornweave.config.sources import HookedSettings, SourceSettings
+from nornweave.config.sources import HookedSettings, RightsSettings, SourceSettings
 
 
 class MirroredSettings(SourceSettings):
@@ -70,7 +70,7 @@ class ApiSettings(MirroredSettings):
         return f"token_env names {self.token_env}, which is not set" if self.token_env and not self.token else None
 
 
-class AtlassianSettings(ApiSettings, HookedSettings):
+class AtlassianSettings(ApiSettings, HookedSettings, RightsSettings):
     """The keys of a site of Atlassian Cloud."""
 
     place_keys: ClassVar[tuple[str, ...]] = ("url",)

@@ -103,6 +103,18 @@ class SlackApi(ApiClient):
         except PositionLostError as error:
             raise SourceUnavailableError(f"{error}; try again later") from error
 
+    def ids(self, method: str, channel: str) -> Iterator[object]:
+        """Yield the ids that a method lists of a channel, over all its pages; raises as ``listed``."""
+
+        def ask(at: str | None) -> tuple[list[object], str | None]:
+            _, content = self.ask(method, channel=channel, limit=PER_PAGE, **({"cursor": at} if at else {}))
+            found = as_is(content.get("members"), list)
+            if found is None:
+                raise SourceUnavailableError(f"{method}: no list 'members' in the answer; check api_url")
+            return found, next_cursor(content)
+
+        return (each for found, _ in pages_of(ask, None, method) for each in found)
+
     def pages(
         self, method: str, key: str, *, cursor: str | None = None, **parameters: str
     ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,9 @@ from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.export import day_bytes, read_message
 from nornweave.connect.slack.records import PREFIX, event_in, names_in, people_in
 from nornweave.connect.slack.text import Directory
+from nornweave.core.access import account
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.membership import Grant
 from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)
@@ -94,6 +96,52 @@ class SlackFeed(Feed):
         messages = [each for each in said if each is not None]
         return day_bytes(f"#{name}", path.rpartition("/")[2], messages, _links(known, channel))
 
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
+        """Return the channel; whom it is open to its members tell."""
+        key = known.key_of(path)
+        return [(f"slack:channel:{key.split('/')[1]}",)] if key else []
+
+    def origin(self, known: Known) -> str:
+        """Return the workspace."""
+        return f"{self.scope},{(known.body('workspace/') or {}).get('team_id', '')}"
+
+    def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
+        """Ask who is in which channel: of a public one everybody but guests, who are in those that they were let into.
+
+        Somebody of another workspace is known by their account alone: this one has not verified their address.
+        """
+        _, workspace = self._api.ask("auth.test")
+        team, staff, guests, known_by_address = str(workspace.get("team_id")), set[str](), set[str](), 0
+        for user in self._api.listed("users.list", "members"):
+            if user.get("deleted") or user.get("is_bot") or not _is_id(user.get("id")):
+                continue
+            name = f"slack:user:{user['id']}"
+            teams = as_is((as_is(user.get("enterprise_user"), dict) or {}).get("teams"), list) or ()
+            if team not in (user.get("team_id"), *teams):
+                continue
+            (guests if user.get("is_restricted") or user.get("is_ultra_restricted") else staff).add(name)
+            email = as_is((as_is(user.get("profile"), dict) or {}).get("email"), str) or ""
+            if "@" in email and user.get("is_email_confirmed") is not False:
+                known_by_address += 1
+                yield Grant(principal=name, members=frozenset({account("email", email)}))
+        if not known_by_address:
+            yield Grant(principal="slack:user", unread="no address of anybody; add the scope users:read.email to the app")
+        yield Grant(principal=f"slack:team:{team}", members=frozenset(staff))
+        joined, unseen = self._joined()
+        if unseen:
+            yield Grant(principal="slack:channel", unread=f"of private channels: {unseen}")
+        for channel in self._chosen(joined):
+            principal = f"slack:channel:{channel.id}"
+            everybody = [] if channel.is_private else [f"slack:team:{team}"]
+            try:
+                inside = self._api.ids("conversations.members", channel.id) if channel.is_private or guests else ()
+                members = [f"slack:user:{each}" for each in inside if _is_id(each)]
+                yield Grant(principal=principal, members=frozenset((*everybody, *members)))
+            except SlackError as error:
+                if not error.is_of_a_channel:
+                    raise
+                yield Grant(principal=principal, unread=str(error))
+
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
         """Read the list of users; the names of people who are not in it any more stay."""
         for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
@@ -110,7 +158,7 @@ class SlackFeed(Feed):
             if error.code != "missing_scope":
                 raise
             unseen, listed = error, self._listed_channels("public_channel")
-        joined = {each.id: each for each in map(channel_of, listed) if re.fullmatch(r"[A-Za-z0-9]{1,40}", each.id)}
+        joined = {each.id: each for each in map(channel_of, listed) if _is_id(each.id)}
         return [joined[identifier] for identifier in sorted(joined)], unseen
 
     def _listed_channels(self, types: str) -> list[Mapping[str, Any]]:
@@ -161,6 +209,10 @@ class SlackFeed(Feed):
         """Yield the channels that the configuration names though they were not joined."""
         for name in sorted(self._wanted - {name for each in joined for name in (each.id, each.name)}):
             yield left_out(f"#{name}", _NOT_JOINED)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{1,40}", value) is not None
 
 
 def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:

@@ -1,0 +1,317 @@
+"""Who is in which channel, repository, space or project: what the sources said last, and a file of the operator.
+
+A *principal* is a name such as ``slack:channel:C1``; a document states which ones may read it. A *grant* says whom a
+principal consists of: accounts (``slack:user:U1``, ``account:email:ann@example.org``), other principals, groups
+(``group:staff``), or ``*`` for everybody who may ask. Somebody is in a principal if a chain of grants leads there from
+what sign-in proved of them.
+
+Every grant has the moment at which its source said so. After the bound it counts no more: who cannot be asked about is
+in nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from math import inf
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+from pydantic import TypeAdapter
+
+from nornweave.core.access import account, group_name, held, is_principal
+from nornweave.core.errors import ConfigError, StoreError
+from nornweave.core.files.atomic_write import write_whole
+
+log = logging.getLogger(__name__)
+
+EVERYBODY_WHO_ASKS = "*"
+GROUP = "group:"
+"""Begins a member that is a group of a token or of the identity provider."""
+MAX_BYTES = 256 << 20
+_FILE = "the file"
+_EVERYWHERE = "atlassian:user:"
+"""Accounts that are the same on all sites."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Whom a principal consists of.
+
+    Attributes:
+        verified_at: when its source said so, seconds since 1970; ``None``: just now.
+        unread: why the source does not say it now; what it said before counts until the bound.
+    """
+
+    principal: str
+    members: frozenset[str] = frozenset()
+    verified_at: float | None = None
+    unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """Whom a principal consists of, as it is kept."""
+
+    members: tuple[str, ...]
+    verified_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipTable:
+    """What a source said of its principals.
+
+    Attributes:
+        origin: the service that was asked; names of one service mean the same.
+        tried_at: when it was asked last, seconds since 1970.
+        problems: what it did not say then, and why.
+    """
+
+    origin: str
+    tried_at: float
+    grants: Mapping[str, Granted] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def read_again(self, grants: Iterable[Grant], now: float) -> MembershipTable:
+        """Return the table after its source was asked for everything: what it does not name any more is gone."""
+        kept: dict[str, Granted] = {}
+        problems = []
+        for grant in grants:
+            if grant.unread is None:
+                at = now if grant.verified_at is None else min(now, grant.verified_at)
+                kept[grant.principal] = Granted(members=tuple(sorted(grant.members)), verified_at=at)
+                continue
+            problems.append(f"{grant.principal}: {grant.unread}")
+            if before := self.grants.get(grant.principal):
+                kept[grant.principal] = before
+        return MembershipTable(origin=self.origin, tried_at=now, grants=kept, problems=tuple(problems))
+
+    def not_read(self, problem: str, now: float) -> MembershipTable:
+        """Return the table after its source could not be asked: what it said before counts until the bound."""
+        return MembershipTable(origin=self.origin, tried_at=now, grants=self.grants, problems=(problem,))
+
+
+_TABLE = TypeAdapter(MembershipTable)
+
+
+def membership_file(data_dir: Path, source_id: str) -> Path:
+    """Return where the table of a source is kept."""
+    return data_dir / "membership" / f"{source_id}.json"
+
+
+def read_table(file: Path) -> MembershipTable | None:
+    """Return the table of a file; ``None`` where there is none.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return _TABLE.validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{file}: cannot be read ({error}); the next refresh writes it anew") from error
+
+
+def write_table(file: Path, table: MembershipTable) -> None:
+    """Replace the table of a source in one step.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, _TABLE.dump_json(table).decode())
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be written: {error}") from error
+
+
+def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
+    """Read the operator's file: for each person, account or group, the accounts and principals that they have.
+
+    ::
+
+        verified_at: 2027-01-31          # optional: from when on the bound counts
+        members:
+          ann@example.org: [github:user:ann]
+          group:engineering: [confluence:space:ENG]
+
+    Returns:
+        What each member has, and when it was verified, seconds since 1970; infinity where the file does not say it: it
+        counts until it is changed.
+
+    Raises:
+        ConfigError: it is missing, unreadable or broken.
+    """
+    try:
+        loaded = yaml.safe_load(file.read_bytes()[:MAX_BYTES].decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{file}: is not YAML in UTF-8: {error}") from error
+    members = loaded.get("members", {}) if isinstance(loaded, dict) else None
+    if not isinstance(members, dict) or not {"members", "verified_at"}.issuperset(loaded):
+        raise ConfigError(f"{file}: expected the keys 'members' (a mapping) and 'verified_at' (a date)")
+    read: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for key, value in members.items():
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) and is_principal(name) for name in names):
+            raise ConfigError(f"{file}: {key!r}: expected a list of names such as github:user:ann or slack:channel:C1")
+        read[_member(file, key)] |= frozenset(names)
+    return read, _moment(file, loaded.get("verified_at"))
+
+
+def _member(file: Path, key: object) -> str:
+    text = key if isinstance(key, str) else ""
+    if is_principal(text):
+        return text
+    if text.startswith(GROUP) and (name := group_name(text.removeprefix(GROUP))):
+        return f"{GROUP}{name}"
+    if "@" in text.strip("@ "):
+        return account("email", text)
+    raise ConfigError(f"{file}: {key!r}: expected an e-mail address, group:NAME, or an account such as slack:user:U1")
+
+
+def _moment(file: Path, value: object) -> float:
+    if value is None:
+        return inf
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
+    raise ConfigError(f"{file}: verified_at: {value!r} is no date such as 2027-01-31")
+
+
+_Grants: TypeAlias = Mapping[str, Sequence[tuple[str, float, str]]]
+"""By member: principals, each with the moment at which that was verified, and who says so."""
+_CLOCKS_DIFFER_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A principal that somebody is in: through which member, and who says so."""
+
+    member: str
+    said_by: str
+
+
+class Memberships:
+    """Tells in which principals somebody is; every method may be called from any thread.
+
+    Files are looked at with each question and read again when they changed.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        sources: Iterable[str],
+        *,
+        file: Path | None = None,
+        max_age_s: float = 86_400.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Store the parameters.
+
+        Args:
+            sources: ids of those that say who may read; tables of others do not count.
+            file: of the operator.
+            max_age_s: the bound.
+        """
+        self._tables = {source: membership_file(data_dir, source) for source in sorted(sources)}
+        self._file, self._max_age_s, self._now = file, max_age_s, now
+        self._lock = threading.Lock()
+        self._state: object = None
+        self._grants: _Grants = {}
+
+    def expanded(self, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
+        """Return somebody's groups with all principals that they are in now.
+
+        Args:
+            names: their groups and what sign-in proved; principals among them do not count.
+            accounts: what has been proved otherwise.
+        """
+        own = held(names)
+        return own | frozenset(accounts) | self.reached(own, accounts).keys()
+
+    def reached(self, names: Collection[str], accounts: Collection[str] = ()) -> Mapping[str, Reached]:
+        """Return the principals that somebody is in now, each with how: by the shortest chain of grants."""
+        grants, now = self._current(), self._now()
+        found: dict[str, Reached] = {}
+        first = (name if is_principal(name) else f"{GROUP}{name}" for name in held(names))
+        queue = [*sorted((*first, *accounts)), EVERYBODY_WHO_ASKS]
+        for member in queue:
+            for principal, verified_at, said_by in grants.get(member, ()):
+                if principal not in found and self.counts(verified_at, now):
+                    found[principal] = Reached(member, said_by)
+                    queue.append(principal)
+        return found
+
+    def counts(self, verified_at: float, now: float) -> bool:
+        """Tell whether what was verified then counts now; what is of later was noted while a clock was wrong."""
+        return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
+
+    def _current(self) -> _Grants:
+        state = [_state_of(each) for each in (self._file, *self._tables.values()) if each]
+        with self._lock:
+            if state != self._state:
+                self._state, self._grants = state, self._read()
+            return self._grants
+
+    def _read(self) -> _Grants:
+        """Read everything; what cannot be read says nothing of anybody."""
+        tables = {source: table for source, file in self._tables.items() if (table := _table_or_none(file))}
+        grants: defaultdict[str, list[tuple[str, float, str]]] = defaultdict(list)
+        for principal, (source, granted) in _newest(tables).items():
+            for member in granted.members:
+                grants[member].append((principal, granted.verified_at, source))
+        if self._file:
+            try:
+                members, verified_at = read_members(self._file)
+            except ConfigError as error:
+                log.error("nobody is in anything by the file of members until it is mended: %s", error)
+            else:
+                for member, principals in members.items():
+                    grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
+        return grants
+
+
+def _newest(tables: Mapping[str, MembershipTable]) -> Mapping[str, tuple[str, Granted]]:
+    """Return what the sources say of each principal: of two of one service what was said last, of two services nothing.
+
+    Two services may have a space of the same key.
+    """
+    chosen: dict[str, tuple[str, Granted]] = {}
+    origins: defaultdict[str, set[str]] = defaultdict(set)
+    for source, table in tables.items():
+        for principal, granted in table.grants.items():
+            origins[principal].add(table.origin)
+            if principal not in chosen or chosen[principal][1].verified_at < granted.verified_at:
+                chosen[principal] = (source, granted)
+    ambiguous = (name for name, known in origins.items() if len(known) > 1 and not name.startswith(_EVERYWHERE))
+    for principal in sorted(ambiguous):
+        log.error("%s is said of by %s: nobody is in it", principal, " and ".join(sorted(origins[principal])))
+        del chosen[principal]
+    return chosen
+
+
+def _table_or_none(file: Path) -> MembershipTable | None:
+    try:
+        return read_table(file)
+    except StoreError as error:
+        log.error("%s; it lets nobody see anything until then", error)
+        return None
+
+
+def _state_of(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
