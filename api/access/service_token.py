@@ -118,8 +118,8 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
     restricted = [source.id for source in settings.sources if source.restricted_to]
     if settings.access is None and restricted:
         raise ConfigError(
-            f"{settings.file}: source {restricted[0]!r} is for groups ('access', 'rights'), and nothing says who is in a group; "
-            "configure 'access:' at the top (docs/security.md), or take 'access' out of the source"
+            f"{settings.file}: source {restricted[0]!r} is for groups ('access'), and nothing says who is in a group; "
+            "configure 'access:' at the top (docs/security.md), or take 'access' (or 'rights') out of the source"
         )
     if token is not None and shown_bits(token) < MIN_TOKEN_BITS and not is_loopback(host):
         raise ConfigError(

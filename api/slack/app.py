@@ -45,6 +45,7 @@ from nornweave.connect.conversation import as_is, clean
 from nornweave.connect.slack.text import Directory, plain
 from nornweave.core.access import Viewer
 from nornweave.core.errors import ConfigError, NornWeaveError
+from nornweave.core.membership import Memberships
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
 from nornweave.core.text.legible import counted
 
@@ -138,8 +139,16 @@ class SlackQuestion:
 class SlackApp:
     """Answers the questions of one workspace with what a service serves."""
 
-    def __init__(self, service: Service, settings: SlackAppSettings, tokens: Mapping[str, str], link: Link) -> None:
+    def __init__(
+        self,
+        service: Service,
+        settings: SlackAppSettings,
+        tokens: Mapping[str, str],
+        link: Link,
+        memberships: Memberships | None = None,
+    ) -> None:
         self._service = service
+        self._memberships = memberships
         self._settings = settings
         self._link = link
         self._api = SlackAppApi(settings.api_url, tokens)
@@ -205,8 +214,13 @@ class SlackApp:
 
     def _viewer(self, asked: SlackQuestion) -> Viewer:
         groups = frozenset(self._settings.people.get(asked.user, ()) if asked.is_member else ())
+        channel = frozenset(self._settings.channels[asked.channel]) if asked.thread else frozenset[str]()
+        if self._memberships:  # Slack has proved who asks, and everybody in a channel is in it
+            person = [f"slack:user:{asked.user}"] if asked.is_member else []
+            groups = self._memberships.expanded(groups, person)
+            channel |= {f"slack:channel:{asked.channel}"}
         if asked.thread:  # everybody in the channel reads the answer
-            groups &= frozenset(self._settings.channels[asked.channel])
+            groups &= channel
         return Viewer(groups=groups, name=f"slack {asked.user}")
 
     async def _answer(self, asked: SlackQuestion) -> None:
@@ -260,4 +274,4 @@ def serve_slack(settings: Settings, environment: Mapping[str, str], announce: Ca
         raise ConfigError(f"{missing[0]} is not set; it holds a token of the Slack app (docs/slack.md)")
     with suppress(KeyboardInterrupt), Engine(settings) as engine:
         service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=settings.fusion.timeout_ms)
-        anyio.run(SlackApp(service, settings.slack, tokens, link).run, announce)
+        anyio.run(SlackApp(service, settings.slack, tokens, link, settings.memberships).run, announce)

@@ -15,6 +15,7 @@ import typer
 
 from lab.access.grammar import spellings as generated
 from lab.access.probing import OUTSIDERS, probe
+from lab.access.rights import campaign
 from lab.access.serving import Outcome, as_somebody, publish, served, write_workspace
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
@@ -70,6 +71,14 @@ def probes(count: int = 100_000, seed: int = 1) -> None:
     """Ask as outsiders for hidden documents in every way there is; exit 1 if an answer shows something of one."""
     with tempfile.TemporaryDirectory(prefix="nornweave-probes-") as folder:
         outcome = probe(Path(folder), count, seed)
+    _print(outcome)
+
+
+@app.command()
+def rights(count: int = 100_000, seed: int = 1) -> None:
+    """Compare what every route shows with what services allow by their own state; exit 1 where they differ."""
+    with tempfile.TemporaryDirectory(prefix="nornweave-rights-") as folder:
+        outcome = campaign(Path(folder), count, seed)
     _print(outcome)
 
 

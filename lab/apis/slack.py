@@ -5,7 +5,7 @@ Source: docs.slack.dev/reference/methods: ``ok`` and ``error`` with status 200, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import formatdate
 from typing import Any
 
@@ -31,15 +31,22 @@ class SlackServer(Api):
         self.refused: dict[tuple[str, str | None], dict[str, Any]] = {}
         self.lost_cursors = False
         self.lacks_private = False
+        self.shows_addresses = True
+        self.inside: dict[str, set[str]] = {}
         self.add_user("U01ALICE", "alice")
         self.add_user("U02BOB", "Bob Okafor")
 
     def add_user(self, identifier: str, name: str, **more: Any) -> None:
-        self.users[identifier] = {"id": identifier, "name": name.lower(), "profile": {"display_name": name}, **more}
+        profile = {"display_name": name, "email": f"{name.split()[0].lower()}@example.org"}
+        self.users[identifier] = {
+            "id": identifier, "team_id": self.team, "name": name.lower(), "deleted": False, "is_restricted": False,
+            "is_ultra_restricted": False, "is_bot": False, "profile": profile, **more,
+        }  # fmt: skip
 
     def add_channel(self, identifier: str, name: str, **more: Any) -> str:
         self.channels[identifier] = {"id": identifier, "name": name, "is_archived": False, "is_member": True, **more}
         self.messages[identifier] = {}
+        self.inside[identifier] = {"U01ALICE", "U02BOB"}
         return identifier
 
     def say(
@@ -88,6 +95,7 @@ class SlackServer(Api):
             "users.conversations": self._joined,
             "conversations.history": self._history,
             "conversations.replies": self._thread,
+            "conversations.members": self._inside,
         }
         if method not in answers:
             return self._reply({"ok": False, "error": "unknown_method"})
@@ -101,7 +109,11 @@ class SlackServer(Api):
         return {"ok": True, "url": url, "team": "Acme", "user": "reader", "team_id": self.team, "user_id": "U09BOT"}
 
     def _users(self, query: Mapping[str, str]) -> dict[str, Any]:
-        return self._page("members", [self.users[each] for each in sorted(self.users)], query)
+        users = [self.users[each] for each in sorted(self.users)]
+        if not self.shows_addresses:  # the scope users:read.email
+            hidden = [{key: value for key, value in each["profile"].items() if key != "email"} for each in users]
+            users = [{**each, "profile": profile} for each, profile in zip(users, hidden, strict=True)]
+        return self._page("members", users, query)
 
     def _joined(self, query: Mapping[str, str]) -> dict[str, Any]:
         sees_private = "private_channel" in query["types"]
@@ -120,6 +132,11 @@ class SlackServer(Api):
         page = self._page("messages", shown, query)
         return {**page, "messages": [self._with_marks(channel, each["ts"]) for each in page["messages"]]}
 
+    def _inside(self, query: Mapping[str, str]) -> dict[str, Any]:
+        if not self.channels.get(query["channel"], {}).get("is_member"):
+            return {"ok": False, "error": "channel_not_found"}
+        return self._page("members", sorted(self.inside[query["channel"]]), query)
+
     def _thread(self, query: Mapping[str, str]) -> dict[str, Any]:
         channel, root = query["channel"], query["ts"]
         if root not in self.messages[channel]:
@@ -134,7 +151,7 @@ class SlackServer(Api):
         marks = {"reply_count": len(replies), "latest_reply": replies[-1]["ts"], "thread_ts": ts}
         return {**self.messages[channel][ts], **marks}
 
-    def _page(self, key: str, listed: list[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    def _page(self, key: str, listed: Sequence[Any], query: Mapping[str, str]) -> dict[str, Any]:
         cursor = query.get("cursor")
         if cursor and self.lost_cursors:
             return {"ok": False, "error": "invalid_cursor"}

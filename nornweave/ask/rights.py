@@ -9,14 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from typing_extensions import TypedDict
 
 from nornweave.ask.search.agent import Agent
 from nornweave.config import Settings
-from nornweave.core.access import ACCESS_NOTICE, ANYONE, OPERATOR, Statement, Viewer, group_name, is_met, read_tokens
+from nornweave.core.access import (
+    ACCESS_NOTICE,
+    ANYONE,
+    OPERATOR,
+    RIGHTS,
+    Rule,
+    Statement,
+    Viewer,
+    account,
+    group_name,
+    is_met,
+    is_of_rights,
+    is_principal,
+    read_tokens,
+)
 from nornweave.core.errors import NoGenerationError
+from nornweave.core.membership import Memberships, Reached
+from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.searching.counting import RuledDocument
 
@@ -24,6 +41,8 @@ SAID_BY = {
     "document": "the document or what stands beside it says so",
     "source": "nornweave.yaml",
     "index": "nornweave.yaml, as the last sync read it",
+    "rights": "the source lets them read it",
+    "unread": "the source has not said whom it lets read it",
 }
 
 
@@ -43,6 +62,16 @@ class PersonDocument(TypedDict):
     reason: str
 
 
+class PrincipalDocument(TypedDict):
+    """Of whom a principal consists, directly; ``verified_at`` is ``None`` where nothing is known of it."""
+
+    name: str
+    members: int
+    verified_at: str | None
+    counts: bool
+    source_id: str | None
+
+
 class RightsDocument(TypedDict):
     """Who may see a document: all statements have to be met; without any, it is for everybody who may ask."""
 
@@ -52,6 +81,7 @@ class RightsDocument(TypedDict):
     generation: str
     unrestricted: bool
     statements: list[StatementDocument]
+    principals: list[PrincipalDocument]
     operators: list[str]
     people: list[PersonDocument]
     notices: list[str]
@@ -59,11 +89,17 @@ class RightsDocument(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may ask; ``shut_out`` says why they may not."""
+    """Somebody who may ask.
+
+    Attributes:
+        shut_out: why they may not.
+        reached: the principals that they are in.
+    """
 
     name: str
     viewer: Viewer
     shut_out: str = ""
+    reached: Mapping[str, Reached] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +140,42 @@ def people_of(settings: Settings) -> list[Person]:
     Raises:
         ConfigError: the file cannot be read.
     """
-    access, now = settings.access, present()
+    access, now, memberships = settings.access, present(), settings.memberships
     if access is None or access.tokens is None:
         return []
     people = [
         Person(
             entry.name or entry.hashed[:15],
-            Viewer.in_groups(entry.groups, access.operators, entry.hashed),
+            Viewer.in_groups(_expanded(memberships, entry.groups), access.operators, entry.hashed),
             "" if entry.is_valid(now) else f"the token expired at {entry.expires:%Y-%m-%dT%H:%M:%SZ}",
+            memberships.reached(entry.groups) if memberships else {},
         )
         for entry in read_tokens(access.tokens).values()
     ]
     return sorted(people, key=lambda person: (person.name, sorted(person.viewer.groups)))
 
 
-def person_in(settings: Settings, groups: Iterable[str]) -> Person:
-    """Return somebody in groups; where no access is configured nobody is in one."""
-    names = frozenset(map(group_name, groups))
-    viewer = Viewer.in_groups(names, settings.access.operators) if settings.access else ANYONE
-    return Person(", ".join(sorted(names)), viewer)
+def person_in(settings: Settings, names: Iterable[str]) -> Person:
+    """Return somebody in groups; where no access is configured nobody is in one.
+
+    Args:
+        names: of groups; with a sign @ addresses of e-mail; accounts (``slack:user:U1``).
+    """
+    given = [group_name(name) for name in names]
+    accounts = frozenset(name for name in given if is_principal(name))
+    groups = frozenset(account("email", name) if "@" in name else name for name in given if not is_principal(name))
+    if settings.access is None:
+        return Person(", ".join(sorted(given)), ANYONE)
+    memberships = settings.memberships
+    viewer = Viewer.in_groups(_expanded(memberships, groups, accounts), settings.access.operators)
+    reached = memberships.reached(groups, accounts) if memberships else {}
+    return Person(", ".join(sorted(given)), viewer, reached=reached)
+
+
+def _expanded(
+    memberships: Memberships | None, groups: frozenset[str], accounts: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    return memberships.expanded(groups, accounts) if memberships else groups
 
 
 def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence[Person]) -> RightsDocument:
@@ -141,11 +194,12 @@ def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence
         "generation": str(placed.agent.generation.name),
         "unrestricted": not ruled.rule,
         "statements": [_statement(settings, placed, each) for each in ruled.rule],
+        "principals": _principals(settings, ruled.rule),
         "operators": sorted(access.operators) if access else [],
         "people": [
             {
                 "name": person.name,
-                "groups": sorted(person.viewer.groups),
+                "groups": _shown_groups(person),
                 "may_see": placed.is_shown_to(person),
                 "reason": _reason(settings, placed, person),
             }
@@ -161,9 +215,16 @@ def statement_text(statement: StatementDocument) -> str:
 
 
 def _statement(settings: Settings, placed: PlacedDocument, statement: Statement) -> StatementDocument:
-    configured = settings.restricted_sources(placed.agent.domain).get(placed.ruled.source_id, ())
-    is_configured = bool(configured) and statement == frozenset(map(group_name, configured))
-    by = "document" if statement in placed.ruled.own else "source" if is_configured else "index"
+    restricted = settings.restricted_sources(placed.agent.domain).get(placed.ruled.source_id, ())
+    configured = frozenset(map(group_name, restricted)) - {RIGHTS}
+    if is_of_rights(statement):
+        by = "rights"
+    elif statement in placed.ruled.own:
+        by = "unread" if not statement and RIGHTS in restricted else "document"
+    elif not statement:
+        by = "unread"
+    else:
+        by = "source" if statement == configured else "index"
     return {"groups": sorted(statement), "by": by}
 
 
@@ -176,4 +237,39 @@ def _reason(settings: Settings, placed: PlacedDocument, person: Person) -> str:
     missed = [_statement(settings, placed, statement) for statement in rule if not is_met([statement], groups)]
     if missed:
         return f"not met: {' and '.join(map(statement_text, missed))}"
-    return "every statement about it is met" if rule else "nothing restricts it: it is for everybody who may ask"
+    ways = [_way(person, min(statement & groups)) for statement in rule if is_of_rights(statement)]
+    met = f"every statement about it is met{'; ' * bool(ways)}{'; '.join(ways)}"
+    return met if rule else "nothing restricts it: it is for everybody who may ask"
+
+
+def _way(person: Person, principal: str) -> str:
+    """Say how somebody is in a principal, and who says so."""
+    chain, said_by = [principal], ""
+    while reached := person.reached.get(chain[-1]):
+        said_by = said_by or reached.said_by
+        chain.append(reached.member)
+    return f"{' has '.join(chain)}{f' ({said_by} says so)' if said_by else ''}"
+
+
+def _shown_groups(person: Person) -> list[str]:
+    """Return the groups of somebody, and what was proved of them, without what follows from membership."""
+    return sorted(person.viewer.groups - person.reached.keys())
+
+
+def _principals(settings: Settings, rule: Rule) -> list[PrincipalDocument]:
+    """Say what is known of the principals in a rule."""
+    memberships = settings.memberships
+    names = sorted({name for statement in rule if is_of_rights(statement) for name in statement})
+    found: list[PrincipalDocument] = []
+    for name in names:
+        known = memberships.known(name) if memberships else None
+        found.append(
+            {
+                "name": name,
+                "members": len(known.members) if known else 0,
+                "verified_at": utc_text(datetime.fromtimestamp(known.verified_at, UTC), "seconds") if known else None,
+                "counts": known is not None and known.counts,
+                "source_id": known.source_id if known else None,
+            }
+        )
+    return found

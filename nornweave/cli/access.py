@@ -12,7 +12,8 @@ import typer
 
 from nornweave.cli.options import DomainsOption, JsonOption, messages, settings_of
 from nornweave.config import Settings
-from nornweave.core.errors import QueryError
+from nornweave.core.errors import ConfigError, QueryError, SourceUnavailableError, StoreError
+from nornweave.core.text.legible import counted
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain
 
@@ -54,7 +55,9 @@ def who(
 @access_app.command()
 def can(
     context: typer.Context,
-    person: Annotated[str, typer.Argument(help="A name in the file of tokens; with --groups, groups.")],
+    person: Annotated[
+        str, typer.Argument(help="A name in the file of tokens, an address of e-mail; with --groups, groups.")
+    ],
     path: PathArgument,
     groups: Annotated[bool, typer.Option("--groups", help="PERSON is groups, with commas between them.")] = False,
     domain: DomainsOption = None,
@@ -70,6 +73,8 @@ def can(
     else:
         known = people_of(settings)
         people = [each for each in known if each.name == person]
+        if not people and "@" in person:
+            people = [person_in(settings, [person])]
         if not people:
             meant = did_you_mean(person, [each.name for each in known])
             raise QueryError("PERSON", f"no token is {person!r}'s{meant}; --groups takes names of groups instead")
@@ -83,6 +88,41 @@ def can(
             print_text(f"   {person} ({', '.join(each['groups']) or 'in no group'}): {each['reason']}")
         _print_rule(found)
     sys.exit(0 if may_see else 1)
+
+
+@access_app.command()
+def refresh(
+    context: typer.Context,
+    sources: Annotated[list[str] | None, typer.Argument(help="Ids of sources with 'rights: source'; else all.")] = None,
+) -> None:
+    """Ask sources who is in what, and for no document; exit 1 if one does not say all of it."""
+    from nornweave.connect.connectors import open_source
+    from nornweave.connect.mirror.mirrored import MirroredSource
+    from nornweave.core.access import RIGHTS
+    from nornweave.share.publishing import refresh_workspace
+
+    settings = settings_of(context)
+    there = {source.id: source for source in settings.sources if RIGHTS in source.restricted_to}
+    if settings.replica_of or not there:
+        why = "this is a replica, whose publisher asks" if there else "no source has 'rights: source'"
+        raise QueryError("SOURCES", f"there is nothing to ask: {why}")
+    if unknown := sorted(set(sources or ()) - there.keys()):
+        raise QueryError("SOURCES", f"no source {unknown[0]!r} has 'rights: source'; those are: {', '.join(there)}")
+    is_whole = True
+    for name in sources or there:
+        try:
+            opened = open_source(there[name], settings.own_files)
+            table = opened.refresh_members() if isinstance(opened, MirroredSource) else None
+            problems = table.problems if table else ("it cannot be asked",)
+            known = f"{len(table.grants):,} principals" if table else "nothing is known"
+        except (ConfigError, SourceUnavailableError, StoreError) as error:
+            problems, known = (str(error),), "as before"
+        is_whole = is_whole and not problems
+        print_text(f"{name}: {known}")
+        for problem in problems:
+            messages.print(f"{name}: not said now: {problem}", style="yellow", soft_wrap=True)
+    refresh_workspace(settings)
+    sys.exit(0 if is_whole else 1)
 
 
 def _rights(settings: Settings, path: str, domains: list[Domain] | None, people: Sequence[Person]) -> RightsDocument:
@@ -117,5 +157,9 @@ def _print_rule(found: RightsDocument) -> None:
 
     said = " and ".join(map(statement_text, found["statements"]))
     print_text(f"{_place(found)}: {said or 'for everybody who may ask; nothing restricts it'}")
+    for each in found["principals"]:
+        state = "" if each["counts"] else "; that is too long ago, nobody is in it"
+        when = f"{counted(each['members'], 'member')}, as {each['source_id']} said at {each['verified_at']}{state}"
+        print_text(f"   {each['name']}: {when if each['source_id'] else 'no source says who is in it: nobody is'}")
     for notice in found["notices"]:
         messages.print(notice, style="yellow", soft_wrap=True)

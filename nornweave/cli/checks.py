@@ -196,7 +196,7 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
     from api.links import URL_VARIABLE, configured_url
     from nornweave.core.access import read_tokens
 
-    restricted = [source.id for source in settings.sources if source.access]
+    restricted = [source.id for source in settings.sources if source.restricted_to]
     access = settings.access
     if access is None:
         if restricted:

@@ -64,8 +64,24 @@ def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
     for domain, seen in domains.items():
         for source_id, groups in seen["sources"].items():
             _say(f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
+        for source_id, known in seen["rights"].items():
+            counts = (
+                f"{known['documents']:,} of {known['documents'] + known['hidden']:,} documents for whom it lets read"
+            )
+            since = f", said at {known['verified_at']} or later" if known["verified_at"] else ""
+            names = f"{known['principals']:,} principals ({known['expired']:,} too long ago to count)"
+            _say(f"{domain}: {source_id}: {counts}; {names}, {known['people']:,} addresses{since}", "bold")
+            if known["hidden"]:
+                _say(f"{domain}: {source_id}: {known['hidden']:,} documents for nobody until it has said who", "yellow")
+            for problem in known["problems"]:
+                _say(f"{domain}: {source_id}: not said: {problem}", "yellow")
         for document in seen["documents"]:
-            by = {"document": "the document says so", "source": "nornweave.yaml", "beside": "stated beside it"}
+            by = {
+                "document": "the document says so",
+                "source": "nornweave.yaml",
+                "beside": "stated beside it",
+                "rights": "the source lets them read it",
+            }
             said = [f"for {_groups(each['groups'])} ({by[each['by']]})" for each in document["statements"]]
             line = f"{domain}: {document['source_id']}/{document['path']}: {' and '.join(said) or 'for everybody'}"
             _say("; ".join((line, *document["notices"])), "yellow" if document["notices"] else "")

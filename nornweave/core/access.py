@@ -276,8 +276,8 @@ def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | N
 def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
     """Read a file of tokens; return its entries by hash.
 
-    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, email: …, expires: 2027-01-31}``. A hash is the
-    SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
+    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, email: …, expires: 2027-01-31}``. A
+    hash is the SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
 
     Raises:
         ConfigError: it is missing, unreadable or broken; nothing of a secret is repeated.

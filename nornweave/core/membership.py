@@ -11,7 +11,6 @@ in nothing.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -202,6 +201,16 @@ class Reached:
     said_by: str
 
 
+@dataclass(frozen=True, slots=True)
+class KnownPrincipal:
+    """What a source says of a principal; ``counts`` tells whether that is recent enough."""
+
+    members: tuple[str, ...]
+    verified_at: float
+    source_id: str
+    counts: bool
+
+
 class Memberships:
     """Tells in which principals somebody is; every method may be called from any thread.
 
@@ -238,7 +247,7 @@ class Memberships:
             accounts: what has been proved otherwise.
         """
         own = held(names)
-        return own | frozenset(accounts) | self.reached(own, accounts).keys()
+        return own.union(accounts, self.reached(own, accounts))
 
     def reached(self, names: Collection[str], accounts: Collection[str] = ()) -> Mapping[str, Reached]:
         """Return the principals that somebody is in now, each with how: by the shortest chain of grants."""
@@ -252,6 +261,15 @@ class Memberships:
                     found[principal] = Reached(member, said_by)
                     queue.append(principal)
         return found
+
+    def known(self, principal: str) -> KnownPrincipal | None:
+        """Return what the sources say of a principal; ``None`` for nothing, or where two services differ."""
+        tables = {source: table for source, file in self._tables.items() if (table := _table_or_none(file))}
+        if (found := _newest(tables).get(principal)) is None:
+            return None
+        source, granted = found
+        counts = self.counts(granted.verified_at, self._now())
+        return KnownPrincipal(granted.members, granted.verified_at, source, counts)
 
     def counts(self, verified_at: float, now: float) -> bool:
         """Tell whether what was verified then counts now; what is of later was noted while a clock was wrong."""

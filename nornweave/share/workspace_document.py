@@ -1,6 +1,7 @@
 """What a replica has to know to answer besides the files: settings of domains and fusion, the conflict ledger.
 
-No secret is in it, nor who is in which group: that is said where a replica runs. Which groups may see a source is.
+No secret is in it, nor who is in which group: that is said where a replica runs. Which groups may see a source is, and
+whom the sources that say themselves who may read let in.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Any
 from pydantic import Field
 
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
+from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of
-from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.core.access import RIGHTS
+from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError, StoreError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.membership import MembershipTable, membership_file, read_table, write_table
 from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
@@ -48,6 +52,7 @@ class WorkspaceDocument(ManifestDocument):
         served: the domains that have a source or an inbox.
         ledger: the conflict ledger as its file says it.
         verified: by domain what its sources confirmed of the generation that the store has.
+        membership: by source what it said of its members.
     """
 
     format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
@@ -57,6 +62,12 @@ class WorkspaceDocument(ManifestDocument):
     served: tuple[Domain, ...]
     ledger: str | None = None
     verified: Mapping[Domain, Verified] = Field(default_factory=dict)
+    membership: Mapping[str, MembershipTable] = Field(default_factory=dict)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The ids of the publisher's sources."""
+        return frozenset(str(source["id"]) for source in self.configuration.get("sources", ()))
 
 
 def publish_workspace(
@@ -85,7 +96,10 @@ def publish_workspace(
             )
         if there:  # it says what this machine does not know
             verified = {**there.verified, **document.verified}
-            document = document.model_copy(update={"verified": verified, "ledger": document.ledger or there.ledger})
+            tables = (*document.membership.items(), *there.membership.items())
+            membership = {name: table for name, table in sorted(tables, key=_asked_at) if name in document.sources}
+            ledger = document.ledger or there.ledger
+            document = document.model_copy(update={"verified": verified, "ledger": ledger, "membership": membership})
         if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
     store.replace(KEY, to_json(document, signer_of(settings.data_dir)), stored.tag if stored else None)
@@ -96,7 +110,8 @@ def publish_workspace(
 def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
     """Return what replicas have to know now."""
     sources = [
-        {"id": source.id, "domain": source.domain.value, "access": list(source.access)} for source in settings.sources
+        {"id": source.id, "domain": source.domain.value, "access": list(source.restricted_to)}
+        for source in settings.sources
     ]
     domains = {domain.value: _sent(settings.domains[domain]) for domain in settings.served_domains}
     fusion = settings.fusion.model_dump(mode="json", exclude_unset=True, exclude=OWN_OF_FUSION)
@@ -107,7 +122,17 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         served=settings.served_domains,
         ledger=_text(ledger_file(settings)),
         verified={domain: sent for domain in settings.served_domains if (sent := _verified(settings, domain))},
+        membership={source.id: table for source in settings.sources if (table := _membership(settings, source))},
     )
+
+
+def _asked_at(named: tuple[str, MembershipTable]) -> float:
+    return named[1].tried_at
+
+
+def _membership(settings: Settings, source: SourceSettings) -> MembershipTable | None:
+    file = membership_file(settings.data_dir, source.id)
+    return _table_or_none(file) if RIGHTS in source.restricted_to else None
 
 
 def _says_the_same(one: WorkspaceDocument, other: WorkspaceDocument) -> bool:
@@ -186,7 +211,7 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
 
 
 def take_over(document: WorkspaceDocument, settings: Settings) -> None:
-    """Put the ledger and what sources confirmed where the engine of a replica looks for them.
+    """Put the ledger, what sources confirmed and whom they let in where a replica looks for them.
 
     Raises:
         OSError: they cannot be written.
@@ -199,3 +224,13 @@ def take_over(document: WorkspaceDocument, settings: Settings) -> None:
     ledger.parent.mkdir(parents=True, exist_ok=True)
     if text is not None and (not ledger.exists() or ledger.read_text(encoding="utf-8") != text):
         write_whole(ledger, text)
+    for source, table in document.membership.items():
+        known = _table_or_none(file := membership_file(settings.data_dir, source))
+        if known is None or known.tried_at < table.tried_at:
+            write_table(file, table)
+
+
+def _table_or_none(file: Path) -> MembershipTable | None:
+    with suppress(StoreError):
+        return read_table(file)
+    return None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,8 +18,19 @@ from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
-from nornweave.core.access import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
+from nornweave.core.access import (
+    ACCESS_NOTICE,
+    HELD,
+    KEY,
+    RIGHTS,
+    VALUE_NOTICE,
+    group_name,
+    is_of_rights,
+    read_rule,
+)
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
+from nornweave.core.membership import membership_file, read_table
+from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
 from nornweave.index.run_leases import silent_runs
@@ -100,7 +114,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
 
 
 class AccessStatementDocument(TypedDict):
-    """Groups of which a viewer needs one; said by the ``document``, for its ``source`` or ``beside`` it."""
+    """Groups of which a viewer needs one; said by ``document``, for its ``source``, ``beside`` it, or by ``rights``."""
 
     by: str
     groups: list[str]
@@ -115,13 +129,38 @@ class RestrictedDocument(TypedDict):
     notices: list[str]
 
 
+class SourceRightsDocument(TypedDict):
+    """What is known of who may read the documents of a source.
+
+    Attributes:
+        documents: of which the source said it.
+        hidden: of which it did not: nobody may.
+        principals: that the source said the members of; ``expired``: so long ago that nobody is in them.
+        people: addresses of e-mail that it knows.
+        verified_at: when it said what it said longest ago; ``asked_at``: when it was asked last.
+        problems: what it did not say then.
+    """
+
+    documents: int
+    hidden: int
+    principals: int
+    expired: int
+    people: int
+    verified_at: str | None
+    asked_at: str | None
+    problems: list[str]
+
+
 class AccessDocument(TypedDict):
     """Who may see what of a domain: the groups of each source that names some, and documents one by one.
 
+    Of sources that say themselves who may read, ``rights`` counts the documents; those of which nothing else is stated
+    are not among ``documents``.
     ``unmatched`` are entries of metadata files that match no document, by source: what they state restricts nothing.
     """
 
     sources: dict[str, list[str]]
+    rights: dict[str, SourceRightsDocument]
     documents: list[RestrictedDocument]
     unmatched: dict[str, list[str]]
 
@@ -134,16 +173,53 @@ def access_document(settings: Settings, domain: Domain) -> AccessDocument:
     """
     mine = settings.sources_of(domain)
     sources = {source.id: sorted(map(group_name, source.access)) for source in mine if source.access}
+    own = sorted(source.id for source in mine if RIGHTS in source.restricted_to)
     store = store_of(settings, domain)
     documents: list[StatedDocument] = []
+    there = Counter[str]()
     if generation := store.current():
         with store.files.open(generation) as index:
             documents = index.stated_documents((ACCESS_NOTICE, VALUE_NOTICE))
+            there.update(each.source_id for each in index.served_documents(("", ""), sys.maxsize) if own)
+    said = Counter(each.source_id for each in documents if any(map(is_of_rights, each.rule)))
     return {
         "sources": sources,
-        "documents": [_restriction_document(each, sources) for each in documents],
+        "rights": {name: _source_rights(settings, name, said[name], there[name]) for name in own},
+        "documents": [_restriction_document(each, sources) for each in documents if not _says_rights_alone(each)],
         "unmatched": {source.id: entries for source in mine if (entries := _find_unmatched(settings, source))},
     }
+
+
+def _says_rights_alone(stated: StatedDocument) -> bool:
+    is_understood = not any(stated.metadata.get(key) for key in (ACCESS_NOTICE, VALUE_NOTICE))
+    return is_understood and bool(stated.rule) and all(map(is_of_rights, stated.rule))
+
+
+def _source_rights(settings: Settings, source_id: str, said: int, documents: int) -> SourceRightsDocument:
+    """Return what is known of who may read the documents of a source that says it itself."""
+    problems, table = [], None
+    try:
+        table = read_table(membership_file(settings.data_dir, source_id))
+        problems = list(table.problems) if table else ["it was not asked yet"]
+    except StoreError as error:
+        problems = [str(error)]
+    granted = list(table.grants.values()) if table else []
+    memberships, now = settings.memberships, time.time()
+    old = sum(not (memberships and memberships.counts(each.verified_at, now)) for each in granted)
+    return {
+        "documents": said,
+        "hidden": documents - said,
+        "principals": len(granted),
+        "expired": old,
+        "people": len({name for each in granted for name in each.members if name.startswith(HELD)}),
+        "verified_at": _moment(min((each.verified_at for each in granted), default=None)),
+        "asked_at": _moment(table.tried_at if table else None),
+        "problems": problems,
+    }
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else utc_text(datetime.fromtimestamp(seconds, UTC), "seconds")
 
 
 def _find_unmatched(settings: Settings, source: SourceSettings) -> list[str]:
@@ -160,7 +236,13 @@ def _restriction_document(stated: StatedDocument, sources: Mapping[str, Sequence
     own, source = read_rule(stated.metadata.get(KEY)), frozenset(sources.get(stated.source_id, ()))
     statements: list[AccessStatementDocument] = [
         {
-            "by": "document" if statement in own else "source" if statement == source else "beside",
+            "by": "rights"
+            if is_of_rights(statement)
+            else "document"
+            if statement in own
+            else "source"
+            if statement == source
+            else "beside",
             "groups": sorted(statement),
         }
         for statement in stated.rule
@@ -314,7 +396,7 @@ class _Look:
             "domain": source.domain.value,
             "type": source.type,
             "location": _relative_place(next((place for place in places if place), ""), self._settings.file.parent),
-            "access": sorted(source.access),
+            "access": sorted(source.restricted_to),
             "state": state,
             "reason": reason,
             "held": len(held),

@@ -125,7 +125,9 @@ class SlackFeed(Feed):
                 known_by_address += 1
                 yield Grant(principal=name, members=frozenset({account("email", email)}))
         if not known_by_address:
-            yield Grant(principal="slack:user", unread="no address of anybody; add the scope users:read.email to the app")
+            yield Grant(
+                principal="slack:user", unread="no address of anybody; add the scope users:read.email to the app"
+            )
         yield Grant(principal=f"slack:team:{team}", members=frozenset(staff))
         joined, unseen = self._joined()
         if unseen:

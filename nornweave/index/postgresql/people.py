@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from nornweave.core.access import decode_rule, decode_source_rules, encode_rule
+from nornweave.core.access import decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader
@@ -86,7 +86,7 @@ def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]
     stated = decode_source_rules(sources)
     for row in _rows(reader, _DOCUMENT, numbers):
         source_id, own = row[2], decode_rule(row[13])
-        rules[row[0]] = encode_rule((*own, *((stated[source_id],) if source_id in stated else ()))) or "[]"
+        rules[row[0]] = encode_rule(rule_of(source_id, own, stated)) or "[]"
         yield [*row, rules[row[0]]]
 
 

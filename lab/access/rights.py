@@ -1,0 +1,391 @@
+"""Random memberships at stand-ins of services, and whether every route shows somebody what a brute-force oracle allows.
+
+The oracle asks the stand-in's own state who may read a document, by the definition of each service. What is compared is
+the whole way: the service's API, the sync or the refresh, the index, the token, the route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+
+from lab.access.serving import SERVICE, Outcome, as_somebody, served
+from lab.apis import slack
+from lab.apis.server import Api, serving
+from lab.apis.slack import SlackServer
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings, open_source
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.access import line_of
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
+
+GROUPS = ("staff", "ops")
+_HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}
+_HTML = {"accept": "text/html,*/*;q=0.8"}
+_BUSY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Somebody:
+    """A person with a token: the groups and the address that it proves; ``name`` is the token too."""
+
+    name: str
+    groups: frozenset[str]
+
+    @property
+    def email(self) -> str:
+        """Their address at the services."""
+        return f"{self.name}@example.org"
+
+
+@dataclass(slots=True)
+class Written:
+    """A document with two words of its own: one that is asked for, one that tells whether it is shown."""
+
+    domain: str
+    source: str
+    path: str
+    asked: str
+    tell: str
+    chunk: str = ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What the oracle knows it by."""
+        return self.source, self.path
+
+
+def text_of(number: int) -> str:
+    """Return the text of a document: all have a name in common, and words of their own."""
+    return f"The zebra report calls open_ledger for asked{number:04}x and tells{number:04}x"
+
+
+class Service:
+    """A service with documents, of which it says who may read them."""
+
+    source: ClassVar[str]
+    api: Api
+    groups: tuple[str, ...] = ()
+    """Of ``access`` of its source: rights and groups have both to be met."""
+
+    def configured(self) -> Mapping[str, Any]:
+        """Return the entry of ``sources``."""
+        raise NotImplementedError
+
+    def may_read(self, path: str, email: str) -> bool:
+        """Tell by the service's own state whether somebody may read a document."""
+        raise NotImplementedError
+
+    def change_members(self, rng: random.Random) -> None:
+        """Let people in or out, in a way that a refresh of members tells of."""
+        raise NotImplementedError
+
+    def change_rights(self, rng: random.Random) -> None:
+        """Change who may read in a way that the next sync tells of."""
+
+
+class SlackRights(Service):
+    """Channels, private and public; members, guests, people who left, and some of another workspace."""
+
+    source = "chat"
+
+    def __init__(self, people: Sequence[Somebody], numbers: Iterator[int], rng: random.Random, count: int) -> None:
+        self.api: SlackServer = SlackServer()
+        self.api.users.clear()
+        self._ids = {}
+        for number, person in enumerate(people):
+            self._ids[person.email] = f"U{number:02}"
+            self.api.add_user(f"U{number:02}", person.name)
+        for number in range(count):
+            channel = self.api.add_channel(f"C{number:02}", f"room-{number}")
+            self.api.say(channel, text_of(next(numbers)), user="U00")
+        for _ in range(4 * count):
+            self.change_members(rng)
+
+    def configured(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"type": "slack", "domain": "conversations", "api_url": f"{self.api.url}/api", "token_env": "LAB_SLACK"}
+
+    def may_read(self, path: str, email: str) -> bool:  # noqa: D102
+        user = self.api.users[self._ids[email]]
+        channel = next(each for each in self.api.channels.values() if each["name"] == path.partition("/")[0])
+        if user["deleted"] or user["team_id"] != self.api.team:
+            return False
+        is_guest = user["is_restricted"] or user["is_ultra_restricted"]
+        is_inside = user["id"] in self.api.inside[channel["id"]]
+        return is_inside or not (channel.get("is_private") or is_guest)
+
+    def change_members(self, rng: random.Random) -> None:  # noqa: D102
+        channel, user = rng.choice(list(self.api.channels)), self.api.users[rng.choice(list(self.api.users))]
+        kind = rng.randrange(12)
+        if kind < 7:
+            self.api.inside[channel] ^= {user["id"]}
+        elif kind < 9:
+            self.api.channels[channel]["is_private"] = not self.api.channels[channel].get("is_private")
+        elif kind == 9:
+            user["is_restricted"] = not user["is_restricted"]
+        elif kind == 10:
+            user["deleted"] = not user["deleted"]
+        else:
+            user["team_id"] = "T99" if user["team_id"] == self.api.team else self.api.team
+
+
+SERVICES: tuple[type[Any], ...] = (SlackRights,)
+CODE = "code"
+"""A source of files for the first channel: a principal may stand where a group may."""
+_TOKENS = {"LAB_SLACK": slack.TOKEN}
+
+
+@dataclass(slots=True)
+class World:
+    """A workspace over all services, served, and people who ask."""
+
+    folder: Path
+    rng: random.Random
+    people: Sequence[Somebody]
+    services: Mapping[str, Service]
+    settings: Settings
+    channel: str = "room-0/"
+    documents: list[Written] = field(default_factory=list)
+
+    def allows(self, person: Somebody, document: Written) -> bool:
+        """Tell by brute force whether somebody may see a document."""
+        if document.source == CODE:
+            return self.services["chat"].may_read(self.channel, person.email)
+        service = self.services[document.source]
+        in_groups = not service.groups or not person.groups.isdisjoint(service.groups)
+        return in_groups and service.may_read(document.path, person.email)
+
+    def sync(self) -> None:
+        """Sync everything."""
+        for domain in self.settings.served_domains:
+            report = run(domain_parts(self.settings, domain), SyncOptions(run_id="rights", wait_s=0))
+            if report.unavailable or report.failed or any(each.notices for each in report.sources.values()):
+                raise RuntimeError(f"{report.unavailable} {report.failed} {report.sources}")
+
+    def refresh(self) -> None:
+        """Ask every service who is in what, and for no document."""
+        for source in self.settings.sources:
+            if source.id == CODE:
+                continue
+            opened = open_source(source, self.settings.own_files)
+            table = opened.refresh_members() if isinstance(opened, MirroredSource) else None
+            if table is None or table.problems:
+                raise RuntimeError(f"{source.id}: {table}")
+
+
+def world(folder: Path, stack: ExitStack, seed: int, people: int = 6, count: int = 4) -> World:
+    """Return a world whose services are served until the stack is closed; nothing is synced yet."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable, nothing secret
+    os.environ.update(_TOKENS)
+    persons = [Somebody(f"person{number}", frozenset(rng.sample(GROUPS, rng.randrange(3)))) for number in range(people)]
+    numbers = iter(range(10_000))
+    services: dict[str, Service] = {kind.source: kind(persons, numbers, rng, count) for kind in SERVICES}
+    for service in services.values():
+        stack.enter_context(serving(service.api))
+    lines = [
+        line_of(each.name, sorted(each.groups), each.name).replace("}", f', "email": "{each.email}"}}')
+        for each in persons
+    ]
+    (folder / "tokens.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    members = {each.email: [f"github:user:{each.name}"] for each in persons}
+    (folder / "members.yaml").write_text(json.dumps({"members": members}), encoding="utf-8")
+    sources = [
+        {"id": name, "rights": "source", "access": list(each.groups), **each.configured()}
+        for name, each in services.items()
+    ]
+    (folder / "code").mkdir()
+    for number in range(count):
+        (folder / "code" / f"part{number}.py").write_text(
+            f"def part{number}():\n    # {text_of(next(numbers))}\n    open_ledger({number})\n"
+        )
+    sources.append({"id": CODE, "domain": "code", "type": "files", "path": "code", "access": ["slack:channel:C00"]})
+    configured = {
+        "data_dir": "var",
+        "sources": sources,
+        "domains": {domain.value: _HASHED for domain in Domain},
+        "access": {"tokens": "tokens.yaml", "membership": {"file": "members.yaml"}},
+    }
+    (folder / "nornweave.yaml").write_text(json.dumps(configured), encoding="utf-8")
+    settings = load_settings(folder / "nornweave.yaml", {})
+    return World(folder, rng, persons, services, settings)
+
+
+async def find_documents(world: World, app: Any) -> None:
+    """Note all documents with their words and a passage of each, as the operator sees them."""
+    async with as_somebody(app, SERVICE) as operator:
+        found = await _matches(operator, r"asked\d{4}x and tells\d{4}x")
+        for match in found:
+            number = match["text"].partition("asked")[2][:4]
+            document = Written(
+                match["domain_id"], match["source_id"], match["source_path"], f"asked{number}x", f"tells{number}x"
+            )
+            answer = await operator.get(f"/documents/{document.domain}/{document.source}/{document.path}")
+            document.chunk = answer.json()["chunks"][0]
+            world.documents.append(document)
+
+
+async def _matches(client: httpx.AsyncClient, regex: str) -> list[dict[str, Any]]:
+    while True:
+        answer = await client.get("/find", params={"regex": regex, "limit": "100"})
+        if answer.is_success and not answer.json()["truncated"]:
+            return list(answer.json()["matches"])
+        await asyncio.sleep(_BUSY_S)  # other work on the machine
+
+
+def _tool(name: str, arguments: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+    return "POST", "/mcp", {"json": body, "headers": headers}
+
+
+_WAIT = {"timeout_ms": 60_000}
+
+
+def routes(one: Written) -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Return, by name, requests whose answers hold the telling word of a document exactly if it is shown."""
+    chat = [{"role": "user", "content": one.asked}]
+    place = f"{one.domain}/{one.source}/{one.path}"
+    return {
+        "query": ("POST", "/query", {"json": {"query": one.asked, "top_k": 50, **_WAIT}}),
+        "text": ("POST", "/query", {"json": {"query": one.asked, "format": "text", **_WAIT}}),
+        "events": (
+            "POST", "/query",
+            {"json": {"query": one.asked, **_WAIT}, "headers": {"accept": "text/event-stream"}},
+        ),
+        "recall": ("POST", f"/agents/{one.domain}/recall", {"json": {"query_text": one.asked, **_WAIT}}),
+        "chat": ("POST", "/v1/chat/completions", {"json": {"model": "nornweave", "messages": chat}}),
+        "response": ("POST", "/v1/responses", {"json": {"model": "nornweave", "input": one.asked}}),
+        "page": ("GET", "/", {"params": {"q": one.asked}, "headers": _HTML}),
+        "page data": ("GET", "/.json", {"params": {"q": one.asked}}),
+        "find": ("GET", "/find", {"params": {"text": one.asked}}),
+        "find page": ("GET", "/find", {"params": {"text": one.asked}, "headers": _HTML}),
+        "chunk": ("GET", f"/chunks/{one.chunk}", {}),
+        "passage": ("GET", f"/passages/{one.chunk}", {"headers": _HTML}),
+        "passage data": ("GET", f"/passages/{one.chunk}.json", {}),
+        "document": ("GET", f"/documents/{place}", {}),
+        "search tool": _tool("search", {"query": one.asked}),
+        "find tool": _tool("find", {"text": one.asked}),
+        "fetch tool": _tool("fetch", {"id": one.chunk}),
+    }  # fmt: skip
+
+
+async def compare(world: World, app: Any, outcome: Outcome, share: float = 1.0) -> None:
+    """Ask every route as everybody for every document; note where an answer is not what the oracle says.
+
+    Args:
+        share: of the requests about one document that are sent; lists are all asked for.
+    """
+    async with AsyncExitStack() as stack:
+        for person in world.people:
+            client = await stack.enter_async_context(as_somebody(app, person.name))
+            allowed = {one.place for one in world.documents if world.allows(person, one)}
+            await _compare_lists(world, client, person, allowed, outcome)
+            for one in world.documents:
+                for name, (method, path, options) in routes(one).items():
+                    if world.rng.random() >= share:
+                        continue
+                    said = await _said(client, method, path, options)
+                    outcome.count(name)
+                    sent = json.dumps([path, options])
+                    if (one.tell in said) is not (one.place in allowed):
+                        outcome.shown.append(f"{name}: {one.place} to {person}: allowed is {one.place in allowed}")
+                    for other in world.documents:
+                        if other.place not in allowed and other.tell in said and other.tell not in sent:
+                            outcome.shown.append(f"{name}: {other.place} to {person}, who asked for {one.place}")
+
+
+async def _said(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any]) -> str:
+    while (answer := await client.request(method, path, **options)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        await asyncio.sleep(_BUSY_S)  # other work on the machine
+    if answer.is_server_error:
+        raise RuntimeError(f"{method} {path} {options}: {answer.status_code} {answer.text[:300]}")
+    # Pages mark what was asked for.
+    return re.sub(r"<[^>]+>", "", answer.text) if options.get("headers") == _HTML else answer.text
+
+
+async def _compare_lists(
+    world: World, client: httpx.AsyncClient, person: Somebody, allowed: set[tuple[str, str]], outcome: Outcome
+) -> None:
+    """Compare what lists and counts say of all documents at once."""
+    places = [(each["source_id"], each["source_path"]) for each in await _matches(client, r"tells\d{4}x")]
+    shown = {"find regex": set(places)}
+    uses = (await client.get("/uses", params={"name": "open_ledger"})).text
+    code = [one for one in world.documents if one.domain == "code"]
+    for one in code:
+        outcome.count("uses")
+        if (one.path in uses) is not (one.place in allowed):
+            outcome.shown.append(f"uses: {one.place} to {person}: allowed is {one.place in allowed}")
+    domains = sorted({one.domain for one in world.documents})
+    recalled = set()
+    for domain in domains:
+        body = {"query_text": "zebra report", "top_k": 100, "timeout_ms": 60_000}
+        items = (await client.post(f"/agents/{domain}/recall", json=body)).json()["items"]
+        recalled |= {(item["citation"]["source_id"], item["citation"]["source_path"]) for item in items}
+        described = (await client.get(f"/agents/{domain}/describe")).json()["documents"]
+        expected = sum(one.place in allowed for one in world.documents if one.domain == domain)
+        outcome.count("describe")
+        if described != expected:
+            outcome.shown.append(f"describe: {domain} has {described} documents for {person}, not {expected}")
+    shown["recall of all"] = recalled
+    for name, found in shown.items():
+        for one in world.documents:
+            outcome.count(name)
+            if (one.place in found) is not (one.place in allowed):
+                outcome.shown.append(f"{name}: {one.place} to {person}: allowed is {one.place in allowed}")
+
+
+def campaign(folder: Path, count: int, seed: int, *, people: int = 12, size: int = 6, share: float = 0.3) -> Outcome:
+    """Change memberships, refresh or sync, and compare everything, until so many decisions were compared."""
+    outcome = Outcome()
+    with ExitStack() as stack:
+        made = world(folder, stack, seed, people, size)
+        made.sync()
+
+        async def ask() -> None:
+            async with served(made.settings) as app:
+                await find_documents(made, app)
+                number = 0
+                while sum(outcome.tried.values()) < count:
+                    await compare(made, app, outcome, share)
+                    number += 1
+                    for service in made.services.values():
+                        for _ in range(made.rng.randrange(1, 6)):
+                            service.change_members(made.rng)
+                    if number % 3:
+                        await asyncio.to_thread(made.refresh)
+                        continue
+                    for service in made.services.values():
+                        service.change_rights(made.rng)
+                    await asyncio.to_thread(made.sync)
+                    await _published(made, app)
+
+        asyncio.run(ask())
+    return outcome
+
+
+async def _published(world: World, app: Any) -> None:
+    """Wait until what was synced answers."""
+    current = {domain.value: _current(world.settings, domain) for domain in world.settings.served_domains}
+    async with as_somebody(app, SERVICE) as operator:
+        for domain, generation in current.items():
+            while (await operator.get(f"/agents/{domain}/describe")).json()["generation"] != generation:
+                await asyncio.sleep(0.05)
+
+
+def _current(settings: Settings, domain: Domain) -> str | None:
+    from nornweave.index.wiring import store_of
+
+    return store_of(settings, domain).current()
