@@ -39,8 +39,8 @@ NAV: Mapping[str, tuple[str, ...]] = {
     "Start": ("index.md", "tutorial.md", "installation.md", "limits.md", "upgrading.md"),
     "Use": ("pages.md", "sources.md", "history.md", "uses.md", "evaluation.md", "drift.md", "agents.md", "slack.md",
             "moments.md", "api.md"),
-    "Operate": ("configuration.md", "deploy.md", "serving.md", "security.md", "replicas.md", "postgresql.md",
-                "workers.md", "agents-remote.md", "reliability.md"),
+    "Operate": ("configuration.md", "deploy.md", "serving.md", "security.md", "rights.md", "replicas.md",
+                "postgresql.md", "workers.md", "agents-remote.md", "reliability.md"),
     "How it works": (
         "architecture.md",
         "recall.md",

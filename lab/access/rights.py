@@ -16,11 +16,13 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import httpx
 
 from lab.access.serving import SERVICE, Outcome, as_somebody, served
-from lab.apis import slack
+from lab.apis import github, slack
+from lab.apis.github import GithubServer
 from lab.apis.server import Api, serving
 from lab.apis.slack import SlackServer
 from nornweave.config import Settings
@@ -142,10 +144,48 @@ class SlackRights(Service):
             user["team_id"] = "T99" if user["team_id"] == self.api.team else self.api.team
 
 
-SERVICES: tuple[type[Any], ...] = (SlackRights,)
+class GithubRights(Service):
+    """A repository, private, internal or public: its own collaborators, teams, an organisation's base permission."""
+
+    source = "issues"
+    groups = GROUPS
+
+    def __init__(self, people: Sequence[Somebody], numbers: Iterator[int], rng: random.Random, count: int) -> None:
+        self.api: GithubServer = GithubServer(page_size=2)
+        self._people = [each.name for each in people]
+        self.api.teams = {"core": set(), "payments": set()}
+        for _ in range(count):
+            self.api.open("Report", text_of(next(numbers)))
+        for _ in range(2 * len(people)):
+            self.change_members(rng)
+
+    def configured(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"type": "github", "domain": "conversations", "repository": github.REPOSITORY, "api_url": self.api.url,
+                "token_env": "LAB_GITHUB"}  # fmt: skip
+
+    def may_read(self, path: str, email: str) -> bool:  # noqa: ARG002, D102
+        name = email.partition("@")[0]
+        if self.api.visibility == "public" or name in self.api.direct:
+            return True
+        is_member = name in self.api.organisation
+        by_base = is_member and (self.api.visibility == "internal" or self.api.base_permission == "read")
+        return by_base or any(name in team for team in self.api.teams.values())
+
+    def change_members(self, rng: random.Random) -> None:  # noqa: D102
+        sets = (self.api.direct, self.api.organisation, *self.api.teams.values())
+        kind, name = rng.randrange(10), rng.choice(self._people)
+        if kind < 8:
+            rng.choice(sets).symmetric_difference_update({name})
+        elif kind == 8:
+            self.api.base_permission = rng.choice(("none", "read"))
+        else:
+            self.api.visibility = rng.choice(("private", "private", "internal", "public"))
+
+
+SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights)
 CODE = "code"
 """A source of files for the first channel: a principal may stand where a group may."""
-_TOKENS = {"LAB_SLACK": slack.TOKEN}
+_TOKENS = {"LAB_SLACK": slack.TOKEN, "LAB_GITHUB": github.TOKEN}
 
 
 @dataclass(slots=True)
@@ -200,7 +240,8 @@ def world(folder: Path, stack: ExitStack, seed: int, people: int = 6, count: int
         for each in persons
     ]
     (folder / "tokens.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    members = {each.email: [f"github:user:{each.name}"] for each in persons}
+    place = urlsplit(services["issues"].api.url).netloc if "issues" in services else ""
+    members = {each.email: [f"github:user:{each.name}@{place}"] for each in persons}
     (folder / "members.yaml").write_text(json.dumps({"members": members}), encoding="utf-8")
     sources = [
         {"id": name, "rights": "source", "access": list(each.groups), **each.configured()}

@@ -18,6 +18,7 @@ BASE = datetime(2026, 1, 1, tzinfo=UTC)
 REPOSITORY = "acme/payments"
 TOKEN = "ghp_secret123"
 _ROOT = f"/repos/{REPOSITORY}"
+_OWNER = REPOSITORY.partition("/")[0]
 
 
 class GithubServer(Api):
@@ -32,6 +33,12 @@ class GithubServer(Api):
         self.discussions: dict[int, dict[str, Any]] = {}
         self.page_size = page_size
         self.needs_token = needs_token
+        self.visibility = "private"
+        self.direct: set[str] = set()
+        self.teams: dict[str, set[str]] = {}
+        self.organisation: set[str] = set()
+        self.base_permission = "none"
+        self.may_list_people = True
         self.hours = 0
         self._ids = 1000
         self._numbers = 0
@@ -134,6 +141,18 @@ class GithubServer(Api):
             f"{_ROOT}/issues/comments": self.comments.values(),
             f"{_ROOT}/pulls/comments": self.review_comments.values(),
         }
+        if request.path == _ROOT:
+            private = self.visibility != "public"
+            return Reply({"full_name": REPOSITORY, "private": private, "visibility": self.visibility})
+        people = {f"{_ROOT}/collaborators": self.collaborators(), f"/orgs/{_OWNER}/members": self.organisation}
+        if request.path in people:
+            if not self.may_list_people:
+                return Reply({"message": "Must have push access to view repository collaborators."}, 403)
+            listed: list[Mapping[str, Any]] = [
+                {"id": number, "login": login, "type": "User", "permissions": {"pull": True, "push": False}}
+                for number, login in enumerate(sorted(people[request.path]))
+            ]
+            return self._page(request, listed)
         if request.path in lists:
             return self._page(request, list(lists[request.path]))
         match = re.fullmatch(rf"{_ROOT}/(issues|pulls)/(\d+)/(comments|reviews)", request.path)
@@ -143,6 +162,11 @@ class GithubServer(Api):
         if match[3] == "reviews":
             return self._page(request, list(self.reviews[number].values()))
         return self._page(request, [each for each in self.comments.values() if _number(each) == number])
+
+    def collaborators(self) -> set[str]:
+        """Return whom GitHub lists: outsiders and members with access of their own, by a team, or by the base."""
+        by_base = self.organisation if self.base_permission != "none" else set()
+        return self.direct.union(by_base, *self.teams.values())
 
     def counted(self) -> Iterable[Mapping[str, Any]]:
         counts = dict.fromkeys(self.issues, 0)

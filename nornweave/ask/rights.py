@@ -248,12 +248,16 @@ def _way(person: Person, principal: str) -> str:
     while reached := person.reached.get(chain[-1]):
         said_by = said_by or reached.said_by
         chain.append(reached.member)
-    return f"{' has '.join(chain)}{f' ({said_by} says so)' if said_by else ''}"
+    return f"{' has '.join(map(_shown, chain))}{f' ({said_by} says so)' if said_by else ''}"
 
 
 def _shown_groups(person: Person) -> list[str]:
     """Return the groups of somebody, and what was proved of them, without what follows from membership."""
-    return sorted(person.viewer.groups - person.reached.keys())
+    return sorted(map(_shown, person.viewer.groups - person.reached.keys()))
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix(account("email", ""))
 
 
 def _principals(settings: Settings, rule: Rule) -> list[PrincipalDocument]:

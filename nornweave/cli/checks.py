@@ -195,6 +195,7 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
     from api.errors import ProblemError
     from api.links import URL_VARIABLE, configured_url
     from nornweave.core.access import read_tokens
+    from nornweave.core.membership import read_members
 
     restricted = [source.id for source in settings.sources if source.restricted_to]
     access = settings.access
@@ -210,6 +211,12 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
         except ConfigError as error:
             remedy = "`nornweave token --group NAME` prints a token and its line for the file"
             yield CheckFinding("access", str(access.tokens), "error", str(error), remedy)
+    if access.membership.file is not None:
+        file = access.membership.file
+        try:
+            yield CheckFinding("access", str(file), "ok", f"{len(read_members(file)[0]):,} people, groups and accounts")
+        except ConfigError as error:
+            yield CheckFinding("access", str(file), "error", str(error), "docs/rights.md says what stands in it")
     if access.oidc is not None:
         keys = SigningKeys(access.oidc)
         try:

@@ -26,7 +26,8 @@ data_dir: ./var   # everything that NornWeave writes; relative to this file
 sources:
 """
 _ELSEWHERE = """\
-  # Sources that live elsewhere; the token is read from the environment variable that is named:
+  # Sources that live elsewhere; the token is read from the environment variable that is named. With `access:` at the
+  # top, `rights: source` shows documents of Slack and GitHub to whom these let read them (docs/rights.md):
   # - {id: api, domain: code, type: git, url: "https://git.example.org/team/api.git", credentials_env: GIT_TOKEN}
   # - {id: manual, domain: documentation, type: web, url: "https://docs.example.org/guide/"}
   # - {id: wiki, domain: documentation, type: confluence, url: "https://team.atlassian.net", spaces: [ENG],

@@ -163,19 +163,24 @@ def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) and is_principal(name) for name in names):
             raise ConfigError(f"{file}: {key!r}: expected a list of names such as github:user:ann or slack:channel:C1")
-        read[_member(file, key)] |= frozenset(names)
+        read[_member(file, key)] |= frozenset(map(_as_compared, names))
     return read, _moment(file, loaded.get("verified_at"))
 
 
 def _member(file: Path, key: object) -> str:
     text = key if isinstance(key, str) else ""
     if is_principal(text):
-        return text
+        return _as_compared(text)
     if text.startswith(GROUP) and (name := group_name(text.removeprefix(GROUP))):
         return f"{GROUP}{name}"
     if "@" in text.strip("@ "):
         return account("email", text)
     raise ConfigError(f"{file}: {key!r}: expected an e-mail address, group:NAME, or an account such as slack:user:U1")
+
+
+def _as_compared(principal: str) -> str:
+    """Return a name as sources write it: GitHub's are compared without regard to case."""
+    return principal.casefold() if principal.startswith("github:") else principal
 
 
 def _moment(file: Path, value: object) -> float:

@@ -5,6 +5,7 @@ import re
 import socket
 import textwrap
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from waiting import until_async
 
 from api.access.door import Door
 from api.links import permalinks
-from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, mrkdwn, serve_slack
+from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, SlackQuestion, mrkdwn, serve_slack
 from api.slack.connection import SlackAppError
 from api.state import Service
 from lab.apis.server import Reply
@@ -27,6 +28,7 @@ from lab.apis.slack_app import APP_TOKEN, BOT_TOKEN, TICKET, SlackAppServer
 from nornweave.config import Settings
 from nornweave.config.access import SlackAppSettings
 from nornweave.core.errors import ConfigError
+from nornweave.core.membership import Granted, Memberships, MembershipTable, membership_file, write_table
 from nornweave.core.types import Domain
 
 PAGE = "https://search.example.org"
@@ -278,3 +280,20 @@ def test_a_refused_token_is_an_error_that_names_its_variable(workspace: Settings
         with pytest.raises(SlackAppError, match=rf"{remedy}: invalid_auth; renew {token}") as raised:
             serve_slack(settings, {**TOKENS, token: "xoxb-wrong-secret"}, lambda _: None)
         assert "wrong-secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("channel", "thread", "member", "sees"), [
+    (OPEN, None, True, True), (OPEN, "t", True, False), (STAFF, "t", True, True), (STAFF, "t", False, False),
+    (OPEN, None, False, False),
+])  # fmt: skip
+def test_who_asks_in_slack_is_in_their_channels_and_a_channel_shows_its_own(
+    engine: ScriptedEngine, tmp_path: Path, channel: str, thread: str | None, member: bool, sees: bool
+) -> None:
+    principal = f"slack:channel:{STAFF}"
+    grants = {principal: Granted(members=(f"slack:user:{BOB}",), verified_at=time.time())}
+    write_table(membership_file(tmp_path, "chat"), MembershipTable(origin="x", tried_at=0.0, grants=grants))
+    settings = SlackAppSettings.model_validate({"channels": {OPEN: [], STAFF: ["staff"]}})
+    service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=60_000)
+    app = SlackApp(service, settings, TOKENS, permalinks(PAGE), Memberships(tmp_path, ["chat"]))
+    asked = SlackQuestion(identity="x", text="?", channel=channel, user=BOB, is_member=member, thread=thread)
+    assert {each for each in app._viewer(asked).groups if "channel" in each} == ({principal} if sees else set())

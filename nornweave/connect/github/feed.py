@@ -13,15 +13,16 @@ Source: docs.github.com/rest (2022-11-28).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from nornweave.connect.connectors import GithubSettings
 from nornweave.connect.conversation import as_is, conversation_document, mappings
 from nornweave.connect.github.export import read_issue, write_issues
 from nornweave.connect.github.graphql import GithubGraphql, moment_of
-from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import (
     Body,
@@ -35,6 +36,7 @@ from nornweave.connect.mirror.feed import (
     staged,
 )
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant
 from nornweave.core.types import Domain
 
 API_VERSION = "2022-11-28"
@@ -48,6 +50,9 @@ _FIELDS = (
     *("id", "node_id", "number", "title", "body", "state", "html_url", "created_at", "updated_at", "submitted_at"),
     *("comments", "path", "line", "original_line"),
 )
+_PUBLIC = "https://api.github.com"
+_LOGIN = re.compile(r"[\w-]{1,100}(\[bot\])?", re.ASCII)
+_MAY_NOT_LIST = "who may read is told to those who may write to the repository and are members of its organisation"
 
 
 class GithubFeed(Feed):
@@ -91,6 +96,41 @@ class GithubFeed(Feed):
         repository, said = {"full_name": self._repository}, list(bodies.values())
         content = {"number": number, **opening, "repository": repository, "comments": said}
         return write_issues([read_issue(content)], number)
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
+        """Return the repository."""
+        return [(self._named("repo", self._repository),)]
+
+    def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
+        """Ask who may read the repository: everybody, the members of its organisation, or its collaborators.
+
+        GitHub counts among these who is let in by a team, by the organisation's base permission, or as its owner.
+        """
+        principal = self._named("repo", self._repository)
+        repository = self._client.get(f"repos/{self._repository}").mapping()
+        visibility = repository.get("visibility") or ("public" if repository.get("private") is False else "private")
+        if visibility == "public":
+            yield Grant(principal=principal, members=frozenset({EVERYBODY_WHO_ASKS}))
+            return
+        lists = [f"repos/{self._repository}/collaborators"]
+        if visibility == "internal":
+            lists.append(f"orgs/{self._repository.partition('/')[0]}/members")
+        try:
+            people = [each for address in lists for each in self._all(address)]
+        except AnswerError as error:
+            if error.status not in (403, 404):
+                raise
+            yield Grant(principal=principal, unread=f"status {error.status}: {_MAY_NOT_LIST}")
+            return
+        may = (each for each in people if (as_is(each.get("permissions"), dict) or {}).get("pull") is not False)
+        logins = (as_is(each.get("login"), str) or "" for each in may)
+        members = frozenset(self._named("user", login) for login in logins if _LOGIN.fullmatch(login))
+        yield Grant(principal=principal, members=members)
+
+    def _named(self, kind: str, name: str) -> str:
+        """Return a name of this service: of another server than github.com with its address, for both may have it."""
+        own = self._api_url == _PUBLIC
+        return f"github:{kind}:{name.casefold()}{'' if own else f'@{urlsplit(self._api_url).netloc}'}"
 
     def _discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
         if self._graphql:
