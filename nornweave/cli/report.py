@@ -65,9 +65,8 @@ def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
         for source_id, groups in seen["sources"].items():
             _say(f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
         for source_id, known in seen["rights"].items():
-            counts = (
-                f"{known['documents']:,} of {known['documents'] + known['hidden']:,} documents for whom it lets read"
-            )
+            there = known["documents"] + known["hidden"]
+            counts = f"{known['documents']:,} of {there:,} documents are for those whom it lets read"
             since = f", said at {known['verified_at']} or later" if known["verified_at"] else ""
             names = f"{known['principals']:,} principals ({known['expired']:,} too long ago to count)"
             _say(f"{domain}: {source_id}: {counts}; {names}, {known['people']:,} addresses{since}", "bold")

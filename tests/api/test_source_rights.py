@@ -213,7 +213,10 @@ def test_the_command_line_says_who_and_why_and_asks_again(chat: World, tmp_path:
     late = nornweave(tmp_path, "access", "can", "person0", path)
     assert (late.returncode, "that is too long ago, nobody is in it" in late.stdout) == (1, True)
     status = nornweave(tmp_path, "status", "--access").stdout
-    assert "conversations: chat: 3 of 3 documents for whom it lets; 7 principals (7 too long ago to count)" in status
+    assert (
+        "conversations: chat: 3 of 3 documents are for those whom it lets read; 7 principals (7 too long ago to count)"
+        in status
+    )
     assert "room-" not in status, "documents of which nothing else is stated are counted"
     slack.token = "another"
     failed = nornweave(tmp_path, "access", "refresh", "chat")
