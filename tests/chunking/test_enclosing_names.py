@@ -157,7 +157,10 @@ def test_suites_name_their_tests() -> None:
 def test_parts_of_a_table_know_whose_they_are() -> None:
     assert set(titles(f"static const struct option options[] = {{\n{ROWS}}};\n", "a.c")) == {"options"}
     workflow = f"name: build\njobs:\n  build:\n    steps:\n{STEPS}  test:\n    steps:\n{STEPS}"
-    assert {"jobs.build.steps", "jobs.test.steps"} <= set(titles(workflow, "ci.yml"))
+    named = titles(workflow, "ci.yml")
+    assert all(
+        any((title or "").startswith(f"jobs > {job} > steps > ") for title in named) for job in ("build", "test")
+    )
     python = "TABLE = {\n    'first': [\n" + "".join(f"        ({n}, 'name {n}'),\n" for n in range(90)) + "    ],\n}\n"
     assert set(titles(python, "a.py")) == {"TABLE.first"}
 
@@ -358,3 +361,17 @@ def test_a_block_of_comment_stays_above_the_section_that_it_describes() -> None:
     )
     chunks = chunks_of("".join(part.replace("NAME", name) for name in "abcdefgh"), "_helpers.tpl")
     assert len(chunks) > 1 and all(chunk.content.startswith("{{/*\nHow warm") for chunk in chunks)
+
+
+def test_the_items_of_a_list_of_yaml_are_called_by_what_all_begin_with() -> None:
+    def titles(*firsts: str) -> list[str | None]:
+        rest = "".join(f"    key{n}: a value of some words\n" for n in range(4))
+        text = "tests:\n" + "".join(f"  - {first}\n{rest}" for first in firsts)
+        return [chunk.title for chunk in chunks_of(text, "a.yaml", limit=120)]
+
+    several = titles(*(f"it: boils {n}" for n in range(6)))
+    assert several == ["tests > boils 0 … boils 2", "tests > boils 3 … boils 5"]
+    assert titles(*(f"title: n{n}" for n in range(5))) == ["tests > n0 … n2", "tests > n3, n4"]
+    assert titles("uses: a", "run: b", "uses: c", "run: d", "uses: e", "run: f") == ["tests", "tests"]
+    assert titles(*["kind: Pod"] * 6) == ["tests", "tests"]
+    assert titles(*["set:\n      a: 1"] * 6) == ["tests", "tests"]

@@ -246,7 +246,30 @@ class Division:
                 is_whole = span.start <= node.start_byte and node.end_byte <= span.end
                 if found is None and is_whole and not self.text[span.start : node.start_byte].strip():
                     break  # it is all of the value, whatever the largest thing in that is
+        else:
+            if several := self._items(span, region.nodes[-1]):
+                first, last = several[0][1], several[-1][1]
+                between = ", " if len(several) == 2 else " … "
+                name = first if first == last else f"{first}{between}{last}"
+                symbol, start = describe_value(name, several[0][0], scope, self.text), span.start
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
+
+    def _items(self, span: Span, outermost: Node) -> list[tuple[Node, str]]:
+        """Return the items of the list that most of a part lies in which begin there, with what each is called."""
+        if self.grammar.functions:
+            return []
+        *_, holder = (outermost, *self._around(span, outermost))
+        cursor = holder.walk()
+        items: list[tuple[Node, str]] = []
+        is_inside = cursor.goto_first_child_for_byte(span.start) is not None
+        while is_inside and (node := cursor.node) is not None and node.start_byte < span.end:
+            if node.is_named and node.type not in self.grammar.comments and node.start_byte >= span.start:
+                name = syntax.value_name(node, self.grammar, self.text)
+                if node.type != "block_sequence_item" or name is None:
+                    return []
+                items.append((node, name))
+            is_inside = cursor.goto_next_sibling()
+        return items if len(items) > 1 else []
 
     def _own(self, region: Region) -> set[int]:
         """Return the node that names a region; what is inside of it has names below that."""

@@ -346,17 +346,32 @@ _KEYS = 16
 
 
 def _item_name(item: Node, text: str) -> Node | None:
+    """Return what an item of a list is called: by a naming key, or by the key that it and its neighbours begin with."""
+    scalars = _scalars(item, text)
+    if named := next((scalars[key] for key in _NAMING if key in scalars), None):
+        return named
+    key, value = next(iter(scalars.items()), ("", None))
+    beside = [_scalars(each, text) for each in (item.prev_named_sibling, item.next_named_sibling) if each is not None]
+    said = [text[each[key].start_byte : each[key].end_byte] for each in beside if next(iter(each), "") == key != ""]
+    is_name = value is not None and len(said) == len(beside) > 0
+    return value if value and is_name and text[value.start_byte : value.end_byte] not in said else None
+
+
+def _scalars(item: Node, text: str) -> dict[str, Node]:
+    """Return the values of an item's first keys that are scalars; an empty key stands for a first one that is none."""
     mapping: Node | None = item
     while mapping is not None and mapping.type not in {"block_mapping", "flow_mapping"}:
         mapping = next((child for child in mapping.named_children if child.type.endswith(("_node", "_mapping"))), None)
     pairs = [mapping.named_child(at) for at in range(min(_KEYS, mapping.named_child_count))] if mapping else []
     named: dict[str, Node] = {}
-    for pair in filter(None, pairs):
+    for number, pair in enumerate(filter(None, pairs)):
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         is_scalar = value is not None and value.named_child_count and value.named_children[-1].type.endswith("_scalar")
         if key is not None and value is not None and is_scalar and value.type == "flow_node":
             named[text[key.start_byte : key.end_byte].strip("'\"")] = value
-    return next((named[key] for key in _NAMING if key in named), None)
+        elif not number:
+            named[""] = item
+    return named
 
 
 def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
