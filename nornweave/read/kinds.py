@@ -111,6 +111,8 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
 }
 _UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTILINE)
 """A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text."""
+_BOXED = re.compile(r"^(([=~^*#])\2{2,})[ \t]*\n[ \t]*(?!\2)\S[^\n]{1,80}\n\1[ \t]*\n", re.MULTILINE)
+"""A heading of RST with a line above and one below that are alike, whatever their length."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
 _MANUAL = re.compile(r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc|\.pod)(?:\.in)?$", re.IGNORECASE)
@@ -158,6 +160,8 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
         form: _count(_MARKUP[form], text) + (headings if form != "asciidoc" else 0)
         for form in _FIRST.get(suffix, _MARKUP)
     }
+    boxed = _count(_BOXED, text)
+    marks["rst"] += boxed if boxed > bool(suffix) else 0
     form = max(marks, key=marks.__getitem__)
     return form if marks[form] else "text"
 

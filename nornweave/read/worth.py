@@ -163,6 +163,25 @@ def is_pasted_data(text: str) -> bool:
     return len(matches) >= _LITERAL_LINES and told >= _LITERAL_SHARE * len(matches) and 3 * keys >= told
 
 
+_ENCODED_LINE = re.compile(r"[\s#/*;\"'>|]*(?=\S*[A-Z])(?=\S*[a-z])(?=\S*\d)[A-Za-z0-9+/_-]{40,}={0,2}[\s\"',;\\+]*")
+_ENCODED_LINES = 3
+_DRAWN = re.compile(r"[A-Za-z]?[-\d.,\s]+")
+_DRAWN_LEAST, _DRAWN_SHARE = 200, 0.95
+
+
+def is_encoded(text: str) -> bool:
+    """Tell whether a passage is bytes that were written as letters, or a part of a line that draws something.
+
+    Each of its lines is one run of 40 letters and digits and more, as base64 has them; or it is numbers within a line,
+    each with at most a letter, as the paths of SVG are.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) == 1:
+        drawn = sum(len(run) for run in _DRAWN.findall(text) if re.search(r"\d", run))
+        return len(text) >= _DRAWN_LEAST and drawn >= _DRAWN_SHARE * len(text)
+    return len(lines) >= _ENCODED_LINES and all(map(_ENCODED_LINE.fullmatch, lines))
+
+
 MINIFIED_LINE = 250
 """Characters of a line that nobody wrote by hand."""
 _MINIFIED_SHARE = 0.9

@@ -2,10 +2,11 @@
 
 import pytest
 
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, Span
+from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.chunking.components import parts_of
 from nornweave.read.kinds import format_of
-from nornweave.read.worth import PROSE_SHARE, is_empty_page, prose_share
+from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, prose_share
 
 ENTRY = """<!doctype html>
 <html><head><title>Tea shop</title></head><body>
@@ -32,6 +33,15 @@ def test_a_page_that_a_program_fills_is_code_and_one_piece() -> None:
     assert format_of("index.html", said, Domain.CODE) is None
 
 
+@pytest.mark.parametrize("name", ["RELEASE_NOTES", "NEWS.txt"])
+@pytest.mark.parametrize(("line", "form"), [("=" * 20, "rst"), ("#" * 40, "rst"), ("ab", "text")])
+def test_headings_between_two_lines_are_headings(name: str, line: str, form: str) -> None:
+    text = "".join(f"{line}\nNotes for v1.{n}\n{line}\n\nThe kettle whistles now.\n\n" for n in range(3))
+    assert format_of(name, text, Domain.DOCUMENTATION) == form
+    titles = [block.info for block in read_blocks(text, form).blocks if block.kind == "heading"]
+    assert titles == ([f"Notes for v1.{n}" for n in range(3)] if form == "rst" else [])
+
+
 @pytest.mark.parametrize("line", ["#compdef tea", "#autoload", "#!/bin/zsh"])
 def test_a_completion_of_zsh_says_so_in_its_first_line(line: str) -> None:
     assert format_of("_tea", f"{line}\n_arguments '-a'\n", Domain.CODE) == "shell"
@@ -43,3 +53,33 @@ def test_what_a_template_writes_into_a_text_is_no_part_of_it() -> None:
     assert prose_share(NOTES) >= PROSE_SHARE
     assert prose_share("{% trans %}{% if a.b.c.d.e.f %}Your page was approved by the editors.{% endif %}") == 1
     assert prose_share("a=1\nb=2\n{{ x }}\n") == 0
+
+
+ENCODED = "\n".join("riGp/58WAm+dX3a5IDnOdcdbWB2dC4/DSDC6Lc1mxLpQ2yMK/Ye9FZ1wUVl4nuYV" for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (ENCODED, True),
+        ("".join(f"#    {line}\n" for line in ENCODED.splitlines()), True),
+        ("".join(f'  "{line}" +\n' for line in ENCODED.splitlines()), True),
+        (f"content: |\n{ENCODED[:132]}\n", False),
+        ("M12 3.5c-1.2 0-3.4 2.1" + " 4.5-1.2a3.2 1.1 0 0 1-2.2" * 20, True),
+        ("0x1, 0x2, 0x3,\n" * 40, False),
+        ("the kettle boils water and whistles in 30 seconds or 40 " * 10, False),
+        ("\n".join(["a_name_of_a_function_that_is_rather_long_indeed"] * 5), False),
+        ("\n".join(["3f786850e387550fdab836ed7e6dc881de23001b3f786850"] * 5), False),
+    ],
+)
+def test_encoded_bytes_and_drawings_are_told(text: str, *, told: bool) -> None:
+    assert is_encoded(text) is told
+
+
+def test_a_list_of_contributors_that_a_tool_keeps_is_not_shown() -> None:
+    table = "<table>\n<!-- prettier-ignore -->\n<tr><td>Ann</td></tr>\n</table>\n"
+    start, end = "<!-- ALL-CONTRIBUTORS-LIST:START - Do not remove -->", "<!-- ALL-CONTRIBUTORS-LIST:END -->"
+    text = f"# Tea\n\n{start}\n{table}{end}\n\nBoils.\n"
+    read = read_blocks(text, "markdown")
+    assert read.shown(Span(0, len(text))).split() == ["#", "Tea", "Boils."]
+    assert read_blocks(text.replace("LIST:END", "LIST"), "markdown").shown(Span(0, len(text))).count("Ann") == 1

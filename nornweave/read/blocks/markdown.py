@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from nornweave.core.text.inline_markup import front_matter, plain_line
 from nornweave.core.types import Span
@@ -45,6 +45,10 @@ _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
 _NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
+_CONTRIBUTORS = re.compile(
+    r"<!--\s*(?P<name>[\w-]*contributors?[\w-]*)\s*:?\s*(?:start|begin)\b[^>]*-->", re.IGNORECASE
+)
+"""Where a tool lists who wrote something, with their portraits."""
 # A definition of a link that leads nowhere is a comment: ``[//]: # (not shown)``.
 _COMMENT_LINK = re.compile(
     r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*(?:#|<>|-)[ \t]*(?:$|(?=[(\"'])(?P<open>[(\"']))", re.MULTILINE
@@ -131,13 +135,26 @@ def read_markdown(text: str) -> Blocks:
     """Read Markdown: front matter, headings (ATX, setext, HTML), code, tables, lists and quotes, notes, paragraphs."""
     front_of_page = front_matter(text)
     start = front_of_page.end
+    listed = list(_lists_of_contributors(text, start))
+    text = blanked(text, listed)
     even = even_line_ends(text)
     read = read_lines(text, start, _Markdown(UnseenParts(even)).block_at)
+    read = replace(read, hidden=sorted((*read.hidden, *listed), key=lambda span: span.start))
     if not start:
         return read
     front = Block(Span(0, start), "front", range(even.count("\n", 0, start)))
     unseen = unseen_front(text, front_of_page)
     return Blocks(blanked(read.text, unseen), (front, *read.blocks), (*unseen, *read.hidden))
+
+
+def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:
+    while opening := _CONTRIBUTORS.search(text, start):
+        ends = re.compile(rf"<!--\s*{re.escape(opening['name'])}\s*:?\s*end\b[^>]*-->", re.IGNORECASE)
+        closing = ends.search(text, opening.end())
+        if closing is None:
+            return
+        yield Span(opening.start(), closing.end())
+        start = closing.end()
 
 
 def _ends_component(row: str) -> bool:

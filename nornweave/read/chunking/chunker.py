@@ -11,9 +11,9 @@ from nornweave.read.blocks.reader import FORMATS
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
 from nornweave.read.chunking.plain import Sections
-from nornweave.read.worth import licence_span, without
+from nornweave.read.worth import is_encoded, licence_span, without
 
-_VERSION = "recursive-3"
+_VERSION = "recursive-4"
 
 MARKUP = FORMATS | {"text"}
 _OF_COMMITS = ("kind", "author", "release")
@@ -42,7 +42,15 @@ class Chunker:
         return "/".join((*versions, *settings))
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
-        """Cut a document, in order and without overlaps; blank space and the licence of code are left out."""
+        """Cut a document, in order and without overlaps; blank space and the licence of code are left out.
+
+        So is what goes on with encoded bytes; what they are stands above.
+        """
+        for number, chunk in enumerate(self._chunks(document, index)):
+            if not (number and is_encoded(chunk.content)):
+                yield chunk
+
+    def _chunks(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
         if document.format in {COMMIT, RELEASE}:
             return _chunk_commit(document, index, limit=self.limit)
         if self.strategy == "RECURSIVE_CHARACTER":
