@@ -150,11 +150,20 @@ def test_the_first_page_begins_with_the_sentences_and_names_what_they_are_quoted
 def test_a_passage_that_is_shortened_alone_has_the_best_sentence_and_its_own() -> None:
     items = items_of(4000, 4000, 4000)
     sentences = tuple(ExtractedSentence(f"c{place}", f"said by {place}", Span(0, 5)) for place in (2, 1, 0))
-    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 900)
+    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 500)
     assert page.lead.splitlines() == ["“said by 2” [3]", "“said by 0” [1]"]
-    assert len(page.items) == 1 and len(page.text) > 800
+    assert len(page.items) == 1 and len(page.text) > 400
     first, second, *_ = answer_page(answer_of(*items), 0, lambda page: len(page.text) <= 4000).items
     assert len(first.content) > len(second.content)
+
+
+def test_a_second_passage_is_shortened_to_the_room_that_a_short_first_one_leaves() -> None:
+    items = items_of(300, 4000, 4000)
+    sentences = tuple(ExtractedSentence(f"c{place}", f"said by {place}", Span(0, 5)) for place in (1, 2, 0))
+    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 800)
+    assert page.lead.splitlines() == ["“said by 1” [2]", "“said by 0” [1]"]
+    assert [item.shortened for item in page.items] == [False, True]
+    assert len(page.text) > 700 and page.left == 1
 
 
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:

@@ -17,6 +17,8 @@ ITEM_CHARACTERS = (6000, 3000, 1500, 750)
 ITEMS_WANTED = 3
 USUAL_TOKENS = 1500
 """Of a page, where nobody asked for another size: what a reader needs of an answer stands in its first lines."""
+LEAST_SHARE = 200
+"""Of an item beside others; where that does not fit, there are fewer."""
 # Less of an item says nothing.
 LEAST_CHARACTERS = 60
 # A conflict with both sides and the reason takes the room of an item; the ledger lists all of them.
@@ -63,8 +65,9 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
 
     Returns:
         The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, the first least,
-        and then conflicts are left out; where the first has still to be shortened, it is alone, with the best
-        sentence and its own. The last resort is a page that does not fit, with one item of ``LEAST_CHARACTERS``.
+        and then conflicts are left out. Where that is not enough, as many items as have ``LEAST_SHARE`` characters each
+        are on it, with the best sentence and their own. The last resort is a page that does not fit, with one item of
+        ``LEAST_CHARACTERS``.
     """
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
     shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]
@@ -73,18 +76,22 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
             page = _most(answer, start, items, conflicts, fits)
             if len(page.items) >= wanted:
                 return page
+
+    def of_few(count: int, characters: int) -> AnswerPage:
+        items = _shorten_items(answer, start, characters)[:count]
+        # What is quoted of other passages gives way to the passages themselves, but for the best sentence.
+        own = [sentence for sentence in answer.extract if sentence.chunk_id in {item.chunk_id for item in items}]
+        return _page(replace(answer, extract=tuple(dict.fromkeys((*answer.extract[:1], *own)))), start, items, 0)
+
+    for count in range(wanted, 1, -1):
+        characters = largest(ITEM_CHARACTERS[-1], lambda most: fits(of_few(count, most)))  # noqa: B023 - called here
+        if characters >= LEAST_SHARE:
+            return of_few(count, characters)
     if page.items and not page.items[0].shortened:
         return page
-    first = answer.items[start]
-    # What is quoted of other passages gives way to the passage itself, but for the best sentence.
-    own = [sentence for sentence in answer.extract if sentence.chunk_id == first.chunk_id]
-    alone = replace(answer, extract=tuple(dict.fromkeys((*answer.extract[:1], *own))))
-
-    def of_one(characters: int) -> AnswerPage:
-        return _page(alone, start, (_shorten(first, answer, characters),), 0)
-
-    characters = largest(len(first.content), lambda most: fits(of_one(most)))
-    return of_one(max(characters, LEAST_CHARACTERS))
+    # The first of the items is shortened half as much as is said.
+    characters = largest(len(answer.items[start].content), lambda most: fits(of_few(1, -(-most // 2))))
+    return of_few(1, -(-max(characters, LEAST_CHARACTERS) // 2))
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
