@@ -28,7 +28,7 @@ _ADDS = re.compile(
 """Words after "and" that add to what was asked, or ask something else of it."""
 _PRONOUN = re.compile(
     r"\b(?:it|its|they|them|theirs?|these|those|he|she|him|her|his|hers)\b|\b(?:the|that|this) (?:one|same)\b"
-    r"|\b(?:this|that|there)\W*\Z",
+    r"|\b(?:this|that|there|then)\W*\Z|\A\W*(?:is|does|did|will|can|would|should|has)\s+(?:this|that)\b",
     re.IGNORECASE,
 )
 _TASK = re.compile(
@@ -39,10 +39,13 @@ _TASK = re.compile(
 _HELPERS = "is|are|does|do|did|can|could|will|would|should|must|has|have"
 _OF_ITSELF = re.compile(rf"\b(?:was|{_HELPERS})\s+(?:it|they)\b", re.IGNORECASE)
 """What *it* does, not what is done with it: "can it print labels", but "which ovens use it"."""
+_DONE = re.compile(r"\b(?:i|you|we|one|to)\s+do\s+(?:it|this|that|so)\b", re.IGNORECASE)
+"""What was asked before, as something that is done: "can the oven run while I do it"."""
 _YES_OR_NO = re.compile(rf"\A\W*(?:{_HELPERS})\b", re.IGNORECASE)
 _OF_A_VALUE = re.compile(
     r"\b(?:chang|overr|(?:en|dis)abl|turn|rais|lower|increas|exceed|reach|appl(?:y|ies)|counts?\b|counted|affect|mean|hold"
-    r"|default|values?\b|set(?:ting|s)?\b|config|limit|option|flag|param|environ|env\b|variab|unit|seconds|maxim|minim)",
+    r"|default|values?\b|set(?:ting|s)?\b|config|limit|option|flag|param|environ|env\b|variab|unit|seconds|maxim|minim"
+    r"|allow|permit|accept|smallest|largest|highest|lowest|possible)",
     re.IGNORECASE,
 )
 """What is asked about the value of a setting."""
@@ -96,7 +99,7 @@ def leans(question: str, earlier: str = "") -> bool:
         names_nothing = earlier != "" and not _names(earlier)
         may_be_product = _DEFAULT.search(earlier) or (names_nothing and (is_task or _YES_OR_NO.match(question)))
         is_of_product = is_it and is_own and may_be_product and not _OF_A_VALUE.search(question)
-        return len(said) < SHORT and not is_of_product
+        return len(said) < SHORT and not (is_of_product and not _DONE.search(question))
     is_asked_whole = len(words) >= COMPLETE and (_SPEAKER.search(question) or _THERE.match(question))
     is_complete = is_asked_whole or any(map(is_identifier, said)) or bool(_names(question))
     return (len(said) < FEW_WORDS or all(map(_OF_A_VALUE.match, said))) and not is_complete

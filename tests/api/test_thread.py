@@ -13,6 +13,9 @@ EARLIER = "How much is a tyre change on the Heron X?"
     ("and the Falcon 3?", "How much is a tyre change on the"),
     ("and in production?", EARLIER), ("why?", EARLIER), ("which port?", EARLIER), ("what is the default?", EARLIER),
     ("how long does it wait before it gives up?", EARLIER), ("But why is that so?", EARLIER),
+    ("can it be read while I do it?", EARLIER), ("does that need a restart of the oven?", EARLIER),
+    ("are the old curves lost then?", EARLIER), ("which values are allowed?", EARLIER),
+    ("what is the smallest value?", EARLIER),
     ("who maintains them?", EARLIER), ("is there a cheaper one, the same one?", EARLIER),
 ])  # fmt: skip
 def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str) -> None:
@@ -21,7 +24,8 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
 
 
 @pytest.mark.parametrize("question", [
-    "when are you open", "is there a webmail?", "what is Lavalink?", "how do I sort files by their extension?",
+    "when are you open", "what is allowed in the staging oven", "is that kiln supported on Windows 11 and on macOS",
+    "is there a webmail?", "what is Lavalink?", "how do I sort files by their extension?",
     "which currency does a refund use", "MAX_RETRIES", "what is parse_duration?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
@@ -63,6 +67,7 @@ def test_after_the_value_of_a_setting_it_may_be_the_product(question: str, is_al
 @pytest.mark.parametrize(("question", "is_alone"), [
     ("does it read .kilnrc files?", True), ("can I start it in quiet mode?", True), ("will it print labels?", True),
     ("how often is it saved?", False), ("which columns does it drop?", False), ("is it safe?", False),
+    ("must I be an admin to do it?", False), ("can the oven run while I do it?", False),
     ("which environment variable?", False), ("what unit?", False), ("and does it cost more?", False),
 ])  # fmt: skip
 def test_after_a_question_that_names_nothing_it_may_be_the_product(question: str, is_alone: bool) -> None:
