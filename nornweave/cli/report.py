@@ -55,6 +55,8 @@ def print_left_out(sources: Mapping[str, Mapping[str, Any]]) -> None:
         _say(f"{source_id}: {known['read']:,} of {counted(known['files'], 'file')} are read", "bold")
         for skip in known["left_out"]:
             _say(f"  {skip['path']}  {skip['reason']}", "")
+        for file in known["hidden"]:
+            _say(f"  {file['path']}  read, and hidden from all but operators: {file['reason']}", "yellow")
     if not sources:
         _say("no source was synced yet", "")
 

@@ -26,6 +26,7 @@ from nornweave.read.worth import (
     PROSE_SHARE,
     is_empty_page,
     is_generated,
+    is_json,
     is_licence,
     is_lock,
     is_measured,
@@ -150,6 +151,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return "written by a tool: it is mostly digests, or names the tool as its author"
         if suffix in _DATA and is_measured(text):
             return "data: numbers that a program measured"
+        if format_ in PROGRAMS and is_json(text):
+            return "data: JSON under the name of a program"
         if format_ in PROGRAMS and is_pasted_data(text):
             return "data: a literal in a program, with next to nothing else"
         if length := minified_line(text):

@@ -5,6 +5,7 @@ Each function reads one text and no name: what a folder or a file is called says
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -146,6 +147,14 @@ def is_measured(text: str) -> bool:
     """Tell whether data was measured: a number of more digits than people write stands on one of so many lines."""
     measured = len(_MEASURED.findall(text))
     return measured >= _MEASURED_LEAST and measured * _MEASURED_SHARE >= text.count("\n")
+
+
+def is_json(text: str) -> bool:
+    """Tell whether a text is JSON, whatever it is called: a list or an object, and nothing else."""
+    try:
+        return text.lstrip()[:1] in {"{", "["} and isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
 # A line of a literal as JSON writes it.

@@ -37,3 +37,9 @@ def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: P
     assert "documentation: hr: for staff (nornweave.yaml)" in printed
     assert "documentation: kb: 'Plan.md' of its metadata file matches no document" in printed
     assert "kb/broken.md: for nobody (the document says so); the header is broken" in printed
+    left_out = json.loads(nornweave(tmp_path, "status", "--left-out", "--json").stdout)["sources"]
+    assert {name: [each["path"] for each in known["hidden"]] for name, known in left_out.items()} == {
+        "kb": ["broken.md"], "hr": ["list.md"],
+    }  # fmt: skip
+    named = nornweave(tmp_path, "status", "--left-out", "hr").stdout
+    assert "list.md  read, and hidden from all but operators: line 3 has 'access' as a key" in named

@@ -498,3 +498,19 @@ def test_a_comment_between_a_title_of_asciidoc_and_its_block_hides_no_title() ->
 def test_short_sentences_are_no_data() -> None:
     keys = "".join(f"   <{key}> - do nothing.\n   <{key.upper()}>, <!> - quit.\n" for key in "abcdefgh")
     assert prose_share(keys) > 0.4 > prose_share(keys.replace(".", ""))
+
+
+@pytest.mark.parametrize(("text", "form", "shown"), [
+    ("A {false && <p>no {1}</p>} b.\n", "markdown", "A  b."),
+    ("{false &&\n  <p>no</p>\n}\n\nb.\n", "markdown", "b."),
+    ("A {false && b.\n", "markdown", "A {false && b."),
+    ("A %% no %% b, 5%% and 6%% of `%% c %%`.\n", "markdown", "A  b, 5%% and 6%% of `%% c %%`."),
+    ("Version %%VERSION%% of %%NAME%%.\n", "markdown", "Version %%VERSION%% of %%NAME%%."),
+    ("A.\n\n%%\nno\n\nno\n%%\n\nb.\n", "markdown", "A.\n\n\n\n\n\n\n\nb."),
+    ("A.\n\n%% a cell of a notebook\n\nb.\n", "markdown", "A.\n\n%% a cell of a notebook\n\nb."),
+    ("A.\n\n.. only:: internal\n\n   No.\n\nb.\n", "rst", "A.\n\n\n\n\n\nb."),
+    ("A.\n\n.. only:: html\n\n   Yes.\n", "rst", "A.\n\n.. only:: html\n\n   Yes."),
+    ("A.\n\n.. only:: not draft\n\n   Yes.\n", "rst", "A.\n\n.. only:: not draft\n\n   Yes."),
+])  # fmt: skip
+def test_what_is_never_displayed_is_not_shown(text: str, form: str, shown: str) -> None:
+    assert read_blocks(text, form).shown(Span(0, len(text))).strip() == shown

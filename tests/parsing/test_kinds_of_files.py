@@ -6,7 +6,7 @@ from nornweave.core.types import Domain, Span
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.chunking.components import parts_of
 from nornweave.read.kinds import format_of
-from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, prose_share
+from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, is_json, prose_share
 
 ENTRY = """<!doctype html>
 <html><head><title>Tea shop</title></head><body>
@@ -74,6 +74,11 @@ ENCODED = "\n".join("riGp/58WAm+dX3a5IDnOdcdbWB2dC4/DSDC6Lc1mxLpQ2yMK/Ye9FZ1wUVl
 )
 def test_encoded_bytes_and_drawings_are_told(text: str, *, told: bool) -> None:
     assert is_encoded(text) is told
+
+
+def test_json_under_the_name_of_a_program_is_data() -> None:
+    assert is_json('{"status": "enabled", "queries": 4242}\n') and is_json("[]")
+    assert not any(map(is_json, ["{ block }", "42", '"text"', "<?php\n{}", "[" * 100_000]))
 
 
 def test_a_list_of_contributors_that_a_tool_keeps_is_not_shown() -> None:

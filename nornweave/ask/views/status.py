@@ -259,11 +259,15 @@ class LeftOutFile(TypedDict):
 
 
 class LeftOutDocument(TypedDict):
-    """How much of a source is read, and all that is not."""
+    """How much of a source is read, and all that is not.
+
+    ``hidden`` is read and shown to operators only: something in it could say who may see it and is not understood.
+    """
 
     files: int
     read: int
     left_out: list[LeftOutFile]
+    hidden: list[LeftOutFile]
 
 
 def left_out_document(settings: Settings, source_id: str | None = None) -> dict[str, dict[str, LeftOutDocument]]:
@@ -271,17 +275,34 @@ def left_out_document(settings: Settings, source_id: str | None = None) -> dict[
 
     Raises:
         ConfigError: there is no such source.
+        StoreError: a generation cannot be read.
     """
     if source_id and source_id not in {source.id for source in settings.sources}:
         raise ConfigError(f"no source has the id {source_id!r}")
     found: dict[str, LeftOutDocument] = {}
+    hidden = [each for domain in {source.domain for source in settings.sources} for each in _hidden(settings, domain)]
     for source in settings.sources:
         known = read_left_out(domain_folder(settings, source.domain)).get(source.id)
         if known and source_id in (None, source.id):
             files = [(path, reason) for reason, paths in known["left_out"].items() for path in paths]
             left_out: list[LeftOutFile] = [{"path": path, "reason": reason} for path, reason in sorted(files)]
-            found[source.id] = {"files": known["files"], "read": known["read"], "left_out": left_out}
+            found[source.id] = {"files": known["files"], "read": known["read"], "left_out": left_out,
+                                "hidden": [file for of, file in hidden if of == source.id]}  # fmt: skip
     return {"sources": found}
+
+
+def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]:
+    """Return the documents of a domain that nobody may see, with the source of each, by path."""
+    store = store_of(settings, domain)
+    if not (generation := store.current()):
+        return []
+    with store.files.open(generation) as index:
+        stated = index.stated_documents((ACCESS_NOTICE,))
+    return [
+        (each.source_id, {"path": each.path, "reason": str(notice)})
+        for each in stated
+        if (notice := each.metadata.get(ACCESS_NOTICE))
+    ]
 
 
 def _sources(

@@ -33,6 +33,10 @@ _DIRECTIVE = re.compile(r"\s*\.\. +(?:\|[^|\n]{1,80}\| +)?([A-Za-z][\w:.+-]{0,60
 # Footnotes, citations, targets and substitutions; all else behind two dots is a comment.
 _EXPLICIT = re.compile(r"\s*\.\.\s+(?:\[|_|\|[^|]+\|\s)")
 _COMMENT = re.compile(r"\s*\.\.(?:\s|\Z)")
+# A tag alone that no builder of Sphinx sets; an expression may say anything.
+_UNSET_TAG = re.compile(
+    r"(?!(?:html|latex|text|man|epub|texinfo|xml|singlehtml|dirhtml)\b|(?:builder|format)_)\w+\s*\Z"
+)
 _OPTION_FIELD = re.compile(r"\s+:[\w-]+:(?:\s|$)")
 _OPTION = re.compile(
     r"\s*((?:--?|/)\w[\w?-]*(?:[ =]<?[\w.|-]+>?)?(?:, (?:--?|/)\w[\w?-]*(?:[ =]<?[\w.|-]+>?)?)*)(?: {2,}(?=\S)|$)"
@@ -80,7 +84,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
         return Found("hidden", at + 1 if is_empty else indented_end(rows, at + 1, indent_of(row) + 1))
     name, argument = directive[1].rpartition(":")[2], directive[2] or ""
     end = indented_end(rows, at + 1, indent_of(row) + 1)
-    if name == "meta":
+    if name == "meta" or (name == "only" and _UNSET_TAG.match(argument)):
         return Found("hidden", end)
     if kind := _DIRECTIVES.get(name):
         if name == "raw":

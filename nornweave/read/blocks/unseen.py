@@ -15,6 +15,7 @@ _CLOSING: Mapping[str, str] = {
     "<!--": "-->",
     "{#": "#}",
     "{::comment}": "{:/comment}",
+    "%%": "%%",
     "{{!--": "--}}",
     "<%--": "--%>",
     "<%#": "%>",
@@ -22,13 +23,15 @@ _CLOSING: Mapping[str, str] = {
 # A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with attributes.
 _OPENING = re.compile(
     r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
-    r"|(?P<mark><!--|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
+    r"|(?P<never>\{\s*false\s*&&)"
+    r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
+    r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\})"
     r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display))|(?i:dialog|datalist))(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
+    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
 )
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
 _NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none|visibility['\"]?\s*:\s*['\"]?hidden", re.IGNORECASE)
@@ -164,6 +167,14 @@ class UnseenParts:
             end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
             self._missing |= {closing} if end < 0 else set()
             return end + len(closing) if end >= 0 else 0
+        if kind == "never":
+            depth = 1
+            for brace in _BRACE.finditer(self._text, opening.end()) if kind not in self._missing else ():
+                depth += 1 if brace[0] == "{" else -1
+                if not depth:
+                    return brace.end()
+            self._missing.add(kind)
+            return 0
         if kind == "slashes":
             return self._end("slashes", _SLASHES_END, opening.end())
         if kind == "liquid":
