@@ -70,6 +70,13 @@ def test_every_syntax_is_read(text: str, path: str, expected: tuple[str, str, st
      "    header Authorization Basic aB9=\n    header X-Api-Key k1\n", "proxy.cfg",
      {("", "maxconn", "4096"), ("", "timeout", "30"), ("", "retries", "3")}),
     ("some words here\nand more of them.\nx = 1\ny = 2\n", "notes.cfg", {("", "x", "1"), ("", "y", "2")}),
+    ("# minutes between two writes\n;FlushEvery 7\n\n# graph\n;5MinuteRows 48\n;Mode quiet\n", "all-off.conf",
+     {("", "flush every", "7"), ("", "5 minute rows", "48"), ("", "mode", "quiet")}),
+    ("# Leave blank for none.\n#RELAY\n\n# Use 9 at most.\n#PORT 25\n#DEFER\n", "mail.conf", {("", "port", "25")}),
+    ("# seconds\n#CloseDelay = 17\n# degrees\n;OpenDegrees = 19\n", "valve.conf",
+     {("", "close delay", "17"), ("", "open degrees", "19")}),
+    ("# Version 4 of this file\n# Use 7 of them\n", "prose.conf", set()),
+    ("#this is prose of people\n#who leave no blank\n# Really 7\n#and say 7 things more.\n", "glued.conf", set()),
 ])  # fmt: skip
 def test_settings_without_a_sign_are_read_where_most_lines_are_such(
     text: str, path: str, expected: set[tuple[str, str, str]]

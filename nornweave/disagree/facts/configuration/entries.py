@@ -62,7 +62,7 @@ def bracket_entries(text: str) -> Iterator[Entry]:
 
 _SETTING = lazy_pattern(
     r"(?P<lead>[ \t]*(?:-[ \t]+){0,4})(?:(?:export|readonly|ENV|ARG|set)[ \t]+)?"
-    r"(?P<quote>[\"']?)(?P<key>[A-Za-z_@](?:[\w.\-/@]|[ ](?=[^\n=]{0,79}:|[^\n\"]{0,79}\"[ \t]*=)){0,79}?)"
+    r"(?P<quote>[\"']?)(?P<key>\d*[A-Za-z_@](?:[\w.\-/@]|[ ](?=[^\n=]{0,79}:|[^\n\"]{0,79}\"[ \t]*=)){0,79}?)"
     r"(?P=quote)[ \t]{0,40}(?::(?=[ \t]|$)|[:?+]?=(?!=))[ \t]*"
 )
 _SECTION = lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$")
@@ -117,13 +117,19 @@ def line_entries(text: str) -> Iterator[Entry]:
 
 # ``Port 22``, ``worker_connections 768;``; of what is commented out one value, unlike sentences: ``# maxmemory 2gb``.
 _DIRECTIVE = lazy_pattern(
-    r"[ \t]*(?P<key>[A-Za-z][\w-]{1,79})[ \t]+(?P<value>(?:\"[^\"\n]*\"|[^\s{}<>=:#;][^\s{}<>;]*)"
+    r"[ \t]*(?P<key>\d*[A-Za-z][\w-]{1,79})[ \t]+(?P<value>(?:\"[^\"\n]*\"|[^\s{}<>=:#;][^\s{}<>;]*)"
     r"(?:[ \t]+[^\s{}<>#;]+){0,7})[ \t]*;?[ \t]*(?:#.*)?\r?$"
 )
 _COMMENTED_DIRECTIVE = lazy_pattern(
-    r"[ \t]*[#;]+[ \t]?(?P<key>[A-Za-z][\w-]{1,79})[ \t]+"
+    r"[ \t]*[#;]+[ \t]?(?P<key>\d*[A-Za-z][\w-]{1,79})[ \t]+"
     r"(?P<value>\"[^\"\n]*\"|(?:yes|no|on|off|true|false|none)|[/~.]?[\w.:/-]*\d[\w.:/%*-]*|/[^\s;]+)[ \t]*;?[ \t]*\r?$"
 )
+# ``;LogLevel info``: what is switched off by a mark alone, where sentences have a blank behind it.
+_SWITCHED_OFF = lazy_pattern(
+    r"[ \t]*[#;](?P<key>\d*[A-Za-z][\w-]{1,79})(?:[ \t]+(?P<value>\"[^\"\n]*\"|[^\s\"=:#;{}<>][^\s\"{}<>;]*"
+    r"(?:[ \t]+[^\s{}<>;]+){0,2}?)(?<![.,?!]))?[ \t]*;?[ \t]*\r?$"
+)
+_SENTENCE = lazy_pattern(r"[ \t]*[#;]+[ \t]+\w")
 MOSTLY = 0.7
 """Share of the lines above which they are a file's form."""
 _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<closes>\}))[ \t]*(?:#.*)?\r?$")
@@ -132,11 +138,14 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 def directive_entries(text: str) -> Iterator[Entry]:
     """Yield the settings of files whose lines are ``key value`` without a sign, of others those that have one.
 
-    A line of which the key is a block, ``server {``, is the parent of those up to its end.
+    A line of which the key is a block, ``server {``, is the parent of those up to its end. Where all is commented out,
+    the lines are those with a mark alone before them, if sentences have a blank there.
     """
     lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
     bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]
-    if sum(_DIRECTIVE.match(line) is not None for line in bare) <= len(bare) * MOSTLY:
+    off = [line for line in lines if line.lstrip()[:1] in {"#", ";"} and line.lstrip()[1:2].isalnum()]
+    is_off = len(off) * MOSTLY < len([*filter(_SWITCHED_OFF.match, off)]) and any(map(_SENTENCE.match, lines))
+    if len(bare) * MOSTLY >= sum(_DIRECTIVE.match(line) is not None for line in bare) and (bare or not is_off):
         yield from line_entries(text)
         return
     above: list[str] = []
@@ -151,7 +160,8 @@ def directive_entries(text: str) -> Iterator[Entry]:
             elif above:
                 above.pop()
         is_remark = line.lstrip().startswith(_REMARKS)
-        if said := (_COMMENTED_DIRECTIVE if is_remark else _DIRECTIVE).match(line):
+        commented = _SWITCHED_OFF if is_off else _COMMENTED_DIRECTIVE
+        if (said := (commented if is_remark else _DIRECTIVE).match(line)) and said["value"]:
             yield Entry(
                 said["key"], said["value"], start + said.start("key"), start + said.end("value"),
                 tuple(above[:MAX_DEPTH]), is_remark,
