@@ -158,6 +158,19 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("which Hydro do trams need?", "Trams need Hydro 9 or newer.", "trams need at least Hydro 11"),
     ("what does the gate answer when a ticket is void?", "When a ticket is void, the gate returns 403.",
      "a void ticket comes back as 404 from the gate"),
+    ("who looks after the bell?", "The bell is run by the Office of Works.", "anything about the bell: ask Ulla"),
+    ("who looks after the bell?", "Questions about the bell go to Bert.", "talk to Ulla about the bell"),
+    ("who looks after the bell?", "Owner of the bell: Bert.", "the bell is in the hands of Ulla"),
+    ("who has the wash hall?", "The wash hall belongs to team Harbour.", "wash hall moved over to team Rails"),
+    ("must riders ring?", "Riders must ring before a stop.", "riders do not have to ring before a stop anymore"),
+    ("can riders pay with Zugo?", "Riders can pay with Zugo at the gate.", "we took Zugo out of the gate last week"),
+    ("can maps be exported as SVG?", "Maps can be exported as SVG.", "the SVG export of maps has been retired"),
+    ("is the bell on?", "The bell is active at the depot.", "we turned the bell off at the depot"),
+    ("where does the timetable run?", "The timetable runs in our own rack in Graz.",
+     "timetable lives on a Farex machine in Linz"),
+    ("which Hydro is the tram built with?", "The tram is built with Hydro 4.2.", "the tram builds on Hydro 5.1"),
+    ("which Hydro do trams run?", "Trams run Hydro 4.2.", "trams are on Hydro 5.1"),
+    ("when does the Graz line open?", "The Graz line opens on 3 June.", "Graz line opens 10 June"),
 ])  # fmt: skip
 def test_what_people_say_in_their_words_contradicts_what_was_asked_about(question: str, one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)
@@ -189,6 +202,16 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("The delay of the bell is 2 minutes.", "we increased the delay of the bell from 30 seconds"),
     ("Seat lamps are on in all trams.", "during the trial seat lamps were switched off in trams"),
     ("RFC 9110 is supported by the gate.", "RFC 9111 is supported by the gate"),
+    ("The bell is on by day.", "the bell is switched off at night"),
+    ("Riders must ring before a stop.", "drivers do not have to ring before a stop"),
+    ("Riders must ring before a stop.", "riders have to ring before a stop"),
+    ("Maps can be exported as SVG.", "we removed the GIF export of maps"),
+    ("The timetable runs on Farex.", "the test timetable runs on a Zugo box"),
+    ("Hall 4 holds 22 trams.", "hall 6 has 18 trams"),
+    ("Ulla is responsible for the bell.", "a rider says Bert is responsible for the bell"),
+    ("The gate supports coins.", "coins were removed from the gate in 2019 and came back last spring"),
+    ("The bell is maintained by Ulla.", "ask Ulla about the bell"),
+    ("The bell is run by Ulla.", "we need to ask who runs the bell"),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)

@@ -27,17 +27,24 @@ OWNS = _words("""
     maintains owns manages edits approves handles leads reviews operates administers maintain
 """)
 OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads manager coordinator responsible")
+ASK = _words("ask ping contact")
+ENQUIRIES = _words(
+    "question questions request requests complaint complaints bug bugs ticket tickets enquiries problems"
+)
+"""Who gets them is who owns what they are about."""
+TEAMS = _words("team squad crew department guild office")
+"""What a thing is put with that has such a name, has an owner."""
 ROLES = _groups("""
     store: stored kept saved held lives live lies lie land lands cached persisted written published archived placed
     store: keeps stores saves holds keep store located resides sits uploaded copied backed dumped put
     run: runs run running hosted deployed checked built executed served host deploys deploy installed released
     use: uses use using relies rely based isolated sent powered secured trained optimise optimised optimize optimized
     use: authenticated signed encrypted delivered go goes handled sandboxed share shared routed isolate
-    use: process processes processed
+    use: process processes processed send sends
     licence: licensed distributed
     meet: chat chats meet meets happens happen discussed ask join questions talk
     own: belongs belong
-    move: moved switched migrated replaced
+    move: moved switched migrated replaced went
 """)
 """Word → the role that a thing has which follows: ``stored on``, ``runs on``, ``uses``, ``moved to``."""
 PLACES = _words("in on to at under")
@@ -45,8 +52,9 @@ MEANS = _words("with through via by over from")
 DIRECT = _words("uses use using")
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
-    yes: accepts accepted accept allowed possible
-    no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables
+    yes: accepts accepted accept allowed possible active exists exist works
+    no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables inactive
+    no: retired scrapped deleted decommissioned withdrawn abolished stopped
     old: deprecated obsolete
     must: required mandatory obligatory compulsory
     may: optional voluntary
@@ -54,8 +62,15 @@ THERE = _groups("""
     open: open pending outstanding unfinished unresolved
 """)
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
+LOOSE = frozenset(("can", "must", "have to", "has to", "need to", "needs to", "works", "active", "exist", "exists"))
+"""What programs and pages say of parts of a thing all the time: of a corpus compared with what people say."""
 SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
-SWITCHED = _words("turned switched stays stay remains remain default")
+SWITCHED = _words("turned switched shut stays stay remains remain default")
+APART = MappingProxyType({
+    "on": _words("turned switched turn switch"), "off": _words("turned switched turn switch"),
+    "out": _words("took taken take ripped pulled thrown threw"),
+})  # fmt: skip
+"""Of verbs that stand apart the word behind → its verbs: *we took the export out*."""
 """Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
 UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
@@ -67,7 +82,7 @@ ANSWERS = _words("""
 """)
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
-    recommended recommend runs run release floor
+    recommended recommend runs run release floor built build builds uses use targets works
 """)
 MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
 """Verbs of a quantity that do not say what it is of."""
@@ -88,6 +103,23 @@ PHRASES = _phrases("""
     taken ownership of: maintains
     sits with: belongs to
     stepped down as: is not
+    talk to: ask
+    speak to: ask
+    write to: ask
+    turn to: ask
+    takes care of: maintains
+    take care of: maintain
+    taken care of: maintained
+    in charge of: responsible for
+    in the hands of: maintained by
+    lies with: belongs to
+    lives with: belongs to
+    rests with: belongs to
+    shut down: removed
+    phased out: removed
+    got rid of: removed
+    need not: not have to
+    able to: can
     no longer: not
 """)
 """Phrases of which a word means something else, and what stands for them."""
@@ -112,7 +144,7 @@ MODALS = _words("should must could would ought may")
 """Of which those behind what is said make it no supposition: ``is on, so that it finds what it should``."""
 # Who reports what somebody says. ``but`` ends that.
 REPORTS = _words("""
-    says said claim claims claimed states stated according told tells wrote writes mentions mentioned list lists listed
+    says said claim claims claimed states stated according told tells wrote writes mentions mentioned lists listed
     heard reads reported asks wants
 """)
 BUT = _words("but however actually instead no wrong anymore")
@@ -123,8 +155,9 @@ PAST_ENDS = _words("before earlier ago yesterday")
 # What happened, and lasts.
 EVENTS = _words("""
     removed dropped released published shipped deployed launched moved switched migrated replaced changed raised lowered
-    increased decreased deprecated discontinued transferred
+    increased decreased deprecated discontinued transferred retired scrapped deleted decommissioned withdrawn abolished
 """)
+BACK = _words("back again restored reinstated reverted")
 SINCE = _words("since from after before")
 SINCE_VERSION = SINCE | _words("version release until with of")
 # A sentence has one of them.
@@ -134,7 +167,7 @@ GLUE = _words("""
 """)
 BREAKS = _words(", ; : ( ) – —") | BUT | _words("so and because as although whereas")
 PARTICIPLES = (*_words("""
-    ed kept held sent built written put led run available gone possible
+    ed kept held sent built written put led run available gone possible active
     mandatory obligatory compulsory optional voluntary
 """),)  # fmt: skip
 SUBJECTS = _words("we they all not longer never cannot now also")
@@ -144,7 +177,7 @@ FOR = _words("for at on of in by from")
 BENEFIT = frozenset(("for",))
 # Verbs that are nouns as well.
 NOUNS = frozenset(("support",))
-DETERMINERS = _words("a an the my our their its this plain your both only")
+DETERMINERS = _words("a an the my our their its this plain your both only own")
 # Stems of words that name no single thing.
 NOTHING = _words(
     "default time way place order addit gener case team group licens region zone bucket cluster databas servic server"

@@ -134,6 +134,9 @@ def find_contradictions(
     pairs = candidates(passages)
     for pair in pairs if question is None else _asked_about(question, list(pairs), passages):
         here, there = passages[pair.first], passages[pair.second]
+        shown = {pair.one.shown.lower(), pair.other.shown.lower()}
+        if question is None and forms.LOOSE & shown and "conversations" not in {here.domain, there.domain}:
+            continue
         described = features(pair.one, pair.other, here, there)
         confidence = model.probability(described)
         is_plain = question is not None and not any(described[each] for each in _NARROWING)
@@ -337,15 +340,27 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
     known = one.condition <= other.about | there.near and other.condition <= one.about | here.near
     is_case = not known and bool(one.condition) != bool(other.condition)
-    said = (place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there)))
-    if is_case or are_of_two_environments(*said) or (all(numbers) and numbers[0].isdisjoint(numbers[1])):
+    said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
+    if is_case or are_of_two_environments(*said, there.text, here.text):
         return True
-    if one.doer and other.doer and one.doer.isdisjoint(other.doer | there.near) and other.doer.isdisjoint(here.near):
+    if all(numbers) and numbers[0].isdisjoint(numbers[1]):
+        return True
+    if one.doer and other.doer and one.doer.isdisjoint(other.about) and other.doer.isdisjoint(one.about):
+        return True
+    if one.kind == "presence" and _are_parts(one, other, here, there):
         return True
     return any(
         each.scope & each.names - rest.about - rest.values - place.near
         for each, rest, place in ((one, other, there), (other, one, here))
     )
+
+
+def _are_parts(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
+    """Tell whether two sentences say where or when a thing is there, or name which, and say different ones."""
+    own = [each.about - rest.about for each, rest in ((one, other), (other, one))]
+    tails = [words - each.head - each.doer for words, each in zip(own, (one, other), strict=True)]
+    names = [words & each.names - rest.near for words, each, rest in zip(own, (one, other), (there, here), strict=True)]
+    return all(tails) or all(names)
 
 
 def _conflict(pair: _Pair, passages: Sequence[AssertingPassage], confidence: float) -> FactConflict:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from http import HTTPStatus
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -44,7 +44,8 @@ _NO_PROSE = lazy_pattern(
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
-    r"|half|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
+    r"|half|can|must|took|taken?|ask|ping"
+    r"|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
     rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY, *forms.PHRASES}))})\b"
     r"|n['’]t\b",
     _I,
@@ -262,12 +263,13 @@ class _Sentence:
         self.clauses: list[int] = []
         self.dates: dict[int, frozenset[str]] = {}
         clause = 0
-        for found in _TOKEN.finditer(plain):
+        tokens = list(_TOKEN.finditer(plain))
+        for found, behind in zip_longest(tokens, tokens[1:]):
             form, sort = word(found[0])
             if found.lastgroup == "date":
                 self.dates[len(self.written)] = _moment(found)
                 sort = FUNCTION
-            elif found[0].lower() in forms.BREAKS:
+            elif found[0].lower() in forms.BREAKS and not (found[0] == "as" and behind and behind[0][0].isupper()):
                 clause += 1
                 sort = FUNCTION
             elif sort == VALUE and _NAMED.match(found[0]):
@@ -286,10 +288,13 @@ class _Sentence:
         self.ticked = {each for part in _TICKED.findall(text) for each in _WORD.findall(part)} if "`" in text else ()
         self.found: list[_Found] = []
 
-    def assertions(self) -> Iterator[Assertion]:
+    def assertions(self) -> Iterator[Assertion]:  # noqa: C901 (one kind of word after the other)
         """Yield what the sentence holds."""
         answers = self.domain == "conversations" and self.before.rstrip().endswith("?")
-        has_verb = not _VERBAL.isdisjoint(self.lower)
+        has_verb = not _VERBAL.isdisjoint(self.lower) or (self.domain == "conversations" and bool(self.dates))
+        if self.lower[:1] and self.lower[0] in forms.OWNERS and ":" in self.lower:  # Owner of the bell: Ann
+            self._add_thing("owner", "owner", self.lower.index(":") + 1)
+            has_verb = True
         if not self._is_sure() or not (has_verb or answers):
             return
         for at, token in enumerate(self.lower):
@@ -409,7 +414,7 @@ class _Sentence:
             for modal, clause in zip(self.written, self.clauses, strict=True)
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
-        if any(modal != "may" or not is_allowed for modal in modals):
+        if any(modal != "may" or not is_allowed for modal in modals if (modal, found.key) != ("must", "required")):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
@@ -428,13 +433,16 @@ class _Sentence:
         ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
         told = self.domain == "research" and not self.dates
         is_past = not told and (ended or (was >= 0 and forms.COPULA.isdisjoint(clause[was:])))
-        return not is_past or not forms.EVENTS.isdisjoint(clause)
+        return not is_past or (not forms.EVENTS.isdisjoint(clause) and forms.BACK.isdisjoint(self.lower))
 
     def _tells(self, at: int) -> bool:
         return self.sorts[at] not in {FUNCTION, TURN} and self.lower[at] not in forms.FILLERS
 
     def _is_name(self, at: int) -> bool:
         return self.sorts[at] == NAME or self.written[at][0].isupper()
+
+    def _are_names(self, *places: int) -> bool:
+        return all(place < len(self.written) and self._is_name(place) for place in places)
 
     def _is_version(self, at: int) -> bool:
         return "." in self.forms[at] or self.lower[at][0] == "v"
@@ -491,7 +499,11 @@ class _Sentence:
         if at and self.lower[at - 1] in forms.ORDINALS:
             return
         if at and self._is_name(at - 1) and (at > 1 or not counted):
-            if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
+            is_there = at > 2 and (
+                self.lower[at - 2] in {"has", "have"}
+                or (self.lower[at - 2] in {"on", "at"} and self.lower[at - 3] in forms.COPULA)
+            )
+            if (is_there or not forms.NEEDS.isdisjoint(self.lower)) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
         elif counted:
             behind = self.lower[end + len(counted) : end + len(counted) + 2]
@@ -503,7 +515,7 @@ class _Sentence:
             self._add("quantity", unit + key, {_number(amount)}, at, end, counted)
             if key:
                 self.taken.update(range(last - 2, last))
-        elif previous and self.lower[end : end + 1] not in (["is"], ["are"]):
+        elif previous and forms.HELPERS.isdisjoint(self.lower[end : end + 1]):
             unit, amount = _plain(amount)
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
@@ -555,13 +567,23 @@ class _Sentence:
     def _read_word(self, at: int, token: str) -> None:
         if token in forms.OWNS:
             self._read_owner(at)
+        elif token in forms.ASK and self.written[at + 1 : at + 2] and self.written[at + 1][0].isupper():
+            self._add_thing("owner", "owner", at + 1, verb=at)
+        elif token in {"can", "must"}:
+            self._read_modal(at, at + 1)
+        elif token in {"have", "has", "need", "needs"} and self.lower[at + 1 : at + 2] == ["to"]:
+            self._read_modal(at, at + 2)
         if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
             self._read_presence(at, forms.THERE[token])
+        elif token in forms.APART and (verb := self._parted(at)) is not None:
+            said = forms.SWITCH.get(token, False) != self._is_denied(verb)
+            self._add("presence", "there", {"yes" if said else "no"}, verb, verb + 1, is_object=self._is_ours(verb))
         elif token in forms.SWITCH and self._is_switch(at):
             said = forms.SWITCH[token] != self._is_denied(at)
             first = at - (at > 0 and self.lower[at - 1] in forms.SWITCHED)
             self._add("presence", "there", {"yes" if said else "no"}, first, at + 1)
-        if token in forms.ROLES and self._is_said(at):
+        has_moved = forms.ROLES.get(token) == "move" and self.lower[at + 1 : at + 2] in (["to"], ["over"])
+        if token in forms.ROLES and (has_moved or self._is_said(at)):
             self._read_role(at, forms.ROLES[token])
         elif token in forms.COPULA:
             self._read_copula(at)
@@ -617,7 +639,7 @@ class _Sentence:
     def _read_presence(self, at: int, group: str) -> None:
         said = (group not in {"no", "open", "may"}) != self._is_denied(at)
         key = {"old": "old", "done": "done", "open": "done", "must": "required", "may": "required"}.get(group, "there")
-        is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self.lower[at - 1] in {"we", "they"}
+        is_object = not self.lower[at].endswith(forms.PARTICIPLES) or self._is_ours(at)
         self._add("presence", key, {"yes" if said else "no"}, at, at + 1, is_object=is_object)
         if key == "required" and said:
             self._add("presence", "there", {"yes"}, at, at + 1)
@@ -628,7 +650,9 @@ class _Sentence:
             if held and (self.lower[end : end + 1] == ["as"] or any(map(self._is_name, range(place, end)))):
                 self._add("role", "use by", held, place, end, verb=at)
                 return
-        if group == "own":
+        if group == "own" or (
+            self.lower[at + 1 : at + 2] == ["to"] and not forms.ENQUIRIES.isdisjoint(self.lower[:at])
+        ):
             self._add_thing("owner", "owner", at + 2, verb=at)
             return
         for place in range(at + 1, min(at + 7, len(self.lower))):
@@ -657,7 +681,12 @@ class _Sentence:
         elif not forms.OWNERS.isdisjoint(self.lower[at + 1 : at + 4]):
             if self._is_name(before[-1]):
                 sign = "not " if self.lower[at + 1] in forms.NOT else ""
-                self._add("owner", "owner", {sign + self.forms[each] for each in before}, before[0], at)
+                first = before[-1]
+                while first - 1 in before and self._is_name(first - 1):
+                    first -= 1
+                self._add(
+                    "owner", "owner", {sign + self.forms[each] for each in range(first, before[-1] + 1)}, first, at
+                )
         elif (
             end - place <= 2
             and not self.lower[at + 1].endswith(("ed", "ing"))
@@ -671,6 +700,12 @@ class _Sentence:
         held, place, end = self._thing(at, joined=kind == "owner")
         if not held or self.lower[end : end + 1] == ["of"]:
             return False
+        if not forms.TEAMS.isdisjoint(self.lower[place:end]):
+            kind, key = "owner", "owner"
+        elif kind == "role" and self.lower[end : end + 1] in (["in"], ["at"]):  # on a machine in Graz
+            where, _, last = self._thing(end + 1)
+            if all(map(self._is_name, range(end + 1, last))):
+                held, end = held | where, last
         self._add(kind, key, held, place, end, verb=verb)
         return True
 
@@ -682,14 +717,35 @@ class _Sentence:
         while end < min(at + 5, len(self.lower)) and (
             (self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1))))
             or (joined and self.lower[end] in {"and", "the"})
+            or (joined and self.lower[end] == "of" and at < end and self._are_names(end - 1, end + 1))
         ):
             end += 1
         held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION) - forms.NOTHING
         return held, at, end if held else at
 
+    def _read_modal(self, at: int, verb: int) -> None:
+        """Read what can or must be done; what cannot is a denial."""
+        behind, can = self.lower[verb : verb + 1], self.lower[at] == "can"
+        if forms.NOT.isdisjoint(behind) and not (self.domain == "conversations" and self._is_ours(at)):
+            said = can or not self._is_denied(at)
+            self._add("presence", "there" if can else "required", {"yes" if said else "no"}, at, verb,
+                      is_object=behind != ["be"])  # fmt: skip
+
+    def _is_ours(self, at: int) -> bool:
+        return self.lower[at - 1 : at] in (["we"], ["they"], ["i"], ["you"])
+
+    def _parted(self, at: int) -> int | None:
+        """Return the place of a verb of which a part stands behind its object: ``we turned the lamps off``."""
+        near = (place for place in range(max(0, at - 6), at - 1) if self.clauses[place] == self.clauses[at])
+        verbs = forms.APART[self.lower[at]]
+        return next(
+            (each for each in near if self.lower[each] in verbs and self.lower[each + 1] not in forms.APART), None
+        )
+
     def _read_denial(self, at: int) -> None:
         place = next((each for each in range(at + 1, min(at + 5, len(self.lower))) if self._tells(each)), None)
-        if place is not None and self.lower[place] not in {*forms.THERE, *forms.SWITCH}:
+        is_duty = self.lower[at + 1 : at + 3] in (["have", "to"], ["need", "to"])
+        if place is not None and not is_duty and self.lower[place] not in {*forms.THERE, *forms.SWITCH}:
             self._add("denial", self.forms[place], {"no"}, place, place + 1)
 
 

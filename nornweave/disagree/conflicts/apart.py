@@ -60,6 +60,8 @@ _ENVIRONMENT = lazy_pattern(
     r"\b(?:prod(?:uction)?|staging|dev(?:elopment)?|test(?:ing)?|sandbox|preview|pilot|local(?:ly|host)?|ci|[cgt]pu)\b",
     re.IGNORECASE,
 )
+_ASIDE = _words("tes sta san pil")
+"""Beginnings of environments that nobody means who names none."""
 DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
 
 
@@ -84,7 +86,14 @@ def stands_apart(path: str) -> bool:
     return bool(_LANGUAGE_SUFFIX.search(pure.stem) or _LANGUAGE.fullmatch(pure.stem.lower()))
 
 
-def are_of_two_environments(one: str, other: str) -> bool:
-    """Tell whether two sentences say of two environments what is so there: production and a sandbox, CPU and GPU."""
+def are_of_two_environments(one: str, other: str, *known: str) -> bool:
+    """Tell whether two sentences say of two environments what is so there: production and a sandbox, CPU and GPU.
+
+    Args:
+        known: what is told beside ``other`` and beside ``one``: who says nothing there of a sandbox means production.
+    """
     first, second = ({found[:3] for found in _ENVIRONMENT.findall(text.lower())} for text in (one, other))
-    return bool(first and second) and first.isdisjoint(second)
+    if first and second:
+        return first.isdisjoint(second)
+    named = known and (known[0] if first else known[1]).lower()
+    return bool(named) and any(each not in named for each in (first | second) & _ASIDE)
