@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from lab.access.serving import SERVICE, Outcome, as_somebody, served
-from lab.apis import github, slack
+from lab.apis import confluence, github, slack
+from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import GithubServer
 from lab.apis.server import Api, serving
 from lab.apis.slack import SlackServer
@@ -182,10 +183,68 @@ class GithubRights(Service):
             self.api.visibility = rng.choice(("private", "private", "internal", "public"))
 
 
-SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights)
+class ConfluenceRights(Service):
+    """Two spaces with readers and groups; pages below pages and folders, of which some are restricted."""
+
+    source = "wiki"
+    groups = ("staff",)
+
+    def __init__(self, people: Sequence[Somebody], numbers: Iterator[int], rng: random.Random, count: int) -> None:
+        self.api: ConfluenceServer = ConfluenceServer(page_size=2)
+        self._accounts = [f"557058:{each.name}" for each in people]
+        self.api.people = {each: each for each in self._accounts}
+        self.api.groups = {"g-eng": set(), "g-pay": set()}
+        self._spaces = [self.api.space("ENG"), self.api.space("OPS")]
+        self.api.folders[77] = None
+        self._pages: list[int] = []
+        for number in range(count):
+            parent = rng.choice([None, 77, *self._pages])
+            text = f"<p>{text_of(next(numbers))}</p>"
+            self._pages.append(self.api.write(self._spaces[number % 2], f"Page {number}", text, parent=parent))
+        for space in self._spaces:
+            self.api.readers[space] = [("group", "g-eng")]
+        for _ in range(4 * len(people)):
+            self.change_members(rng)
+            self.change_rights(rng)
+
+    def configured(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"type": "confluence", "domain": "documentation", "url": self.api.url, "user": confluence.USER,
+                "token_env": "LAB_ATLASSIAN"}  # fmt: skip
+
+    def may_read(self, path: str, email: str) -> bool:  # noqa: D102
+        page, account = int(path.rpartition("/")[2]), f"557058:{email.partition('@')[0]}"
+        space = int(self.api.contents[page]["spaceId"])
+        lists = [self.api.readers[space], *(self.api.restricted.get(each) for each in (*self.api.above(page), page))]
+        return all(self._is_in(account, readers) for readers in lists if readers is not None)
+
+    def _is_in(self, account: str, readers: Sequence[tuple[str, str]]) -> bool:
+        return any(account in (self.api.groups[name] if kind == "group" else {name}) for kind, name in readers)
+
+    def _some(self, rng: random.Random) -> list[tuple[str, str]]:
+        users = [("user", each) for each in rng.sample(self._accounts, 2)]
+        return rng.sample([*users, *(("group", each) for each in self.api.groups)], rng.randrange(1, 4))
+
+    def change_members(self, rng: random.Random) -> None:  # noqa: D102
+        if rng.random() < 0.7:
+            self.api.groups[rng.choice(list(self.api.groups))] ^= {rng.choice(self._accounts)}
+        else:
+            self.api.readers[rng.choice(self._spaces)] = self._some(rng)
+
+    def change_rights(self, rng: random.Random) -> None:  # noqa: D102
+        page = rng.choice([77, *self._pages])
+        if rng.random() < 0.6:
+            self.api.restricted.pop(page, None)
+        else:
+            self.api.restricted[page] = self._some(rng)
+        movable = [each for each in self._pages if page not in (each, *self.api.above(each))]
+        if page != 77 and rng.random() < 0.3:
+            self.api.move(page, rng.choice([None, 77, *movable]))
+
+
+SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights, ConfluenceRights)
 CODE = "code"
 """A source of files for the first channel: a principal may stand where a group may."""
-_TOKENS = {"LAB_SLACK": slack.TOKEN, "LAB_GITHUB": github.TOKEN}
+_TOKENS = {"LAB_SLACK": slack.TOKEN, "LAB_GITHUB": github.TOKEN, "LAB_ATLASSIAN": confluence.TOKEN}
 
 
 @dataclass(slots=True)

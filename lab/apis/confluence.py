@@ -21,6 +21,7 @@ TOKEN = "ATATT3xFfGF0secret"
 USER = "me@example.org"
 SITE = "https://team.atlassian.net/wiki"
 _API = "/wiki/api/v2"
+_V1 = "/wiki/rest/api"
 
 
 class ConfluenceServer(Api):
@@ -37,6 +38,12 @@ class ConfluenceServer(Api):
         self.hours = 0
         self.epoch = 0
         self.may_name_people = True
+        self.shows_addresses = True
+        self.readers: dict[int, list[tuple[str, str]]] = {}
+        self.restricted: dict[int, list[tuple[str, str]]] = {}
+        self.groups: dict[str, set[str]] = {}
+        self.folders: dict[int, int | None] = {}
+        self.refused: set[str] = set()
         self._ids = 1000
 
     def space(self, key: str, name: str = "", *, status: str = "current") -> int:
@@ -106,6 +113,18 @@ class ConfluenceServer(Api):
             return self._page(request, self._asked_spaces(request))
         if request.path in (f"{_API}/pages", f"{_API}/blogposts"):
             return self._page(request, self._asked_contents(request))
+        if request.path in self.refused:
+            return Reply({"statusCode": 403, "message": "not permitted"}, 403)
+        if match := re.fullmatch(rf"{_API}/spaces/(\d+)/permissions", request.path):
+            return self._page(request, self._permissions(int(match[1])))
+        if request.path == f"{_V1}/content/search":
+            return self._page(request, map(self._with_restrictions, self._searched(request.query["cql"])))
+        if match := re.fullmatch(rf"{_V1}/content/(\d+)/restriction/byOperation/read", request.path):
+            return Reply(self._restriction(int(match[1])))
+        if match := re.fullmatch(rf"{_V1}/group/([\w-]+)/membersByGroupId", request.path):
+            start, limit = int(request.query.get("start", 0)), min(int(request.query.get("limit", 200)), self.page_size)
+            inside = [self._person(each) for each in sorted(self.groups.get(match[1], ()))]
+            return Reply({"results": inside[start : start + limit], "start": start, "limit": limit})
         if request.path == f"{_API}/users-bulk" and request.method == "POST":
             return self._people(request.json()["accountIds"])
         return Reply({"errors": [{"status": 404, "code": "NOT_FOUND", "title": "Not Found", "detail": None}]}, 404)
@@ -163,8 +182,52 @@ class ConfluenceServer(Api):
     def _people(self, accounts: Iterable[str]) -> Reply:
         if not self.may_name_people:
             return Reply({"errors": [{"status": 403, "code": "FORBIDDEN", "title": "no"}]}, 403)
-        named = [account for account in accounts if account in self.people]
-        return Reply({"results": [{"accountId": each, "displayName": self.people[each]} for each in named]})
+        return Reply({"results": [self._person(account) for account in accounts if account in self.people]})
+
+    def _person(self, account: str) -> dict[str, Any]:
+        email = f"{account.partition(':')[2]}@example.org" if self.shows_addresses else None
+        return {
+            "accountId": account,
+            "displayName": self.people.get(account),
+            "email": email,
+            "accountStatus": "active",
+        }
+
+    def _permissions(self, space: int) -> list[dict[str, Any]]:
+        """Return who may do what in a space; only some of it is about reading it."""
+        edit = {"key": "create", "targetType": "page"}
+        return [
+            {"id": str(number), "principal": {"type": kind, "id": identity}, "operation": operation}
+            for number, ((kind, identity), operation) in enumerate(
+                (
+                    *((reader, {"key": "read", "targetType": "space"}) for reader in self.readers.get(space, ())),
+                    (("user", "557058:nobody"), edit),
+                )
+            )
+        ]
+
+    def _searched(self, cql: str) -> Iterable[dict[str, Any]]:
+        keys = set(re.findall(r'"([^"]+)"', cql))
+        return [each for each in self.contents.values() if self.spaces[int(each["spaceId"])]["key"] in keys]
+
+    def above(self, identity: int) -> list[int]:
+        """Return what stands above a page, the topmost first."""
+        parent = self.folders[identity] if identity in self.folders else self.contents[identity]["parentId"]
+        return [*self.above(int(parent)), int(parent)] if parent else []
+
+    def _with_restrictions(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        identity = int(content["id"])
+        above = [
+            {"id": str(each), "type": "folder" if each in self.folders else "page"} for each in self.above(identity)
+        ]
+        return {"id": content["id"], "ancestors": above, "restrictions": {"read": self._restriction(identity)}}
+
+    def _restriction(self, identity: int) -> dict[str, Any]:
+        named = self.restricted.get(identity, ())
+        users = [{"type": "known", "accountId": each} for kind, each in named if kind == "user"]
+        groups = [{"type": "group", "id": each, "name": each} for kind, each in named if kind == "group"]
+        lists = {"user": {"results": users, "size": len(users)}, "group": {"results": groups, "size": len(groups)}}
+        return {"operation": "read", "restrictions": lists}
 
     def _next_version(self, identity: int) -> None:
         content = self.contents[identity]

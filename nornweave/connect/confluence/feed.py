@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,10 +20,12 @@ from urllib.parse import parse_qsl, urlsplit
 from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
 from nornweave.connect.connectors import SPACE_KEY, ConfluenceSettings
 from nornweave.connect.conversation import as_is, clean_name, load_stored, mappings, parse_time
-from nornweave.connect.mirror.answers import Limits, listed
-from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
+from nornweave.connect.mirror.answers import AnswerError, Limits, listed
+from nornweave.connect.mirror.atlassian import REFUSED, AtlassianSite, grants_of_people, group_named, id_of, user_named
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of, staged
+from nornweave.core.access import RIGHTS
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
+from nornweave.core.membership import Grant
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, freeze
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
@@ -128,6 +130,11 @@ WITHOUT_BODIES = 250
 WITH_BODIES = 50
 MAX_PEOPLE = 100
 """Names of one request."""
+RESTRICTIONS = 100
+GROUP_MEMBERS = 200
+_RESTRICTIONS = "restrictions/"
+_OF_ONE = "restrictions.user,restrictions.group"
+_EXPAND = "ancestors,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 _API = "wiki/api/v2"
 _SPACE_KEY = re.compile(SPACE_KEY, re.ASCII)
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
@@ -142,6 +149,7 @@ class ConfluenceFeed(Feed):
 
     def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
         self._spaces = tuple(dict.fromkeys(settings.spaces))
+        self._has_rights = RIGHTS in settings.restricted_to
         self.client = self._site = AtlassianSite(settings, "Confluence", "view the spaces", limits)
         self._asks_for_names = True
         self.scope = json.dumps(["confluence", 2, self._site.address, sorted(self._spaces)])
@@ -150,6 +158,8 @@ class ConfluenceFeed(Feed):
         self._asks_for_names = True
         kinds = ("pages", "blogposts")
         stages = {kind: partial(self._contents, kind, known) for kind in kinds}
+        if self._has_rights:
+            stages["restrictions"] = partial(self._restrictions, state, known)
         yield from staged(state, {"spaces": self._read_spaces, **stages}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
@@ -168,6 +178,102 @@ class ConfluenceFeed(Feed):
             "names": {account: name for account, name in names.items() if name},
         }
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+
+    def origin(self, known: Known) -> str:  # noqa: ARG002
+        """Return the site, of which several sources may read spaces."""
+        return self._site.address
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
+        """Return the space, and each page that is restricted of the page and those above it.
+
+        What nothing is known of counts as restricted.
+        """
+        key, _, identity = path.partition("/")
+        chain = known.body(f"above/{identity}/")
+        if chain is None:
+            return []
+        above = [identity, *(str(each) for each in chain["pages"])]
+        closed = [each for each in above if self._is_closed(known, each)]
+        return [(f"confluence:space:{key}",), *((f"confluence:page:{each}",) for each in closed)]
+
+    @staticmethod
+    def _is_closed(known: Known, identity: str) -> bool:
+        is_known = known.body(f"above/{identity}/") or known.body(f"alone/{identity}/")
+        return is_known is None or known.body(f"readers/{identity}/") is not None
+
+    def members(self, known: Known) -> Iterator[Grant]:
+        """Ask who may read the spaces and who is in groups; who may read restricted pages is as the last pass read it.
+
+        So what is said of a space is no newer than that: a page that was restricted since must not stay open for long.
+        """
+        at = as_is((known.body(_RESTRICTIONS) or {}).get("at"), float)
+        named: set[str] = set()
+        for identity, space in spaces_of(known).items():
+            principal = f"confluence:space:{space['key']}"
+            try:
+                asked = partial(self._list, f"spaces/{identity}/permissions", {"limit": WITHOUT_BODIES})
+                permissions = [each for (_, results), _ in pages_of(asked, None, principal) for each in results]
+            except AnswerError as error:
+                if error.status not in REFUSED:
+                    raise
+                yield Grant(principal=principal, unread=f"status {error.status}: its permissions cannot be read")
+                continue
+            readers = frozenset(name for each in permissions if (name := _reader(each)))
+            named |= readers
+            yield Grant(principal=principal, members=readers, verified_at=at or 0.0)
+        for key, body in known.under("readers/"):
+            readers = frozenset(map(str, body["members"]))
+            named |= readers
+            yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at or 0.0)
+        yield from grants_of_people(named, self._in_group, self._about)
+
+    def _restrictions(self, state: Pass, known: Known, cursor: str | None) -> Iterator[RecordPage]:
+        """Read which pages stand above each, and who may read those that are restricted."""
+        keys = ", ".join(f'"{space["key"]}"' for space in spaces_of(known).values())
+        asked: dict[str, str | int] = {
+            "cql": f"space in ({keys}) and type in (page, blogpost)",
+            "expand": _EXPAND,
+            "limit": RESTRICTIONS,
+        }
+        place = "wiki/rest/api/content/search"
+        unseen: set[str] = set()
+        for (_, results), following in pages_of(partial(self._list, place, asked), cursor, "restrictions"):
+            records = []
+            for each in results:
+                above = [id_of(one.get("id")) for one in mappings(each.get("ancestors"))]
+                unseen.update(above)
+                records += _restrictions_of("above", id_of(each.get("id")), above, each.get("restrictions"))
+            yield RecordPage(records=tuple(records), position=following)
+        unnamed = set(known.unnamed("above/", "above/"))
+        others = (each for each in sorted(unseen) if f"above/{each}/" in unnamed or not known.body(f"above/{each}/"))
+        found = [self._restriction(each) for each in others]
+        moment = FeedRecord(key=_RESTRICTIONS, body={"at": float(state.began_at)})
+        yield RecordPage(records=(*(record for records in found for record in records), moment))
+
+    def _restriction(self, identity: str) -> list[FeedRecord]:
+        """Ask for the readers of what is above pages and is none, such as a folder; nothing where that is refused.
+
+        What stands above it is not said; the pages below it say that themselves.
+        """
+        address = f"wiki/rest/api/content/{identity}/restriction/byOperation/read"
+        answer = self._site.get(address, {"expand": _OF_ONE}, allowed=frozenset(REFUSED))
+        return [] if answer.status in REFUSED else _restrictions_of("alone", identity, [], {"read": answer.mapping()})
+
+    def _in_group(self, identity: str) -> Iterator[Mapping[str, Any]]:
+        address = f"wiki/rest/api/group/{identity}/membersByGroupId"
+
+        def ask(start: int | None) -> tuple[list[dict[str, Any]], int | None]:
+            at = start or 0
+            content = self._site.get(address, {"start": at, "limit": GROUP_MEMBERS}).mapping()
+            found = listed(content, "results", address)
+            return found, at + len(found) if len(found) >= (as_is(content.get("limit"), int) or GROUP_MEMBERS) else None
+
+        return (each for found, _ in pages_of(ask, None, address) for each in found)
+
+    def _about(self, accounts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        for start in range(0, len(accounts), MAX_PEOPLE):
+            answer = self._site.post(f"{_API}/users-bulk", {"accountIds": accounts[start : start + MAX_PEOPLE]})
+            yield from mappings(answer.mapping().get("results"))
 
     def _read_spaces(self, _: None) -> Iterator[RecordPage]:
         """Read the spaces.
@@ -230,7 +336,8 @@ class ConfluenceFeed(Feed):
     ) -> tuple[tuple[str, list[dict[str, Any]]], str | None]:
         """Ask for a page of a list; return what its links are relative to, its results, and the next page's cursor."""
         asked = {**parameters, "cursor": cursor} if cursor else parameters
-        content = self._site.get(f"{_API}/{address}", asked).mapping()
+        whole = address if address.startswith("wiki/") else f"{_API}/{address}"
+        content = self._site.get(whole, asked).mapping()
         links = as_is(content.get("_links"), dict) or {}
         base, following = (as_is(links.get(key), str) or "" for key in ("base", "next"))
         base = base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
@@ -255,6 +362,34 @@ class ConfluenceFeed(Feed):
                 account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
                 if name and _ACCOUNT.fullmatch(account):
                     yield FeedRecord(key=f"user/{account}/", body={"name": name})
+
+
+def _reader(permission: Mapping[str, Any]) -> str | None:
+    """Return whom a permission of a space lets read it; ``None`` if it is about something else."""
+    operation, principal = (as_is(permission.get(key), dict) or {} for key in ("operation", "principal"))
+    if (operation.get("key"), operation.get("targetType")) != ("read", "space"):
+        return None
+    named = {"user": user_named, "group": group_named}.get(str(principal.get("type")))
+    return named(principal.get("id")) if named else None
+
+
+def _restrictions_of(kind: str, identity: str, above: Sequence[str], restrictions: object) -> list[FeedRecord]:
+    """Return what stands above something, and its readers where it is restricted; nothing where that is not said.
+
+    Args:
+        kind: begins the key of the first.
+    """
+    read = as_is((as_is(restrictions, dict) or {}).get("read"), dict) or {}
+    lists = as_is(read.get("restrictions"), dict)
+    if lists is None or not all(isinstance(lists.get(kind), dict) for kind in ("user", "group")):
+        return []
+    users, groups = (mappings(lists[kind].get("results")) for kind in ("user", "group"))
+    names = [*(user_named(each.get("accountId")) for each in users), *(group_named(each.get("id")) for each in groups)]
+    records = [FeedRecord(key=f"{kind}/{identity}/", body={"pages": list(above)})]
+    if names:
+        members = sorted(name for name in names if name)
+        records.append(FeedRecord(key=f"readers/{identity}/", body={"members": members}))
+    return records
 
 
 def _space(content: Mapping[str, Any]) -> FeedRecord:

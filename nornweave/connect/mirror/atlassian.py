@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
-from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, Trouble
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.connect.mirror.settings import AtlassianSettings
+from nornweave.core.access import account
 from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.membership import Grant
 
 _MESSAGE_CHARACTERS = 300
 _ID = re.compile(r"[0-9]{1,20}")
+_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
+_USER, _GROUP = "atlassian:user:", "atlassian:group:"
+REFUSED = (400, 403, 404)
+"""Statuses of what an account may not ask for; other things can be asked for all the same."""
 _LOGIN_FAILED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 
 
@@ -88,3 +96,63 @@ def id_of(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | str) or not _ID.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is not an id")
     return text
+
+
+def user_named(account_id: object) -> str | None:
+    """Return the principal of an account, which is the same on all sites; ``None`` for what is no id of one."""
+    is_id = isinstance(account_id, str) and _ACCOUNT.fullmatch(account_id)
+    return f"atlassian:user:{account_id}" if is_id else None
+
+
+def group_named(group_id: object) -> str | None:
+    """Return the principal of a group; ``None`` for what is no id of one."""
+    return f"atlassian:group:{group_id}" if isinstance(group_id, str) and _ACCOUNT.fullmatch(group_id) else None
+
+
+def grants_of_people(
+    members: Iterable[str],
+    in_group: Callable[[str], Iterable[Mapping[str, Any]]],
+    about: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
+) -> Iterator[Grant]:
+    """Ask who is in groups, and for the addresses of people.
+
+    Args:
+        members: principals of groups and people; others are left alone.
+        in_group: asks for the people of a group.
+        about: asks for people.
+
+    Raises:
+        SourceUnavailableError: the site does not answer.
+    """
+    people: dict[str, Mapping[str, Any]] = {}
+    named = frozenset(members)
+    for group in sorted(name for name in named if name.startswith(_GROUP)):
+        try:
+            inside = {name: each for each in in_group(group.removeprefix(_GROUP)) if (name := _active(each))}
+        except AnswerError as error:
+            if error.status not in REFUSED:
+                raise
+            yield Grant(principal=group, unread=f"status {error.status}: the account may not list its members")
+            continue
+        people |= inside
+        yield Grant(principal=group, members=frozenset(inside))
+    alone = sorted(name for name in named if name.startswith(_USER) and name not in people)
+    if alone:
+        people |= {
+            name: each for each in about([name.removeprefix(_USER) for name in alone]) if (name := _active(each))
+        }
+    addresses = {name: email for name, each in people.items() if "@" in (email := _address(each))}
+    for name, email in sorted(addresses.items()):
+        yield Grant(principal=name, members=frozenset({account("email", email)}))
+    if people and not addresses:
+        yield Grant(principal="atlassian:user", unread="no address of anybody; name accounts in access.membership.file")
+
+
+def _active(person: Mapping[str, Any]) -> str | None:
+    """Return the principal of somebody whose account has not been closed."""
+    is_closed = person.get("active") is False or person.get("accountStatus") in ("inactive", "closed")
+    return None if is_closed else user_named(person.get("accountId"))
+
+
+def _address(person: Mapping[str, Any]) -> str:
+    return as_is(person.get("emailAddress"), str) or as_is(person.get("email"), str) or ""
