@@ -21,9 +21,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from lab.access.serving import SERVICE, Outcome, as_somebody, served
-from lab.apis import confluence, github, slack
+from lab.apis import confluence, github, jira, slack
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import GithubServer
+from lab.apis.jira import JiraServer
 from lab.apis.server import Api, serving
 from lab.apis.slack import SlackServer
 from nornweave.config import Settings
@@ -241,7 +242,77 @@ class ConfluenceRights(Service):
             self.api.move(page, rng.choice([None, 77, *movable]))
 
 
-SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights, ConfluenceRights)
+class JiraRights(Service):
+    """Two projects with roles, groups and logged-in people; issues of which some have a security level."""
+
+    source = "tickets"
+
+    def __init__(self, people: Sequence[Somebody], numbers: Iterator[int], rng: random.Random, count: int) -> None:
+        self.api: JiraServer = JiraServer(page_size=2)
+        self._accounts = [f"557058:{each.name}" for each in people]
+        self.api.people = dict.fromkeys(self._accounts, True)
+        self.api.groups = {"j-eng": set(), "j-users": set(self._accounts[::2])}
+        self.api.products = {"jira-software": ["j-users"]}
+        self.api.roles = {project: {7: [("group", "j-eng")]} for project in self.api.projects}
+        self.api.holders = {project: [("projectRole", "7")] for project in self.api.projects}
+        self.api.levels = {21: [("projectRole", "7")], 22: [("user", self._accounts[0])]}
+        for number in range(count):
+            self.api.open(("OPS", "PAY")[number % 2], "Report", text_of(next(numbers)))
+        for _ in range(4 * len(people)):
+            self.change_members(rng)
+            self.change_rights(rng)
+
+    def configured(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"type": "jira", "domain": "conversations", "url": self.api.url, "user": jira.USER,
+                "token_env": "LAB_ATLASSIAN"}  # fmt: skip
+
+    def may_read(self, path: str, email: str) -> bool:  # noqa: D102
+        project, _, key = path.partition("/")
+        issue = next(each for each in self.api.issues.values() if each["key"] == key)
+        account, security = f"557058:{email.partition('@')[0]}", issue["fields"].get("security")
+        lists = [self.api.holders[project], *([self.api.levels[int(security["id"])]] if security else [])]
+        return all(any(self._holds(account, each, project) for each in holders) for holders in lists)
+
+    def _holds(self, account: str, holder: tuple[str, str], project: str) -> bool:
+        kind, name = holder
+        if kind == "anyone":
+            return True
+        if not self.api.people[account]:
+            return False
+        if kind == "projectRole":
+            return any(self._holds(account, each, project) for each in self.api.roles[project][int(name)])
+        if kind == "applicationRole":
+            return account in self.api.groups["j-users"]
+        return account == name if kind == "user" else account in self.api.groups[name]
+
+    def _some(self, rng: random.Random) -> list[tuple[str, str]]:
+        users = [("user", each) for each in rng.sample(self._accounts, 2)]
+        return rng.sample([*users, ("group", "j-eng"), ("group", "j-users")], rng.randrange(1, 4))
+
+    def change_members(self, rng: random.Random) -> None:  # noqa: D102
+        kind, project = rng.randrange(10), rng.choice(["PAY", "OPS"])
+        if kind < 4:
+            self.api.groups[rng.choice(list(self.api.groups))] ^= {rng.choice(self._accounts)}
+        elif kind == 4:
+            account = rng.choice(self._accounts)
+            self.api.people[account] = not self.api.people[account]
+        elif kind < 7:
+            self.api.roles[project][7] = self._some(rng)
+        elif kind == 7:
+            others = ("projectRole", "7"), ("applicationRole", ""), ("applicationRole", "jira-software")
+            self.api.holders[project] = [*self._some(rng), rng.choice(others)]
+        elif kind == 8:
+            self.api.holders[project] = [rng.choice((("anyone", ""), ("projectRole", "7")))]
+        else:
+            self.api.levels[rng.choice((21, 22))] = [("projectRole", "7")] if rng.random() < 0.3 else self._some(rng)
+
+    def change_rights(self, rng: random.Random) -> None:  # noqa: D102
+        levels: list[Any] = [None, {"id": "21", "name": "x"}, {"id": "22", "name": "y"}]
+        if self.api.issues:
+            self.api.edit(rng.choice(list(self.api.issues)), security=rng.choice(levels))
+
+
+SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights, ConfluenceRights, JiraRights)
 CODE = "code"
 """A source of files for the first channel: a principal may stand where a group may."""
 _TOKENS = {"LAB_SLACK": slack.TOKEN, "LAB_GITHUB": github.TOKEN, "LAB_ATLASSIAN": confluence.TOKEN}

@@ -38,6 +38,13 @@ class JiraServer(Api):
         self.embedded = embedded
         self.deployment = "Cloud"
         self.too_large: set[str] = set()
+        self.people: dict[str, bool] = {}
+        self.groups: dict[str, set[str]] = {}
+        self.roles: dict[str, dict[int, list[tuple[str, str]]]] = {}
+        self.holders: dict[str, list[tuple[str, str]]] = {}
+        self.levels: dict[int, list[tuple[str, str]]] = {}
+        self.products: dict[str, list[str]] = {}
+        self.refused: set[str] = set()
         self.hours = 0
         self.epoch = 0
         self._ids = 10_000
@@ -120,7 +127,54 @@ class JiraServer(Api):
             return self._bulk(request.json())
         if match := re.fullmatch(rf"{_API}/issue/(\d+)/comment", request.path):
             return self._comments(int(match[1]), request.query)
+        if request.path in self.refused:
+            return Reply({"errorMessages": ["You do not have the permission to see this."]}, 403)
+        if (reply := self._rights(request)) is not None:
+            return reply
         return Reply(b"<html>Not found</html>", 404, {"content-type": "text/html"})
+
+    def _rights(self, request: Request) -> Reply | None:
+        """Answer what is asked about who may see what; a site has one security scheme here."""
+        query = request.query
+        if match := re.fullmatch(rf"{_API}/project/(\w+)/permissionscheme", request.path):
+            granted = [{"permission": "BROWSE_PROJECTS", "holder": _holder(each)} for each in self.holders[match[1]]]
+            others = [{"permission": "CREATE_ISSUES", "holder": _holder(("user", "557058:nobody"))}]
+            return Reply({"id": 1, "name": "scheme", "permissions": [*granted, *others]})
+        if match := re.fullmatch(rf"{_API}/project/(\w+)/issuesecuritylevelscheme", request.path):
+            return Reply({"id": 9, "levels": [{"id": str(each), "name": "x"} for each in self.levels]})
+        if match := re.fullmatch(rf"{_API}/project/(\w+)/role/(\d+)", request.path):
+            return Reply({"id": int(match[2]), "actors": list(map(_actor, self.roles[match[1]][int(match[2])]))})
+        if request.path == f"{_API}/issuesecurityschemes/level/member":
+            members = self.levels[int(query["levelId"])]
+            return self._values(
+                [{"issueSecurityLevelId": query["levelId"], "holder": _holder(each)} for each in members], query
+            )
+        if request.path == f"{_API}/group/member":
+            inside = sorted(each for each in self.groups.get(query["groupId"], ()) if self.people[each])
+            return self._values(list(map(self._person, inside)), query)
+        if request.path == f"{_API}/user" and query["accountId"] in self.people:
+            return Reply(self._person(query["accountId"]))
+        if request.path == f"{_API}/applicationrole":
+            named = {key: [{"name": each, "groupId": each} for each in groups] for key, groups in self.products.items()}
+            return Reply([{"key": key, "groupDetails": groups} for key, groups in named.items()])
+        return None
+
+    def _person(self, account: str) -> dict[str, Any]:
+        email = f"{account.partition(':')[2]}@example.org"
+        return {"accountId": account, "emailAddress": email, "active": self.people[account]}
+
+    def _values(self, found: list[dict[str, Any]], query: Mapping[str, str]) -> Reply:
+        start, size = int(query.get("startAt", 0)), min(int(query.get("maxResults", 50)), self.page_size)
+        shown = found[start : start + size]
+        return Reply(
+            {
+                "startAt": start,
+                "maxResults": size,
+                "total": len(found),
+                "isLast": start + size >= len(found),
+                "values": shown,
+            }
+        )
 
     def _anonymous(self, request: Request) -> Reply:
         """Answer a token that is refused: with what everybody may read, and 401 where somebody is needed."""
@@ -189,6 +243,21 @@ class JiraServer(Api):
     def _id(self) -> int:
         self._ids += 1
         return self._ids
+
+
+def _holder(named: tuple[str, str]) -> dict[str, Any]:
+    """Return a holder of a permission: a group has its name as parameter and its id as value."""
+    kind, identity = named
+    if kind in ("anyone", "reporter"):
+        return {"type": kind}
+    return {"type": kind, "parameter": identity, "value": identity} if identity else {"type": kind}
+
+
+def _actor(named: tuple[str, str]) -> dict[str, Any]:
+    kind, identity = named
+    if kind == "user":
+        return {"id": 1, "type": "atlassian-user-role-actor", "actorUser": {"accountId": identity}}
+    return {"id": 1, "type": "atlassian-group-role-actor", "actorGroup": {"name": identity, "groupId": identity}}
 
 
 def adf(text: str) -> dict[str, Any]:

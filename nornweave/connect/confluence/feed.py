@@ -21,7 +21,7 @@ from nornweave.connect.confluence.storage import html_of_storage, mentioned_acco
 from nornweave.connect.connectors import SPACE_KEY, ConfluenceSettings
 from nornweave.connect.conversation import as_is, clean_name, load_stored, mappings, parse_time
 from nornweave.connect.mirror.answers import AnswerError, Limits, listed
-from nornweave.connect.mirror.atlassian import REFUSED, AtlassianSite, grants_of_people, group_named, id_of, user_named
+from nornweave.connect.mirror.atlassian import REFUSED, AtlassianSite, group_named, id_of, user_named, with_people
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of, staged
 from nornweave.core.access import RIGHTS
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
@@ -181,7 +181,7 @@ class ConfluenceFeed(Feed):
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
         """Return the site, of which several sources may read spaces."""
-        return self._site.address
+        return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
         """Return the space, and each page that is restricted of the page and those above it.
@@ -206,8 +206,10 @@ class ConfluenceFeed(Feed):
 
         So what is said of a space is no newer than that: a page that was restricted since must not stay open for long.
         """
-        at = as_is((known.body(_RESTRICTIONS) or {}).get("at"), float)
-        named: set[str] = set()
+        return with_people(self._readers(known), self._in_group, self._about)
+
+    def _readers(self, known: Known) -> Iterator[Grant]:
+        at = as_is((known.body(_RESTRICTIONS) or {}).get("at"), float) or 0.0
         for identity, space in spaces_of(known).items():
             principal = f"confluence:space:{space['key']}"
             try:
@@ -219,13 +221,10 @@ class ConfluenceFeed(Feed):
                 yield Grant(principal=principal, unread=f"status {error.status}: its permissions cannot be read")
                 continue
             readers = frozenset(name for each in permissions if (name := _reader(each)))
-            named |= readers
-            yield Grant(principal=principal, members=readers, verified_at=at or 0.0)
+            yield Grant(principal=principal, members=readers, verified_at=at)
         for key, body in known.under("readers/"):
             readers = frozenset(map(str, body["members"]))
-            named |= readers
-            yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at or 0.0)
-        yield from grants_of_people(named, self._in_group, self._about)
+            yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at)
 
     def _restrictions(self, state: Pass, known: Known, cursor: str | None) -> Iterator[RecordPage]:
         """Read which pages stand above each, and who may read those that are restricted."""

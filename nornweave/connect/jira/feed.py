@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,10 +25,12 @@ from nornweave.connect.conversation import (
     to_canonical,
 )
 from nornweave.connect.jira.adf import text_of_adf
-from nornweave.connect.mirror.answers import Limits, listed
-from nornweave.connect.mirror.atlassian import AtlassianSite, id_of
+from nornweave.connect.mirror.answers import AnswerError, Limits, listed
+from nornweave.connect.mirror.atlassian import REFUSED, AtlassianSite, group_named, id_of, user_named, with_people
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage, pages_of
+from nornweave.core.access import RIGHTS
 from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
+from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant
 from nornweave.core.types import Domain, Message
 
 # Issues of which only the time is asked for, and whole ones.
@@ -49,6 +51,8 @@ _SITE = "site/"
 _ONLY_CLOUD = "not a site of Jira Cloud; Data Center and Server have another API, which is not read"
 _RIGHTS = "browse the projects, and to log in once with a browser if Jira asks for a CAPTCHA"
 _MISSING = frozenset({404})
+_NOT_TOLD = "its permission scheme cannot be read; the account needs to administer the project"
+VALUES = 50
 
 
 class JiraFeed(Feed):
@@ -63,7 +67,10 @@ class JiraFeed(Feed):
         self._jql = f"{f'project in ({projects})' if projects else _EVERYTHING} {_ORDER}"
         self.client = self._site = AtlassianSite(settings, "Jira", _RIGHTS, limits)
         self._has_token = bool(settings.token)
-        self.scope = json.dumps(["jira", 2, self._site.address, sorted(set(settings.projects))])
+        self._has_rights = RIGHTS in settings.restricted_to
+        # Without rights, issues that only some may see are not read: what was read with them is thrown away.
+        rights = ["rights"] if self._has_rights else []
+        self.scope = json.dumps(["jira", 2, self._site.address, sorted(set(settings.projects)), *rights])
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         if state.position is None:
@@ -86,6 +93,110 @@ class JiraFeed(Feed):
         site = (known.body(_SITE) or {}).get("url") or self._site.address
         comments = [body for body in bodies.values() if body is not issue]
         return issue_bytes(issue, comments, path.partition("/")[0], f"{site}/browse/{issue['id']}")
+
+    def origin(self, known: Known) -> str:  # noqa: ARG002
+        """Return the site, of which several sources may read projects."""
+        return self._site.site
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
+        """Return the project, and the security level of an issue that has one."""
+        issue = known.body(known.key_of(path) or "")
+        if issue is None or "id" not in issue:
+            return []
+        level = [(f"jira:level:{issue['level']}",)] if "level" in issue else []
+        return [(f"jira:project:{path.partition('/')[0]}",), *level]
+
+    def members(self, known: Known) -> Iterator[Grant]:
+        """Ask who may browse the projects, who is in the levels of their security schemes, and in groups."""
+        return with_people(self._browsers(known), self._in_group, self._about)
+
+    def _browsers(self, known: Known) -> Iterator[Grant]:
+        schemes: set[str] = set()
+        for project in sorted({entry.path.partition("/")[0] for entry in known.documents()}):
+            scheme = self._of_project(project, "permissionscheme", {"expand": "permissions"})
+            if scheme is None:
+                yield Grant(principal=f"jira:project:{project}", unread=_NOT_TOLD)
+                continue
+            permissions = mappings(scheme.get("permissions"))
+            holders = [each for each in permissions if each.get("permission") == "BROWSE_PROJECTS"]
+            yield from self._granted(f"jira:project:{project}", project, holders)
+            security = self._of_project(project, "issuesecuritylevelscheme", {}) or {}
+            identity = str(security.get("id"))
+            levels = mappings(security.get("levels")) if identity not in schemes else []
+            schemes.add(identity)
+            for level in map(id_of, (each.get("id") for each in levels)):
+                principal = f"jira:level:{level}"
+                try:
+                    members = list(self._values(f"{_API}/issuesecurityschemes/level/member", {"levelId": level}))
+                except AnswerError as error:
+                    if error.status not in REFUSED:
+                        raise
+                    yield Grant(principal=principal, unread=f"status {error.status}: the account needs to be an admin")
+                    continue
+                yield from self._granted(principal, project, members)
+
+    def _of_project(self, project: str, what: str, asked: Mapping[str, str | int]) -> Mapping[str, Any] | None:
+        """Ask for something of a project; ``None`` where it has none, or the account may not see it."""
+        answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
+        return None if answer.status in REFUSED else answer.mapping()
+
+    def _granted(self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
+        """Yield whom the holders of permissions are, and that some are not followed, such as an issue's reporter."""
+        members: set[str] = set()
+        unknown: set[str] = set()
+        for holder in (as_is(each.get("holder"), dict) or {} for each in permissions):
+            kind, value = (
+                str(holder.get("type")),
+                as_is(holder.get("value"), str) or as_is(holder.get("parameter"), str),
+            )
+            found = self._holder(kind, value, project)
+            members.update(found or ())
+            unknown |= {clean_name(kind)} if found is None else set()
+        yield Grant(principal=principal, members=frozenset(members))
+        for kind in sorted(unknown):
+            unread = f"who is in it as {kind} is not followed, and does not see it by that"
+            yield Grant(principal=f"{principal}:{kind}", unread=unread)
+
+    def _holder(self, kind: str, value: str | None, project: str) -> list[str] | None:
+        """Return the people and groups of a holder; ``None`` for a kind that is not followed."""
+        if kind == "anyone":
+            return [EVERYBODY_WHO_ASKS]
+        if kind in ("user", "group"):
+            name = user_named(value) if kind == "user" else group_named(value)
+            return [name] if name else None
+        if kind == "projectRole":
+            role = self._of_project(project, f"role/{id_of(value)}", {})
+            actors = mappings(role.get("actors")) if role else []
+            users = (user_named((as_is(each.get("actorUser"), dict) or {}).get("accountId")) for each in actors)
+            groups = (group_named((as_is(each.get("actorGroup"), dict) or {}).get("groupId")) for each in actors)
+            return [name for name in (*users, *groups) if name] if role else None
+        if kind == "applicationRole":
+            answer = self._site.get(f"{_API}/applicationrole", allowed=frozenset(REFUSED))
+            roles = mappings(answer.json()) if answer.status not in REFUSED else []
+            chosen = (each for each in roles if value in (None, "", each.get("key")))
+            groups = (group_named(one.get("groupId")) for each in chosen for one in mappings(each.get("groupDetails")))
+            return [name for name in groups if name] or None
+        return None
+
+    def _in_group(self, identity: str) -> Iterator[Mapping[str, Any]]:
+        return self._values(f"{_API}/group/member", {"groupId": identity})
+
+    def _about(self, accounts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+        for account in accounts:
+            answer = self._site.get(f"{_API}/user", {"accountId": account}, allowed=frozenset(REFUSED))
+            if answer.status not in REFUSED:
+                yield answer.mapping()
+
+    def _values(self, address: str, asked: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
+        """Yield what a list has, over all its pages."""
+
+        def ask(start: int | None) -> tuple[list[dict[str, Any]], int | None]:
+            at = start or 0
+            content = self._site.get(address, {**asked, "startAt": at, "maxResults": VALUES}).mapping()
+            found = listed(content, "values", address)
+            return found, None if content.get("isLast") is not False or not found else at + len(found)
+
+        return (each for found, _ in pages_of(ask, None, address) for each in found)
 
     def _read_site(self) -> FeedRecord:
         """Ask what the site is called, and whether the account is one.
@@ -125,13 +236,15 @@ class JiraFeed(Feed):
             yield RecordPage(records=records, kept=kept, gone=gone, position=position)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
-        """Yield an issue and its comments; nothing of one that only some may see."""
+        """Yield an issue and its comments; without rights nothing of one that only some may see."""
         fields = as_is(content.get("fields"), dict) or {}
-        if fields.get("security"):
+        security = fields.get("security")
+        if security and not self._has_rights:
             return
         identity, key = id_of(content.get("id")), key_of(content)
         path = f"{key.rpartition('-')[0]}/{key}"
-        yield FeedRecord(key=f"issue/{identity}/0", document=path, body=issue_body(content, fields))
+        level = {"level": id_of((as_is(security, dict) or {}).get("id"))} if security else {}
+        yield FeedRecord(key=f"issue/{identity}/0", document=path, body={**issue_body(content, fields), **level})
         for each in self._comments(identity, as_is(fields.get("comment"), dict) or {}):
             if not each.get("visibility"):
                 body = comment_body(each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
@@ -17,7 +18,7 @@ from nornweave.core.membership import Grant
 
 _MESSAGE_CHARACTERS = 300
 _ID = re.compile(r"[0-9]{1,20}")
-_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
+_ACCOUNT = re.compile(r"\w[\w:.-]{0,199}", re.ASCII)
 _USER, _GROUP = "atlassian:user:", "atlassian:group:"
 REFUSED = (400, 403, 404)
 """Statuses of what an account may not ask for; other things can be asked for all the same."""
@@ -62,6 +63,11 @@ class AtlassianSite(ApiClient):
             },
             limits=limits,
         )
+
+    @property
+    def site(self) -> str:
+        """The same for both products of a site, also through the gateway."""
+        return re.sub(r"/ex/(jira|confluence)/", "/ex/", self.address)
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
         """Tell what is wrong, in the site's words."""
@@ -109,23 +115,25 @@ def group_named(group_id: object) -> str | None:
     return f"atlassian:group:{group_id}" if isinstance(group_id, str) and _ACCOUNT.fullmatch(group_id) else None
 
 
-def grants_of_people(
-    members: Iterable[str],
+def with_people(
+    grants: Iterable[Grant],
     in_group: Callable[[str], Iterable[Mapping[str, Any]]],
     about: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
 ) -> Iterator[Grant]:
-    """Ask who is in groups, and for the addresses of people.
+    """Yield grants, then who is in the groups that they name, and the addresses of people.
+
+    Somebody whose account was closed, or of whom the site does not tell, is in nothing: another site may still tell.
 
     Args:
-        members: principals of groups and people; others are left alone.
         in_group: asks for the people of a group.
         about: asks for people.
 
     Raises:
         SourceUnavailableError: the site does not answer.
     """
+    grants = list(grants)
+    named = {name for grant in grants for name in grant.members}
     people: dict[str, Mapping[str, Any]] = {}
-    named = frozenset(members)
     for group in sorted(name for name in named if name.startswith(_GROUP)):
         try:
             inside = {name: each for each in in_group(group.removeprefix(_GROUP)) if (name := _active(each))}
@@ -138,9 +146,11 @@ def grants_of_people(
         yield Grant(principal=group, members=frozenset(inside))
     alone = sorted(name for name in named if name.startswith(_USER) and name not in people)
     if alone:
-        people |= {
-            name: each for each in about([name.removeprefix(_USER) for name in alone]) if (name := _active(each))
-        }
+        told = about([name.removeprefix(_USER) for name in alone])
+        people |= {name: each for each in told if (name := _active(each))}
+    for grant in grants:
+        gone = (name for name in grant.members if name.startswith(_USER) and name not in people)
+        yield replace(grant, members=grant.members.difference(gone))
     addresses = {name: email for name, each in people.items() if "@" in (email := _address(each))}
     for name, email in sorted(addresses.items()):
         yield Grant(principal=name, members=frozenset({account("email", email)}))
