@@ -27,7 +27,7 @@ sources:
 """
 _ELSEWHERE = """\
   # Sources that live elsewhere; the token is read from the environment variable that is named. With `access:` at the
-  # top, `rights: source` shows documents of Slack and GitHub to whom these let read them (docs/rights.md):
+  # top, `rights: source` shows documents of Slack, GitHub, Confluence and Jira to their readers (docs/rights.md):
   # - {id: api, domain: code, type: git, url: "https://git.example.org/team/api.git", credentials_env: GIT_TOKEN}
   # - {id: manual, domain: documentation, type: web, url: "https://docs.example.org/guide/"}
   # - {id: wiki, domain: documentation, type: confluence, url: "https://team.atlassian.net", spaces: [ENG],
