@@ -1,26 +1,25 @@
-"""Measures of a ranking, all calculated by ``ir_measures``, with bootstrap intervals. Pure: no storage, no search.
+"""Measures of a ranking, with bootstrap intervals. Pure: no storage, no search.
 
 A ranking is a sequence of *places*, best first, and a place is the judgments that it is the first to hit: none for an
-item that answers nothing, or nothing new; more than one for a chunk that holds two judged messages. Two views of it go
-to ``ir_measures``:
+item that answers nothing, or nothing new; more than one for a chunk that holds two judged messages. It is measured in
+two views:
 
 - by place, one document a place: ``RR@10``, ``P@5`` and ``Success@1`` ask how far a person has to look;
 - by judgment, the judgments of one place one after the other: ``Recall@10`` and ``nDCG@10`` ask how much of what was
   judged is found, and a chunk that holds two answers has found two.
 
-Where every place hits one judgment at most, both are the ordinary TREC run, and the values are those of ``ir_measures``
-called directly.
+Where every place hits one judgment at most, both are the ordinary TREC run, and the values are those of trec_eval to
+the last bit (``tests/evals/test_measures.py`` compares with ``ir_measures``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self, TypeAlias
+from typing import TypeAlias
 
-import ir_measures
 import numpy as np
 
 from evals.judgments import Judgment
@@ -34,14 +33,53 @@ Ranking: TypeAlias = Sequence[Sequence[str]]
 DEEPEST = 10
 """No measure looks at places below this one."""
 
-# "Recall@10" is set recall over the first ten places: R@10 would lose judgments that share a place with others.
-_BY_JUDGMENT: Mapping[str, Any] = {"Recall@10": ir_measures.SetR, "nDCG@10": ir_measures.nDCG @ 10}
-_BY_PLACE: Mapping[str, Any] = {
-    "RR@10": ir_measures.RR @ 10,
-    "P@5": ir_measures.P @ 5,
-    "Success@1": ir_measures.Success @ 1,
+Grades: TypeAlias = Sequence[int]
+"""Grades down a ranking, best first: above 0 is relevant."""
+
+
+def _relevant(grades: Iterable[int]) -> int:
+    return sum(grade > 0 for grade in grades)
+
+
+def _dcg(grades: Grades) -> float:
+    # One after the other, as trec_eval adds them; fsum would differ in the last bit.
+    total = 0.0
+    for rank, grade in enumerate(grades[:DEEPEST], start=1):
+        total += max(grade, 0) / math.log2(rank + 1)
+    return total
+
+
+def _recall(found: Grades, judged: Grades) -> float:
+    """Return set recall over the first ten places: a cutoff would lose judgments that share a place with others."""
+    return _relevant(found) / _relevant(judged)
+
+
+def _ndcg(found: Grades, judged: Grades) -> float:
+    """Return DCG by that of the best order, with the grade as the gain (Järvelin & Kekäläinen, TOIS 2002)."""
+    return _dcg(found) / _dcg(sorted(judged, reverse=True))
+
+
+def _reciprocal_rank(found: Grades, _judged: Grades) -> float:
+    return next((1 / rank for rank, grade in enumerate(found, start=1) if grade > 0), 0.0)
+
+
+def _precision_at_5(found: Grades, _judged: Grades) -> float:
+    return _relevant(found[:5]) / 5
+
+
+def _success_at_1(found: Grades, _judged: Grades) -> float:
+    return float(_relevant(found[:1]))
+
+
+_MEASURES: Mapping[str, Callable[[Grades, Grades], float]] = {
+    "Recall@10": _recall,
+    "RR@10": _reciprocal_rank,
+    "nDCG@10": _ndcg,
+    "P@5": _precision_at_5,
+    "Success@1": _success_at_1,
 }
-MEASURES = ("Recall@10", "RR@10", "nDCG@10", "P@5", "Success@1")
+_BY_JUDGMENT = frozenset({"Recall@10", "nDCG@10"})
+MEASURES = tuple(_MEASURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +118,15 @@ def measure(
         raise ValueError(f"query {unjudged[0]!r} has no judgment above grade 0; leave it out")
     if not grades:
         raise ValueError("no judged query; nothing can be measured")
-    asked = [_Asked.of(grades[query], rankings.get(query, ())) for query in grades]
-    values = {
-        **_values(_BY_JUDGMENT, names, grades, asked, [hits.by_judgment() for hits in asked]),
-        **_values(_BY_PLACE, names, grades, asked, [hits.by_place() for hits in asked]),
-    }
-    return MappingProxyType({name: metric_of(values[name]) for name in MEASURES if name in values})
+    values: dict[str, dict[str, float]] = {name: {} for name in MEASURES if name in names}
+    for query, graded in grades.items():
+        judged = tuple(graded.values())
+        places = [[graded[key] for key in keys] or [0] for keys in rankings.get(query, ())[:DEEPEST]]
+        by_judgment, by_place = [grade for place in places for grade in place], [place[0] for place in places]
+        for name, of_measure in values.items():
+            found = by_judgment if name in _BY_JUDGMENT else by_place
+            of_measure[query] = _MEASURES[name](found, judged)
+    return MappingProxyType({name: metric_of(of_measure) for name, of_measure in values.items()})
 
 
 def metric_of(values: Mapping[str, float]) -> Metric:
@@ -93,54 +134,6 @@ def metric_of(values: Mapping[str, float]) -> Metric:
     samples = np.fromiter(values.values(), dtype=np.float64, count=len(values))
     low, high = bootstrap_interval(samples)
     return Metric(math.fsum(samples) / len(samples), low, high, MappingProxyType(dict(values)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One query as ``ir_measures`` sees it.
-
-    Judgments are numbered: trec_eval's ids are C strings, and it says no more than "duplicate docs", with zeros for a
-    result, when two of them are the same up to a NUL.
-    """
-
-    qrels: Mapping[str, int]
-    places: tuple[tuple[str, ...], ...]
-
-    @classmethod
-    def of(cls, grades: Mapping[str, int], ranking: Ranking) -> Self:
-        numbers = {key: f"judgment-{number}" for number, key in enumerate(grades)}
-        return cls(
-            qrels={numbers[key]: grade for key, grade in grades.items()},
-            places=tuple(tuple(numbers[key] for key in keys) for keys in ranking[:DEEPEST]),
-        )
-
-    def by_judgment(self) -> dict[str, float]:
-        rows = [key for place, keys in enumerate(self.places) for key in (keys or (f"nothing-{place}",))]
-        return {key: -float(row) for row, key in enumerate(rows)}
-
-    def by_place(self) -> dict[str, float]:
-        firsts = (keys[0] if keys else f"nothing-{place}" for place, keys in enumerate(self.places))
-        return {key: -float(place) for place, key in enumerate(firsts)}
-
-
-def _values(
-    measures: Mapping[str, Any],
-    names: Collection[str],
-    queries: Collection[str],
-    asked: Sequence[_Asked],
-    runs: Sequence[Mapping[str, float]],
-) -> dict[str, dict[str, float]]:
-    """Return the wanted measures per query, in the order of ``queries``; one without a run has 0."""
-    wanted = {measure: name for name, measure in measures.items() if name in names}
-    if not wanted:
-        return {}
-    by_number = {str(number): query for number, query in enumerate(queries)}
-    qrels = {number: query.qrels for number, query in zip(by_number, asked, strict=True)}
-    run = {number: ranked for number, ranked in zip(by_number, runs, strict=True) if ranked}
-    values: dict[str, dict[str, float]] = {name: dict.fromkeys(queries, 0.0) for name in wanted.values()}
-    for metric in ir_measures.iter_calc(list(wanted), qrels, run):
-        values[wanted[metric.measure]][by_number[metric.query_id]] = float(metric.value)
-    return values
 
 
 class JudgedHits:

@@ -27,7 +27,7 @@ def as_json(evaluated: Sequence[Evaluated]) -> dict[str, Any]:
     """Return the measures per domain, set, scope and stage.
 
     ``{domain: {set: {…, "scopes": {scope: {…, "stages": {stage: {"Recall@10": mean, …, "intervals": {…}}}}}}}}``.
-    ``ir_measures`` knows the measures by these names. Stages of ``all domains`` have ``of_domain``, their share of the
+    The measures have the names of ``ir_measures``. Stages of ``all domains`` have ``of_domain``, their share of the
     domain's figure without filters. A scope that ran before has ``compared``, with what was and what got worse.
     """
     document: dict[str, Any] = {}

@@ -1,4 +1,5 @@
 import math
+import random
 
 import ir_measures
 import numpy as np
@@ -93,8 +94,41 @@ def test_the_values_are_those_of_ir_measures_called_directly(
     expected = ir_measures.calc(list(measures.values()), qrels, scored)
     for name, measured in measures.items():
         per_query = {one.query_id: one.value for one in expected.per_query if one.measure == measured}
-        assert ours[name].values == pytest.approx(per_query)
+        assert ours[name].values == {query: per_query.get(query, 0) for query in grades}, "to the last bit"
         assert ours[name].mean == pytest.approx(expected.aggregated[measured])
+
+
+def test_places_that_share_judgments_are_measured_as_trec_eval_does_in_both_views() -> None:
+    """Two thousand queries: grades from below 0 to far above, shared and empty places, far more than ten of them."""
+    chance = random.Random(20)
+    grades: dict[str, dict[str, int]] = {}
+    rankings: dict[str, list[tuple[str, ...]]] = {}
+    rows: dict[str, dict[str, float]] = {}
+    places: dict[str, dict[str, float]] = {}
+    for query in map(str, range(2_000)):
+        keys = [f"k{number}" for number in range(chance.randint(1, 30))]
+        grades[query] = {key: chance.choice((-1, 0, 0, 1, 1, 2, 3, 40)) for key in keys} | {"k0": 1}
+        found = chance.sample(keys, chance.randint(0, len(keys)))
+        ranking = rankings[query] = []
+        while found or (ranking and chance.random() < 0.3):
+            size = chance.choice((0, 1, 1, 2, 3))
+            ranking.append(tuple(sorted(found[:size], key=lambda key: -grades[query][key])))
+            found = found[size:]
+        first_ten = [keys or (f"nothing {place}",) for place, keys in enumerate(ranking[:10])]
+        flat = [key for place in first_ten for key in place]
+        rows[query] = {key: -float(row) for row, key in enumerate(flat)}
+        places[query] = {keys[0]: -float(place) for place, keys in enumerate(first_ten)}
+    qrels = {query: {key: max(0, grade) for key, grade in of.items()} for query, of in grades.items()}
+    ours = measure(rankings, grades)
+    views = {"Recall@10": ("SetR", rows), "nDCG@10": ("nDCG@10", rows), "RR@10": ("RR@10", places)}
+    views |= {name: (name, places) for name in ("P@5", "Success@1")}
+    for name, (theirs, runs) in views.items():
+        asked = {query: run for query, run in runs.items() if run}
+        values = {
+            one.query_id: one.value for one in ir_measures.iter_calc([ir_measures.parse_measure(theirs)], qrels, asked)
+        }
+        assert ours[name].values == {query: values.get(query, 0) for query in grades}, name
+    assert {len(one) for one in rankings.values()} >= {0, 1, 10, 12} and any(len(rows[query]) > 12 for query in rows)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60))
