@@ -38,7 +38,7 @@ from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.ledger_file import LedgerReader
 from nornweave.index.wiring import encoder_of, store_of
-from nornweave.models.encoders.openvino import OpenVinoEncoder
+from nornweave.models.encoders.bert_encoder import BertEncoder
 from nornweave.models.encoders.queries import EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 from nornweave.share.standing import StandingBook
@@ -280,7 +280,7 @@ class QueryModels:
         with self._loading:
             if configured.embedding not in self._memos:
                 encoder = encoder_of(self._settings, configured)
-                self._memos[configured.embedding] = QueryMemo(encoder, together=isinstance(encoder, OpenVinoEncoder))
+                self._memos[configured.embedding] = QueryMemo(encoder, together=isinstance(encoder, BertEncoder))
             return self._memos[configured.embedding]
 
     def reranker(self, configured: RerankingSettings) -> RerankerSlot:

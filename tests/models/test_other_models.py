@@ -74,7 +74,7 @@ def _original(folder: Path, texts: list[str]) -> Any:
 
 
 @pytest.mark.parametrize(("options", "runs_as"), [
-    ({"pooling": "mean"}, "OpenVinoEncoder"),
+    ({"pooling": "mean"}, "BertEncoder"),
     ({"pooling": "cls", "normalize": False}, "SentenceTransformerEncoder"),
     ({"pooling": "max"}, "SentenceTransformerEncoder"),
 ], ids=["mean", "cls-unnormalised", "max"])  # fmt: skip

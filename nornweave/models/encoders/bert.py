@@ -176,7 +176,14 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
     Raises:
         OSError: the file of the weights cannot be read. What else is wrong with it raises whatever it leads to.
     """
-    return _Graph(_mapped(bert.path / WEIGHTS_FILE), bert.config, recipe).build()
+    return _Graph(bert_weights(bert), bert.config, recipe).build()
+
+
+def bert_weights(bert: BertFolder) -> Mapping[str, Floats]:
+    """Return the model's weights by their names within BERT, mapped from their file where they are float32."""
+    weights = _mapped(bert.path / WEIGHTS_FILE)
+    prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
+    return {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
 
 
 def _mapped(file: Path) -> dict[str, NDArray[Any]]:
@@ -193,13 +200,12 @@ def _mapped(file: Path) -> dict[str, NDArray[Any]]:
 
 
 class _Graph:
-    def __init__(self, weights: Mapping[str, NDArray[Any]], config: Mapping[str, Any], recipe: Recipe | None) -> None:
+    def __init__(self, weights: Mapping[str, Floats], config: Mapping[str, Any], recipe: Recipe | None) -> None:
         self._openvino = import_openvino()
         from openvino import opset15
 
         self._ops: Any = opset15
-        prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
-        self._weights = {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
+        self._weights = weights
         self._recipe = recipe
         self._heads = int(config["num_attention_heads"])
         self._head_size = int(config["hidden_size"]) // self._heads

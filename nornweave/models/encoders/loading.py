@@ -23,6 +23,7 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.private_folder import user_cache
 from nornweave.core.types import digest
 from nornweave.models.encoders.bert import BertFolder, import_openvino, read_bert, recipe_version
+from nornweave.models.encoders.bert_encoder import BertEncoder, Session
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder, Precision, Vectors, Wanted
 from nornweave.models.folders import ModelFolder, locate
@@ -187,7 +188,7 @@ def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Want
     if precision == "int8" and INT8 not in encoder.version:
         raise EncoderError(
             f"embedding model {model!r} cannot be computed with embedding.precision 'int8'; only the default model has "
-            "that form, on device 'cpu': set it to 'auto'"
+            "that form, on device 'cpu' with OpenVINO: set it to 'auto'"
         )
     probe = encoder.encode_query("probe")
     if dimensions is not None and probe.shape != (dimensions,):
@@ -198,10 +199,10 @@ def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Want
 
 
 def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
-    """Load BERT with mean pooling on OpenVINO, if that can run it; everything else with sentence-transformers."""
+    """Load BERT with mean pooling on OpenVINO or NumPy, if they can run it; the rest with sentence-transformers."""
     if device == "cpu" and (bert := read_bert(folder.path)) is not None:
         try:
-            return _on_openvino(folder, bert, batch_size, cache_dir, choose)
+            return _without_torch(folder, bert, batch_size, cache_dir, choose)
         except EncoderError as error:
             log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
     from nornweave.models.torch_models import SentenceTransformerEncoder
@@ -209,16 +210,32 @@ def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir:
     return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
 
 
-def _on_openvino(folder: ModelFolder, bert: BertFolder, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
-    from nornweave.models.encoders.openvino import OpenVinoEncoder
+def _without_torch(folder: ModelFolder, bert: BertFolder, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
+    session = _session(folder)
 
     def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
         version = _version(folder, precision)
-        return OpenVinoEncoder(bert, version=version, batch_size=batch_size, precision=precision)
+        return BertEncoder(bert, session, version=version, batch_size=batch_size, precision=precision)
 
-    encoder = opened(choose(folder, speeds_of(opened, folder, bert, cache_dir)), batch_size)
+    has_choice = session.NAME == "OpenVINO"
+    speeds = speeds_of(opened, folder, bert, cache_dir) if has_choice else Speeds({"float32": 1.0})
+    encoder = opened(choose(folder, speeds), batch_size)
     encoder.encode_query("probe")
     return encoder
+
+
+def _session(folder: ModelFolder) -> type[Session]:
+    """Return what runs BERT here: OpenVINO, or NumPy where it is not installed or the C library is too old for it."""
+    try:
+        import_openvino()
+    except ImportError as error:
+        log.warning("embedding model %s runs on NumPy, slower, because OpenVINO does not load: %s", folder.name, error)
+        from nornweave.models.encoders.numpy_session import NumpySession
+
+        return NumpySession
+    from nornweave.models.encoders.openvino import OpenVinoSession
+
+    return OpenVinoSession
 
 
 def _hosted_encoder(model: str, dimensions: int | None, batch_size: int) -> Encoder:
