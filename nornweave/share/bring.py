@@ -18,7 +18,7 @@ from pathlib import Path
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
-from nornweave.core.files.atomic_write import sync_path, write_whole
+from nornweave.core.files.atomic_write import sync_file, sync_path, write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.generations.kept import number_of
@@ -115,7 +115,7 @@ def _brought(store: ObjectStore, entry: FileEntry, folder: Path, arrived: Callab
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
-        os.fsync(descriptor)
+        sync_file(descriptor)
     except OSError as error:
         raise PublicationError(f"{partial}: cannot be written: {error}") from error
     finally:

@@ -209,7 +209,7 @@ def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
 def _signal_group(group: int, number: int) -> bool:
     try:
         os.killpg(group, number)
-    except ProcessLookupError:
+    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group that has ended and waits for us
         return False
     return True
 

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import stat
+import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -53,6 +55,15 @@ def is_text(name: str) -> bool:
 def printable(name: str) -> str:
     """Return a name with undecodable bytes spelt out."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+FOLDS = sys.platform == "darwin"
+"""Whether file systems usually open other spellings of a name as well: in other case, with letters decomposed."""
+
+
+def as_compared(path: str) -> str:
+    """Return a resolved path as paths are compared here: two that may be one file come out the same."""
+    return unicodedata.normalize("NFC", path).casefold() if FOLDS else path
 
 
 def is_inside(path: str, root: str) -> bool:

@@ -16,7 +16,6 @@ from nornweave.core.errors import ConfigError
 log = logging.getLogger(__name__)
 
 UMASK = 0o077
-_EVERYBODYS = frozenset(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108 - to keep away from them
 
 
 def user_cache(name: str) -> Path:
@@ -50,7 +49,7 @@ def keep_private(data_dir: Path, configuration: Path) -> None:
     """Make files of this process, its children and ``data_dir`` readable only by this user.
 
     A folder that others may enter is closed, and so is everything in it. One that holds the configuration file, or
-    that is everybody's such as ``/tmp``, stays as it is.
+    that is everybody's such as ``/tmp``, told by its sticky bit, stays as it is.
 
     Args:
         data_dir: need not be there yet.
@@ -60,7 +59,7 @@ def keep_private(data_dir: Path, configuration: Path) -> None:
         mode = data_dir.stat().st_mode
         if not mode & UMASK:
             return
-        if configuration.is_relative_to(data_dir) or data_dir in _EVERYBODYS:
+        if configuration.is_relative_to(data_dir) or mode & stat.S_ISVTX:
             log.warning(
                 "data_dir %s holds more than NornWeave's files and stays readable; name a folder of its own", data_dir
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.paths import is_inside
+from nornweave.core.files.paths import as_compared, is_inside
 
 # Where programs keep credentials, and nothing that a team would look for.
 _FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store"})
@@ -41,8 +41,8 @@ class OwnFiles:
 
     @property
     def resolved(self) -> tuple[str, ...]:
-        """Where all of it lies, without links."""
-        return tuple(map(os.path.realpath, (self.data_dir, *self.files)))
+        """Where all of it lies, without links, as paths are compared."""
+        return tuple(map(_resolved, (self.data_dir, *self.files)))
 
     def led_out(self, place: Path, target: str) -> str | None:
         """Say where a place below the folder leads, if by now it leads out of it; ``None`` if it does not.
@@ -52,9 +52,13 @@ class OwnFiles:
         """
         if self.folder is None or not place.is_relative_to(self.folder):
             return None
-        if is_inside(target, os.path.realpath(self.folder)):
+        if is_inside(as_compared(target), _resolved(self.folder)):
             return None
         return f"is a link that leads to {target!r}; {_OUT}"
+
+
+def _resolved(place: Path | str) -> str:
+    return as_compared(os.path.realpath(place))
 
 
 def is_secret(name: str) -> bool:
@@ -73,7 +77,7 @@ def check_place(key: str, place: Path, own: OwnFiles) -> None:
     """
     target = os.path.realpath(place)
     *above, name = Path(target).parts
-    if any(is_inside(target, each) for each in own.resolved):
+    if any(is_inside(as_compared(target), each) for each in own.resolved):
         raise ConfigError(f"{key}: {str(place)!r}: {OWN}")
     if is_secret(name) or not _FOLDERS.isdisjoint(map(str.lower, above)):
         raise ConfigError(f"{key}: {str(place)!r}: {SECRET}")
@@ -85,7 +89,7 @@ class Withheld:
     """What is withheld below the folder of a source."""
 
     def __init__(self, root: Path | str, own: OwnFiles | None) -> None:
-        resolved = os.path.realpath(root)
+        resolved = _resolved(root)
         below = [Path(place) for place in (own.resolved if own else ()) if is_inside(place, f"{resolved}/")]
         self._own = {os.path.relpath(place, resolved) for place in below}
         # Locks and drafts, such as ``.nornweave.yaml.lock``.
@@ -94,6 +98,7 @@ class Withheld:
 
     def reason(self, path: str) -> str | None:
         """Return why a file or folder is withheld, by its path relative to the folder; ``None`` if it is not."""
-        if path in self._own or path.startswith(self._beside):
+        compared = as_compared(path)
+        if compared in self._own or compared.startswith(self._beside):
             return OWN
         return SECRET if is_secret(path.rpartition("/")[2]) else None

@@ -86,6 +86,11 @@ class _Child:
         with suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        with suppress(ImportError):  # macOS; an installation of drift alone has no psutil
+            import psutil
+
+            with suppress(psutil.Error):
+                return float(sum(psutil.Process(self.process.pid).cpu_times()[:2]))
         return 0.0
 
     def end(self) -> int:

@@ -6,7 +6,6 @@ an older one is kept, so that the time at which it was current is not taken for 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from nornweave.config.domain import KeepSettings
 from nornweave.core.errors import GenerationNotKeptError, QueryError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.atomic_write import sync_file, write_whole
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId
 
@@ -86,7 +85,7 @@ def note_move(folder: Path, move: Move) -> None:
     with (folder / NAME).open("a", encoding="ascii") as file:
         file.write(_line(move))
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
 
 
 def read_moves(folder: Path) -> list[Move]:

@@ -37,7 +37,16 @@ _ALIGNED = 64
 _BUFFER = 1 << 20
 # Of these a query reads a few rows here and there. Without being told, the kernel reads 128 kB around each row: from a
 # cold disk that is 50 MB a query.
+_BLOCK = 1 << 20
 _SCATTERED = frozenset({"vectors", "tokens", "cards.text"})
+
+
+def _make_room(descriptor: int, start: int, size: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, size)
+        return
+    for offset in range(start, start + size, _BLOCK):  # macOS
+        os.pwrite(descriptor, bytes(min(_BLOCK, start + size - offset)), offset)
 
 
 class ArrayWriter:
@@ -59,7 +68,7 @@ class ArrayWriter:
         start = self._described_at(name, kind, shape, size)
         if not size:
             return np.zeros(shape, kind)
-        os.posix_fallocate(self._descriptor, start, size)
+        _make_room(self._descriptor, start, size)
         page = start // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
         mapped = mmap.mmap(self._descriptor, start - page + size, offset=page)
         return np.frombuffer(mapped, kind, int(np.prod(shape)), start - page).reshape(shape)
