@@ -1,15 +1,17 @@
-# `make demo` and `make test` need Python 3.11+, make and a package index; they make .venv themselves.
+# `make demo` and `make test` need Python 3.11 to 3.14, make and a package index; they make .venv themselves.
 PYTHON ?= python3
 BIN := .venv/bin
 # What running needs, and what developing needs beside it (requirements/).
 RUNTIME := .venv/installed-runtime
+UV := build/lock/bin/uv
 DEVELOPMENT := .venv/installed-development
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Exactly what the locks name: every file by its hash, nothing built here but this project.
-LOCKED := install --quiet --no-deps --no-compile --only-binary :all: --require-hashes --requirement
-PROJECT := install --quiet --no-deps --no-build-isolation --editable .
+# Twice quiet: pip would warn of every place of the user's configuration that lacks a package.
+LOCKED := install --quiet --quiet --no-deps --no-compile --only-binary :all: --require-hashes --requirement
+PROJECT := install --quiet --quiet --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-fast check docs image check-image bill audit lock serve bench clean
+.PHONY: demo test test-fast rings check platforms docs image check-image bill audit lock serve bench clean
 
 demo: $(RUNTIME)
 	$(BIN)/python -m examples.demo
@@ -29,6 +31,10 @@ test: $(DEVELOPMENT)
 FAST := access architecture chunking conflicts facts files fusion ledger parsing quality routing settings text
 test-fast: $(DEVELOPMENT)
 	env -u PYTHONDONTWRITEBYTECODE $(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST:%=tests/%) tests/store/test_store_contract.py
+
+# The same in small on every other Python that this machine has.
+rings: $(DEVELOPMENT) $(UV)
+	$(IN_MEMORY) .ci/rings $(UV)
 
 check: $(DEVELOPMENT) bill
 	$(BIN)/ruff format --check .
@@ -61,8 +67,10 @@ check-image:
 clean:
 	rm -rf .venv var build
 
+SUPPORTED := import sys; sys.exit("NornWeave needs Python 3.11 or newer, and $(PYTHON) is %s: name another one with make PYTHON=..." % sys.version.split()[0] if sys.version_info < (3, 11) else 0)
 # Installing costs minutes once; the stamps make a second run cost nothing until the locks change.
 $(RUNTIME): pyproject.toml requirements/runtime.txt
+	@$(PYTHON) -c '$(SUPPORTED)'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) $(LOCKED) requirements/runtime.txt
 	$(PIP) $(PROJECT)
@@ -83,6 +91,10 @@ bill: $(DEVELOPMENT)
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --no-validate --output-file $(BILL) $(BIN)/python
 	$(BIN)/python requirements/bill.py $(BILL) build/licences.md
 
+# Whether every locked package has a wheel for each system and Python; needs the index.
+platforms: $(DEVELOPMENT) $(UV)
+	$(BIN)/python requirements/platforms.py $(UV) requirements/runtime.txt requirements/image.txt requirements/workers.txt requirements/drift.txt
+
 # Asks the index whether an advisory names a locked version; no tool can know without (docs/decisions/0015-supply-chain.md).
 # What the index does not know was not looked up: that fails as well.
 AUDITED := development runtime workers image drift
@@ -92,15 +104,17 @@ audit:
 	  build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/$$lock.txt || exit 1; done
 
 # After a change of dependencies; needs the index. A version stays as it is locked unless pyproject.toml forbids it.
-UV := build/lock/bin/uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 # What `make demo` and `make serve` use.
 RUNNING := --extra hnsw --extra llm --extra office --extra pymupdf --extra ui
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
 # Of the packages that drift imports, for what it never does with them.
 UNUSED_IN_DRIFT := pygments
-lock:
-	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
+$(UV):
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --quiet uv==0.13.8
+
+lock: $(UV)
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --output-file requirements/runtime.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra office --extra ui --output-file requirements/image.txt
 	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --extra workers --output-file requirements/workers.txt
