@@ -347,6 +347,8 @@ def _page(*lines: list[GlyphRun]) -> list[str]:
 def test_glyphs_become_plain_text() -> None:
     assert _page([_run("eﬃcient ﬁnd\u00a0it", 50, 58)]) == ["efficient find it"]
     assert _page([_run("10", 50, 58), _run("5", 60, 55, 7.0, raised=True)]) == ["10^5"]
+    logo = [_run("L", 50, 58), _run("A", 56, 55, 7.0, raised=True), _run("TEX", 61, 58)]
+    assert _page(logo) == ["LATEX"]
     assert _page([_run("\ufffd\ufffdAdvanced", 50, 58)]) == ["• Advanced"]
     assert _page([_run("\ufffd\ufffd\ufffd\ufffd", 50, 58)]) == []
     assert _page([_run("Ros´e", 50, 58)]) == ["Rosé"]

@@ -31,6 +31,8 @@ _ACCENTED = re.compile(r"([´¨ˆ˜ˇ˚˘˝]) ?([A-Za-z])")
 
 _FAR = 100_000.0  # points; further out nobody has seen a page
 _UNKNOWN = "\ufffd"
+_LOGO = re.compile(r"L\^A ?T(?= ?E ?X)")
+"""TeX raises a letter of LaTeX, which is no exponent."""
 _BULLET_GLYPH = re.compile(r"^\s*[\ufffd\ue000-\uf8ff]{1,2}(?=\s|\w|$)")  # symbol fonts give bullets no Unicode value
 _LEADERS = re.compile(r"(?:\s?[.·]){5,}")  # dots between a table of contents' entry and its page
 
@@ -172,7 +174,7 @@ def _readable(text: str) -> str:
         text = unicodedata.normalize("NFC", text)
         if text.count(_UNKNOWN) * 2 > len(text.replace(" ", "")):
             return ""
-    return " ".join(_LEADERS.sub(" ... ", text).split())
+    return " ".join(_LEADERS.sub(" ... ", _LOGO.sub("LAT", text)).split())
 
 
 def _bounded(value: float, least: float, most: float) -> float:
