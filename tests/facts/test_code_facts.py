@@ -43,6 +43,15 @@ def test_or_not_in_the_line_before_denies_nothing() -> None:
     assert [(fact.side, fact.negated) for fact in found] == [("documentation", False), ("code", False)]
 
 
+@pytest.mark.parametrize(("code", "forms"), [
+    ("await run({pump: {flow: 7}});", {"example"}), ("export default {pump: {flow: 7}};", {"example"}),
+    ("module.exports = {flow: 7};", {"example"}), ("const limits = {flow: 7};", {"definition"}),
+    ("const pump = Object.assign({flow: 7}, given);", {"definition"}), ("const defaults = {flow: 7};", {"definition"}),
+])  # fmt: skip
+def test_a_literal_without_a_name_is_one_use(code: str, forms: set[str]) -> None:
+    assert {fact.form for fact in read(code, "javascript") if fact.name == "flow"} == forms
+
+
 DEFAULTS = [
     ("python", "class Pump:\n    def run(self, flow=7): ...", "flow", "7"),
     ("python", "class Pump:\n    flow: int = 7", "flow", "7"),

@@ -60,6 +60,12 @@ def test_the_newer_side_holds() -> None:
     assert [side.fact.value for side in conflict.sides if side.fact] == ["10", "30"]
 
 
+@pytest.mark.parametrize(("path", "count"), [("pay.py", 1), ("tests/pay.py", 0), ("examples/shop/pay.py", 0)])
+def test_what_a_test_or_an_example_sets_contradicts_nothing(path: str, count: int) -> None:
+    code = fused(item("c", path=path, written="2026-01-20", facts=(timeout(10, "code"),)))
+    assert len(resolved(code, DOCS).conflicts) == count
+
+
 @pytest.mark.parametrize(("stretched", "left"), [(True, 0.6), (False, 0.63)])
 def test_the_loser_is_demoted_and_kept(stretched: bool, left: float) -> None:
     """0.9 − 0.3 where min-max stretched the scores, 0.9 · (1 − 0.3) where they are calibrated."""

@@ -27,7 +27,8 @@ from nornweave.ask.fuse.records import (
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.dates import aware
-from nornweave.core.types import COMMIT, RELEASE, Fact, Origin
+from nornweave.core.text.index_fields import is_aside
+from nornweave.core.types import COMMIT, RELEASE, Domain, Fact, Origin
 from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import SIDES, outcome
@@ -367,7 +368,10 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
 
 
 def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
+    """Return what an item states; what a test or an example sets is no statement about the product."""
     citation = fused.citation
+    if fused.domain == Domain.CODE and is_aside(citation.source_path):
+        return []
     return [
         LocatedFact(
             fact=fact,

@@ -123,7 +123,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     )
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
     keys.update(_definition_keys(document, chunk))
-    if _ASIDE.search(_EXAMPLE.sub("", document.path)):
+    if is_aside(document.path):
         keys.add(ASIDE)
     if chunk.metadata.get("node_type") == "import_block":
         keys.add(IMPORTS)
@@ -139,6 +139,11 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
             keys.update(release_keys(name), (_key("name", version) for version in versions_in(name)))
             keys.update(release_keys(f"since {known.get('former')}"))
     return keys
+
+
+def is_aside(path: str) -> bool:
+    """Say whether a file is called like a test, an example or a stub."""
+    return _ASIDE.search(_EXAMPLE.sub("", path)) is not None
 
 
 def release_keys(text: str) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute
+from nornweave.core.types import Attribute, Form
 from nornweave.disagree.facts.code.members import default_by_place, read_key
 from nornweave.disagree.facts.code.options import KEYS, STORES
 from nornweave.disagree.facts.code.reading import Reading, function_of, is_maker, says_default
@@ -58,7 +58,8 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
         attribute = None if value.is_fallback else _stated(site, function, reading)
     if attribute is not None:
         is_set = site.role == "assign" and function is not None and not _MEMBER.match(site.name)
-        reading.add(site, value, attribute, "fallback" if is_fallback or is_set else "definition")
+        form: Form = "example" if _is_in_use(site, attribute, reading) else "definition"
+        reading.add(site, value, attribute, "fallback" if is_fallback or is_set else form)
 
 
 def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
@@ -125,6 +126,13 @@ def _is_of_another(site: ValueSite, text: str) -> bool:
     """Tell whether what a place falls back from has a longer name, whose default it is."""
     name, source = read_name(site.bare_name), _SOURCE.match(text)
     return name is not None and source is not None and is_other_of(source[0], name.name)
+
+
+def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
+    """Tell whether a member of a nameless literal is set for one use: ``run({retries: 3})``, ``export default {…}``."""
+    if attribute != "value" or site.role != "pair" or reading.base.is_part:
+        return False
+    return all(place.role in {"pair", "group"} or place.name == "module.exports" for place in site.ancestors())
 
 
 def _is_loose(site: ValueSite) -> bool:
