@@ -12,12 +12,12 @@ from feed_source import FeedSource
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import GithubServer
 from lab.apis.jira import JiraServer
-from lab.apis.server import Api, serving
+from lab.apis.server import Api, Request, serving
 from nornweave.connect.confluence.feed import confluence_document
 from nornweave.connect.conversation import conversation_document
 from nornweave.core.access import KEY, account, read_rule
-from nornweave.core.errors import ConfigError
-from nornweave.core.membership import MembershipTable
+from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.membership import MembershipTable, membership_file, write_table
 from nornweave.core.types import Document
 
 ANN, BOB = account("email", "ann@example.org"), account("email", "bob@example.org")
@@ -236,3 +236,37 @@ def test_a_repository_is_for_its_collaborators_and_a_public_one_for_everybody(se
     assert len(members(made)[principal]) == 3, "until the bound"
     forge.visibility = "public"
     assert members(made) == {principal: ("*",)}
+
+
+def test_who_was_asked_later_has_the_last_word(served: Any, tmp_path: Path) -> None:
+    forge: GithubServer = served(GithubServer())
+    forge.open("Issue")
+    slow, quick = source("github", forge, tmp_path), source("github", forge, tmp_path)
+    slow.list()
+    quick.clock = slow.clock
+    principal = f"github:repo:acme/payments@{forge.url.removeprefix('http://')}"
+    answered = []
+
+    def overtaken(request: Request) -> None:
+        if request.path.endswith("/collaborators") and not answered:
+            answered.append(sorted(forge.direct))
+            later, forge.direct = forge.direct, set()
+            quick.clock += 1
+            slow.clock += 2
+            stored = MembershipTable(origin=table.origin, tried_at=quick.clock, grants={}).read_again([], quick.clock)
+            write_table(membership_file(tmp_path, "source"), stored)
+            forge.direct = later
+
+    table, forge.direct = told(slow), {"ann"}
+    forge.before = overtaken
+    assert principal not in members(slow), "what was read before is not written over it"
+    assert answered == [["ann"]]
+    assert members(slow)[principal], "the next one is"
+
+
+def test_before_the_first_sync_it_is_said_that_nothing_is_known(served: Any, tmp_path: Path) -> None:
+    made = source("github", served(GithubServer()), tmp_path)
+    with pytest.raises(SourceUnavailableError, match="sync"):
+        made.source.refresh_members()
+    assert made.list().problem is None
+    assert told(made).problems == ()

@@ -175,6 +175,10 @@ class MirroredSource:
                 table = before.read_again(self._feed.members(known), now)
         except SourceUnavailableError as error:
             table = before.not_read(str(error), now)
+        with suppress(StoreError):  # whoever was asked later and answered sooner has the last word
+            there = read_table(self._members)
+            if there and there.origin == origin and now < there.tried_at <= self._now():
+                return ()
         try:
             write_table(self._members, table)
         except StoreError as error:

@@ -137,8 +137,9 @@ class SlackFeed(Feed):
             everybody = [] if channel.is_private else [f"slack:team:{team}"]
             try:
                 inside = self._api.ids("conversations.members", channel.id) if channel.is_private or guests else ()
-                members = [f"slack:user:{each}" for each in inside if _is_id(each)]
-                yield Grant(principal=principal, members=frozenset((*everybody, *members)))
+                members = {f"slack:user:{each}" for each in inside if _is_id(each)}
+                alone = members if channel.is_private else members - staff
+                yield Grant(principal=principal, members=frozenset(alone.union(everybody)))
             except SlackError as error:
                 if not error.is_of_a_channel:
                     raise
