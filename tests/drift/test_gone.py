@@ -116,6 +116,40 @@ def test_a_key_that_a_configuration_on_a_page_sets_is_gone_with_the_code(tmp_pat
     assert [one.name for one in found] == ["beam_width"]
 
 
+USES = """# Lamp
+
+```js
+const lamp = new Lamp(Beam.SLOW_START);
+await lamp.dimSlowly(3);
+lamp.routes = { off: '/lamps/off' };
+```
+
+```js
+function onDark(it) { return dark(it); }
+```
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "names"), [
+    ("SLOW_START", "GENTLE", ["SLOW_START"]),
+    ("dimSlowly", "fade", ["dimSlowly"]),
+    ("/lamps/off", "/off", ["/lamps/off"]),
+    ("onDark", "onNight", []),  # the reader's own
+    ("dark(", "darken(", []),  # one word says too little
+])  # fmt: skip
+def test_what_a_block_of_code_calls_names_and_asks_for_is_gone_with_the_code(
+    tmp_path: Path, old: str, new: str, names: list[str]
+) -> None:
+    code = (
+        "const Beam = { SLOW_START: 1 };\nconst off = '/lamps/off';\n"
+        "function dimSlowly(n) { dark(n); }\nfunction onDark() {}\n"
+    )
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": USES, "src/lamp.js": code}, DATES[0])
+    repository.commit({"src/lamp.js": code.replace(old, new)}, DATES[1])
+    assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == names
+
+
 def test_a_page_that_changed_with_the_code_says_nothing_old(tmp_path: Path) -> None:
     code, page = (text.replace("--max-retries", "--retry-limit") for text in (CODE, PAGE))
     assert found(tmp_path, code, page) == []

@@ -379,3 +379,21 @@ def test_many_open_tags_are_read_in_no_time(language: str, piece: str) -> None:
 def test_what_a_value_follows_is_no_default_with_a_description(call: str) -> None:
     passage = Passage(text=f"package p\nfunc f() {{ {call} }}", language="go", domain="code", path="a.go")
     assert extract_facts(passage) == ()
+
+
+@pytest.mark.parametrize(("path", "text", "expected"), [
+    ("lamp.c", 'fputs("    -P, --beam-pause <s>  seconds (default: 5)\\n"\n'
+               '      "    -w, --beam-width   how wide\\n"\n      "                       (default: 0)\\n");\n',
+     [("beam pause", "5", 0), ("beam width", "0", 2)]),
+    ("lamp.ts", "const help = `\n  --level  what is told. Defaults to 'warning'.\n  --moths <n>  Default: 3.\n`;\n",
+     [("level", "warning", 1), ("moths", "3", 2)]),
+    ("lamp.py", 'run(["--beam-width", "5"])  # default 3\n# Give --moths, default: 5.\n', []),
+    ("lamp.go", 'const usage = `\n\t--moths int   how many [default: 12]\n`\n', [("moths", "12", 1)]),
+])  # fmt: skip
+def test_what_a_program_s_own_help_states_is_its_default(
+    path: str, text: str, expected: list[tuple[str, str, int]]
+) -> None:
+    found = [one for one in extract_facts(Passage(text=text, path=path, domain="code")) if one.attribute == "default"]
+    assert [(one.name, one.value, one.line) for one in found] == expected
+    assert {one.side for one in found} <= {"code"}
+    assert all("efault" in text[one.span.start : one.span.end] for one in found)

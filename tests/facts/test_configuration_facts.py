@@ -153,6 +153,15 @@ def test_data_is_not_configuration() -> None:
     ("composer.json", '{"require": {"php": ">=8.1"}}', "php", ">=8.1"),
     ("pom.xml", "<java.version>17</java.version>", "java", ">=17"),
     ("build.gradle", "sourceCompatibility = JavaVersion.VERSION_17\n", "java", ">=17"),
+    ("CMakeLists.txt", "cmake_minimum_required (VERSION 3.13...3.22)\n", "cmake", ">=3.13"),
+    ("CMakeLists.txt", "CMAKE_MINIMUM_REQUIRED(VERSION 3.18 FATAL_ERROR)\n", "cmake", ">=3.18"),
+    ("Spool/Spool.csproj", "<TargetFrameworks>net472;net8.0;net9.0</TargetFrameworks>", "dotnet", ">=8.0"),
+    ("Spool.fsproj", "<TargetFramework>net6.0</TargetFramework>", "dotnet", ">=6.0"),
+    ("app/build.gradle", "defaultConfig {\n    minSdkVersion 21\n}\n", "android", ">=21"),
+    ("build.gradle.kts", '    set("minSdkVersion", 21)\n', "android", ">=21"),
+    ("Package.swift", "// swift-tools-version:5.5\n", "swift", ">=5.5"),
+    ("mix.exs", '  [app: :spool,\n   elixir: "~> 1.12"]\n', "elixir", ">=1.12"),
+    ("pubspec.yaml", "environment:\n  sdk: '>=3.0.0 <4.0.0'\n", "dart", ">=3.0.0"),
 ])  # fmt: skip
 def test_manifests_say_what_is_required(path: str, text: str, name: str, value: str) -> None:
     found = {

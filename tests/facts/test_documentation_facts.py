@@ -49,6 +49,17 @@ def test_default_below_the_heading_of_an_option(line: str, value: str, unit: str
     assert (fact.value, fact.unit) == (value, unit)
 
 
+@pytest.mark.parametrize("text", [
+    "### `--beam=<red|dim|off>`\n\nThe beam.\n\n**Default:** `red`\n",
+    "### `--beam <KIND>`\n\n- `red`: as at dusk (*default*).\n- `dim`: less.\n",
+    "- `--beam`: which.\n  - `red` - as at dusk (default)\n  - `dim` - less\n",
+    "### `beam`\n\n* `dim`: less.\n* `red`: what most take [default]\n",
+])  # fmt: skip
+def test_a_choice_that_says_default_is_that_of_what_stands_above(text: str) -> None:
+    fact = only(text)
+    assert (fact.name, fact.attribute, fact.value) == ("beam", "default", "red")
+
+
 def test_heading_comes_from_the_passage_when_the_text_has_none() -> None:
     fact = only("Default: 12\n\nHow many.", title="CACHE_SLOTS", section="Settings > CACHE_SLOTS")
 

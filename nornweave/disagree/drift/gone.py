@@ -49,6 +49,11 @@ _FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+)[ \t]*[:=](?!=)")
 """A key that a line of a configuration sets; one word says too little."""
+_USED = lazy_pattern(
+    r"(?:^[ \t]*|[.(=,!{\[>&:][ \t]*|\b(?:await|return|new|yield|in) )(?P<call>[A-Za-z_$][\w$]*)\("
+    r"|(?<=[.:])(?P<member>[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b|[\"'](?P<route>/[\w-]+(?:/[\w{}:-]+)+)[\"']"
+)
+"""What a line of a program calls, a member of what it names, and a route in a string."""
 _UNMARKED = lazy_pattern(r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+")
 """What is spelt so is a name also where a page does not mark it as code."""
 _WORDS = lazy_pattern(r"[^,\s]+")
@@ -208,7 +213,7 @@ def _key(written: str) -> str:
 
 
 def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention]:
-    """Yield the names that pages mark as code, explain, or spell as such; of code only flags, variables and keys."""
+    """Yield the names that pages mark as code, explain, or spell as such; of code flags, variables, keys, calls."""
     for file in files:
         if file.kind != "documentation":
             continue
@@ -221,6 +226,11 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 continue
             marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
             said = {word for word in explained[line] if _TELLING.search(word)}
+            said |= {
+                match[match.lastgroup or 0]
+                for match in (_USED.finditer(text) if is_fenced else ())
+                if match.lastgroup != "call" or _TELLING.search(match["call"])
+            }
             said |= set() if is_fenced else set(_UNMARKED.findall(_CODE.sub(" ", text)))
             for stretch in [text] if is_fenced else marked:
                 words = _WORD.findall(stretch)

@@ -14,6 +14,7 @@ from itertools import chain
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.code import CodeReading, Comment, read_code
+from nornweave.disagree.facts.code.help import help_facts
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
@@ -87,6 +88,7 @@ def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
             return
     else:
         yield from reading.facts
+        yield from help_facts(passage)
     for comment in reading.comments:
         if comment.is_remark and passage.domain != "documentation":  # about the line below, not about a setting
             continue

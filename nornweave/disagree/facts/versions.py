@@ -22,6 +22,12 @@ _PRODUCTS = {
     "ruby": "ruby jruby mri",
     "java": "java jdk openjdk jre javase temurin eclipse-temurin corretto",
     "php": "php",
+    "cmake": "cmake",
+    "dotnet": "dotnet .net net netcore",
+    "android": "api android minsdk minsdkversion",
+    "swift": "swift",
+    "elixir": "elixir",
+    "dart": "dart",
 }
 PRODUCTS = MappingProxyType({word: name for name, words in _PRODUCTS.items() for word in words.split()})
 """What people call a language → its name in facts (``nodejs``: ``node``)."""

@@ -51,6 +51,8 @@ STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
 HOLDS_FROM = 0.6
 """From this share on, what it reads is held by a lock; of what is below, a third was right when 60 were read."""
+MOST = 2 / 3
+"""Share of the manifests of a repository that have to say one version: others are of its tools."""
 MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
 MAX_LEARNED = 3
@@ -136,12 +138,13 @@ def is_example(template: str) -> bool:
 
 
 def _nearest(manifests: Sequence[LocatedFact], page: str) -> list[LocatedFact]:
-    """Return the manifests of the innermost package that a page lies in; of no package those that all say one thing."""
+    """Return the manifests of the innermost package that a page lies in; of no package those that most agree with."""
     around = [one for one in manifests if page.startswith(_folder(one))]
     if around:
         innermost = max(map(len, map(_folder, around)))
         return [one for one in around if len(_folder(one)) == innermost]
-    return list(manifests) if len({one.fact.value for one in manifests}) == 1 else []
+    ((value, said),) = Counter(one.fact.value for one in manifests).most_common(1) or (("", 0),)
+    return [one for one in manifests if one.fact.value == value] if said >= MOST * len(manifests) else []
 
 
 def _folder(one: LocatedFact) -> str:

@@ -106,7 +106,7 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
 def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     """Yield the product right before a version: ``Python 3.10+``; not since when something is there."""
     row, at = literal.row, literal.at
-    words = [one.text.lower() for one in row[max(0, at - NEAR) : at]]
+    words = [one.text.lower() for one in row[:at] if one.text[0].isalnum()][-NEAR:]
     product = next((PRODUCTS[word] for word in reversed(words) if word in PRODUCTS), "")
     if known(product) and row[at].text[:1].isdigit() and _SINCE.isdisjoint(words):
         yield product, Value("version", row[at].text), f"{literal.role} version {_around(row, at)}"

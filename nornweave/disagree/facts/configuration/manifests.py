@@ -39,10 +39,18 @@ _LINES = tuple(
          rf"<(?:maven\.compiler\.(?:source|release|target)|java\.version|jdk\.version)>\s{{0,9}}{_V}", "java"),
         ("*.gradle *.gradle.kts", rf"\b(?:source|target)Compatibility[ ]?=?[ ]?[\"']?(?:JavaVersion\.VERSION_)?{_V}",
          "java"),
+        ("cmakelists.txt", rf"^[ \t]*(?i:cmake_minimum_required)[ ]?\(\s*VERSION\s+{_V}", "cmake"),
+        ("*.csproj *.fsproj *.vbproj directory.build.props",
+         r"<TargetFrameworks?>(?:[^<]{0,99}?;)??\s{0,9}net(?:coreapp)?(?P<version>\d+\.\d+)", "dotnet"),
+        ("*.gradle *.gradle.kts", rf"\bminSdk(?:Version)?\b[\"']?[ ]?[=,(]?[ ]?{_V}", "android"),
+        ("package.swift", rf"^//[ ]?swift-tools-version:[ ]?{_V}", "swift"),
+        ("mix.exs", rf"^[ \t]*elixir:[ ]{_REQ}", "elixir"),
+        ("pubspec.yaml", rf"^environment:\s*(?:[^\n]*\n[ ]+)??sdk:[ ]?{_QUOTED}", "dart"),
     )
 )  # fmt: skip
 _ASIDE = lazy_pattern(
-    r"/(?:docs?|tests?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/", re.IGNORECASE
+    r"/(?:docs?|[\w.-]*tests?(?:\.[\w.-]*)?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/",
+    re.IGNORECASE,
 )
 _TOOLS = lazy_pattern(
     r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/|/\.(?!env)[^/]*$|/(?:tsconfig|tox|codecov|mkdocs|"

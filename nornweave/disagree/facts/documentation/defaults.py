@@ -102,6 +102,12 @@ def is_assigned(literal: Literal) -> bool:
     return head[1:2] == ["("] and head[3:] == [":"]
 
 
+def is_choice(row: Sequence[Token], at: int) -> bool:
+    """Tell whether a literal begins an item that ends with ``(default)``: one choice of what stands above."""
+    words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
+    return not at and words[-3:] in (["(", "default", ")"], ["[", "default", "]"]) and len(words) > len("(d)")
+
+
 def is_member(literal: Literal) -> bool:
     """Tell whether a value is one of a mapping that is the default of an entry: ``(map: { turns = 3 })``."""
     head = _head(literal)

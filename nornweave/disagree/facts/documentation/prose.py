@@ -34,8 +34,9 @@ class Stated(NamedTuple):
 _REQUIRES = lazy_pattern(
     r"\b(?:(?P<strict>requires?|required|needs?|must have|prerequisites?)|supports?|compatible with|runs on"
     r"|works (?:with|on)|accepts|allows)(?![\w-])[\s:`*_\[(]{1,6}"
-    r"(?:(?:an?|the|only|minimum|recent|officially|installed|either)\s+){0,3}(?P<thing>[a-z][\w.]{0,20}\b)?[\s`(\"']{0,3}"
-    r"(?:versions?\s+)?(?P<version>(?:at least |[<>=~^≥]{1,2}\s?)?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
+    r"(?:(?:an?|the|only|minimum|recent|officially|installed|either)\s+){0,3}(?P<thing>\.?[a-z][\w.]{0,20}\b)?[\s`(\"']{0,3}"
+    r"(?:(?:js|sdk|engine|runtime|framework|core|api|level|versions?)\s+){0,3}"
+    r"(?P<version>(?:at least |[<>=~^≥]{1,2}\s?)?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
     r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)", _I,
 )  # fmt: skip
 _STATUS = lazy_pattern(

@@ -13,6 +13,7 @@ from nornweave.disagree.facts.documentation.defaults import (
     Announced,
     announced,
     is_assigned,
+    is_choice,
     is_member,
     only_value,
     says_all,
@@ -164,6 +165,11 @@ class Reader:
         if literal.value.kind == "string" and not token.is_plain:
             return None
         subject = self.subject
+        if literal.role == "XL" and is_choice(row, literal.at) and self.entries:  # - `auto`: if it can (default)
+            choice = self.entries.pop()
+            about = self.subject
+            self.entries.append(choice)
+            return self._fact(about, "default", literal.value, (token.start, row[-1].end))
         if literal.item and literal.item.role == "row":
             subject = Subject(name=literal.item.name, form="table", owner=subject.path if subject else self.path)
         if literal.item and _COLUMN.search(literal.column):

@@ -29,6 +29,8 @@ _FIELD = lazy_pattern(
 _HELP = lazy_pattern(r"[ \t]*(?P<head>-{1,2}\w(?:[^ \t\n]|[ \t](?![ \t])|[ \t]+(?=-))*)")
 _FLAGS = lazy_pattern(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 _PLACEHOLDER = lazy_pattern(r"-\w[ =][<\[]?(\w+_\w+)")
+_TAKES = lazy_pattern(r"(?<=\w)[= ]?<[^<>`\n]*>|(?<=\w)=\w+(?:\|\w+)+")
+"""What an option in a heading takes: ``--color=<auto|never>``."""
 _OF_PARTS = lazy_pattern(r"[\s`\"'<>\[({]")
 _BESIDE = frozenset(("and", "or", "&", "+", "/", "→"))
 """Behind a name that does not stand for what follows."""
@@ -147,7 +149,7 @@ class Walk:
         while self.headings and self.headings[-1][0] >= level:
             self.headings.pop()
         self.headings.append((level, heading))
-        tokens = list(tokens_of(heading))
+        tokens = list(tokens_of(_TAKES.sub("", heading)))
         has_value = len(tokens) == VALUED and tokens[1].shape == "#"
         if has_value or len(tokens) <= (1 if self.is_strict else PLAIN):
             tokens = [replace(one, quoted=one.quoted or one.text[0].islower() or not self.is_strict) for one in tokens]
