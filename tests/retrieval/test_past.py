@@ -40,6 +40,8 @@ PAST = [
     "what did 1.23.0 bring",
     "changes in 1.51.0",
     "the last commit of the parser",
+    "what breaks when I go to version 4",
+    "what do I have to change when upgrading from 2 to 3.1",
 ]
 PRESENT = [
     "why does my upload fail",
@@ -62,6 +64,8 @@ PRESENT = [
     "what is done with errors",
     "which transaction commits first",
     "what does the flag change in a build",
+    "how do I update the chart to my own values",
+    "what breaks the build",
 ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.ask.search.history import asks_for_release
+from nornweave.ask.search.history import BEHIND_RELEASE, asks_for_release
 from nornweave.core.text.index_fields import ASIDE, RELEASE, SINCE, VARIANT, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
@@ -80,19 +80,23 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
 
 
 def _of_release(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking that prefers the changelog's sections of a release, or of those since it, to its others."""
+    """Return a ranking that a section of the changelog leads which is on a release, or on one since it."""
     sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
     held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
     (version,) = asked_versions(text)
     is_since = SINCE.search(text) is not None
-    factors, is_there = np.ones(len(ranking)), False
+    factors, wanted = np.ones(len(ranking)), np.zeros(len(ranking), bool)
     for place, number in enumerate(ranking.numbers.tolist()):
         if chunk := held.get(number):
             told = release_of(chunk.path, chunk.title, chunk.section)
-            is_wanted = told > version and not is_version(told, version) if is_since else is_version(told, version)
-            is_there |= is_wanted
-            factors[place] = 1.0 if is_wanted else OTHER_VERSION
-    return reorder(ranking, factors) if is_there else ranking
+            wanted[place] = told > version and not is_version(told, version) if is_since else is_version(told, version)
+            factors[place] = 1.0 if wanted[place] else OTHER_VERSION
+    if not wanted.any():
+        return ranking
+    scores = ranking.scores * factors
+    if not wanted.all() and scores[~wanted].max() > 0:
+        factors[~wanted] *= min(1.0, BEHIND_RELEASE * scores[wanted].max() / scores[~wanted].max())
+    return reorder(ranking, factors)
 
 
 def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dict[int, int]:

@@ -38,6 +38,7 @@ _ASKS = re.compile(
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
       \ (?:in|since|between|after|before|with|about|to|from|by)\b
     | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
+    | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ \d | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ v?\d
     | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?v?\d+\.\d
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
     | \b(?:changes|commits|happened|added|removed)\ by\b
