@@ -351,3 +351,19 @@ def test_a_reference_in_a_fenced_notation_is_held_to_the_code(tmp_path: Path) ->
     first = {"docs/a.md": f"# Reference\n\n```\n{reference}```\n", "a.py": code}
     after = {"docs/a.md": first["docs/a.md"].replace("31", "45")}
     assert moves(tmp_path, first, after) == [("queue slots", "second")]
+
+
+def test_options_of_one_last_name_are_each_held_by_their_own(tmp_path: Path) -> None:
+    values = {
+        "berths.init.strategy": '"blocking"',
+        "berths.strategy": '"shared"',
+        "quay.pause": "7",
+        "crane.pause": "90",
+    }
+    page = "# Options\n\n| Option | Default |\n|---|---|\n"
+    page += "".join(f"| `{name}` | `{value}` |\n" for name, value in values.items())
+    code = "defaults = {\n" + "".join(f"    '{name}': {value},\n" for name, value in values.items()) + "}\n"
+    options = json.loads(run(str(write(tmp_path, {"docs/a.md": page, "a.py": code})), "--json")[1])["options"]
+    assert [(one["name"], one["value"], one["state"]) for one in options] == [
+        (name, value, "held") for name, value in values.items()
+    ]

@@ -101,7 +101,7 @@ def test_constants_are_followed() -> None:
     ("none", "0", UNDECIDED), ("none", "10", DIFFER), ("no limit", "none", AGREE), ("no limit", "1024", DIFFER),
     ("[400, 500]", "[500, 400]", AGREE), ("[400, 500]", "[400]", DIFFER),
     ("[2 * time.Millisecond]", "['2ms']", AGREE), ("['']", "[]", AGREE), ("'{}'", "[]", AGREE),
-    ("[]", "none", UNDECIDED),
+    ("[]", "none", UNDECIDED), ("0.5", "'min_time:%0.3f'", UNDECIDED),
     ("'INFO'", "'info'", AGREE), ("'pickle'", "'json'", DIFFER), ("Mode.STRICT", "'lax'", DIFFER),
     ("Mode::STRICT", "'strict'", AGREE), ("HASH_FNV1A_64", "'fnv1a_64'", AGREE), ("Mode.STRICT", "7", UNDECIDED),
     ("10 seconds", "10 MB", UNDECIDED), ("0o770", "0770", AGREE),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import option_of
 from nornweave.disagree.drift.files import SourceFile
@@ -169,20 +170,35 @@ def states_of(
         compared[pair.other.path, pair.other.fact.name].append(pair)
     found = []
     for file in pages:
-        seen: set[str] = set()
+        entries: dict[tuple[str, str], tuple[str, int]] = {}
+        places: dict[str, list[int]] = defaultdict(list)
         for written, line in documented_options(text_of(file)):
-            name = read_name(written)
-            if name is None or name.name in seen:
-                continue
-            seen.add(name.name)
-            if of := compared.get((file.path, name.name)):
+            read = read_name(written)
+            is_known = read is None or (read.owner, read.name) in entries or (not read.owner and read.name in places)
+            if read is not None and not is_known:
+                entries[read.owner, read.name] = written, line
+                places[read.name].append(line)
+        for (_, name), (written, line) in entries.items():
+            of = [one for one in compared.get((file.path, name), ()) if _is_of(one, line, places[name])]
+            if of:
                 found.append(option_of(of, written, line))
-            elif written[0] == "." or not words.is_no_option(written, name.name):
-                is_read = (file.path, name.name) in stated
-                reason = NO_CODE if name.name not in words else NO_PARTNER if is_read else NO_VALUE
+            elif written[0] == "." or not words.is_no_option(written, name):
+                is_read = (file.path, name) in stated
+                reason = NO_CODE if name not in words else NO_PARTNER if is_read else NO_VALUE
                 found.append(DocumentedOption(path=file.path, line=line + 1, name=written, value="",
                                               state="not_compared", reason=reason))  # fmt: skip
     return found
+
+
+def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
+    """Tell whether a value is that of the entry on a line, of several of one name: ``queue.size``, ``pool.size``.
+
+    It stands below the entry, before the next one. That a name has no value says nothing of a longer one.
+    """
+    if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
+        return False
+    nearest = max((place for place in places if place <= pair.other.fact.line), default=places[0])
+    return len(places) == 1 or line == nearest
 
 
 def not_held(values: Iterable[DocumentedOption]) -> tuple[DocumentedOption, ...]:

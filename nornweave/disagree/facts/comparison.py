@@ -62,7 +62,8 @@ def compare(a: Value, b: Value) -> FactComparison:
     if kinds == {"list", "string"}:
         listed, single = (a, b) if a.kind == "list" else (b, a)
         return _compare_lists(listed, Value("list", json.dumps(re.split(r"[,\s]+", single.text.strip()))))
-    if "list" in kinds or "version" in kinds:
+    is_format = any(one.kind == "string" and ("%" in one.text or "{" in one.text) for one in (a, b))
+    if "list" in kinds or "version" in kinds or is_format:
         return FactComparison.UNDECIDED
     return FactComparison.DIFFER if kinds in ({"boolean", "string"}, {"number", "string"}) else FactComparison.UNDECIDED
 
