@@ -57,7 +57,7 @@ class OidcSettings(FrozenSettings):
     email_claim: Text = "email"
     """The claim with a person's address of e-mail, by which sources know them."""
     email_verified: Literal["claim", "always"] = "claim"
-    """The address counts if ``email_verified`` is true; ``always``: the provider verifies each and does not say so."""
+    """The address counts if ``email_verified`` is true; ``always``: nobody writes their own there."""
     admit: Annotated[tuple[Group, ...], Field(max_length=1_000)] = ()
     """Whoever is in none of these groups is nobody; without any, everybody whom the provider knows may ask."""
     jwks: Annotated[Text, AfterValidator(_checked_keys)] | None = None

@@ -190,6 +190,9 @@ def test_an_issue_is_for_who_may_browse_its_project_and_is_in_its_level(tickets:
         "atlassian:user:557058:bob": (BOB,),
     }, "whose account is closed is in nothing, also where they are named"
     assert [each.partition(":reporter")[0] for each in table.problems] == ["jira:level:21"]
+    made.a_day_later()
+    later = told(made).grants
+    assert later["jira:project:PAY"].verified_at < later["jira:level:21"].verified_at, "issues were not read since"
     tickets.edit(secret, security=None)
     assert stated(made)["PAY/PAY-2"] == [["jira:project:PAY"]]
     tickets.edit(secret, security={"id": "21", "name": "Board"})

@@ -132,7 +132,6 @@ MAX_PEOPLE = 100
 """Names of one request."""
 RESTRICTIONS = 100
 GROUP_MEMBERS = 200
-_RESTRICTIONS = "restrictions/"
 _OF_ONE = "restrictions.user,restrictions.group"
 _EXPAND = "ancestors,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 _API = "wiki/api/v2"
@@ -159,7 +158,7 @@ class ConfluenceFeed(Feed):
         kinds = ("pages", "blogposts")
         stages = {kind: partial(self._contents, kind, known) for kind in kinds}
         if self._has_rights:
-            stages["restrictions"] = partial(self._restrictions, state, known)
+            stages["restrictions"] = partial(self._restrictions, known)
         yield from staged(state, {"spaces": self._read_spaces, **stages}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
@@ -209,7 +208,7 @@ class ConfluenceFeed(Feed):
         return with_people(self._readers(known), self._in_group, self._about)
 
     def _readers(self, known: Known) -> Iterator[Grant]:
-        at = as_is((known.body(_RESTRICTIONS) or {}).get("at"), float) or 0.0
+        at = known.state().listed_at
         for identity, space in spaces_of(known).items():
             principal = f"confluence:space:{space['key']}"
             try:
@@ -226,7 +225,7 @@ class ConfluenceFeed(Feed):
             readers = frozenset(map(str, body["members"]))
             yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at)
 
-    def _restrictions(self, state: Pass, known: Known, cursor: str | None) -> Iterator[RecordPage]:
+    def _restrictions(self, known: Known, cursor: str | None) -> Iterator[RecordPage]:
         """Read which pages stand above each, and who may read those that are restricted."""
         keys = ", ".join(f'"{space["key"]}"' for space in spaces_of(known).values())
         asked: dict[str, str | int] = {
@@ -246,8 +245,7 @@ class ConfluenceFeed(Feed):
         unnamed = set(known.unnamed("above/", "above/"))
         others = (each for each in sorted(unseen) if f"above/{each}/" in unnamed or not known.body(f"above/{each}/"))
         found = [self._restriction(each) for each in others]
-        moment = FeedRecord(key=_RESTRICTIONS, body={"at": float(state.began_at)})
-        yield RecordPage(records=(*(record for records in found for record in records), moment))
+        yield RecordPage(records=tuple(record for records in found for record in records))
 
     def _restriction(self, identity: str) -> list[FeedRecord]:
         """Ask for the readers of what is above pages and is none, such as a folder; nothing where that is refused.

@@ -107,7 +107,11 @@ class JiraFeed(Feed):
         return [(f"jira:project:{path.partition('/')[0]}",), *level]
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may browse the projects, who is in the levels of their security schemes, and in groups."""
+        """Ask who may browse the projects, who is in the levels of their security schemes, and in groups.
+
+        What is said of a project is no newer than the levels of its issues: one that got one must not stay open for
+        long.
+        """
         return with_people(self._browsers(known), self._in_group, self._about)
 
     def _browsers(self, known: Known) -> Iterator[Grant]:
@@ -119,7 +123,7 @@ class JiraFeed(Feed):
                 continue
             permissions = mappings(scheme.get("permissions"))
             holders = [each for each in permissions if each.get("permission") == "BROWSE_PROJECTS"]
-            yield from self._granted(f"jira:project:{project}", project, holders)
+            yield from self._granted(f"jira:project:{project}", project, holders, known.state().listed_at)
             security = self._of_project(project, "issuesecuritylevelscheme", {}) or {}
             identity = str(security.get("id"))
             levels = mappings(security.get("levels")) if identity not in schemes else []
@@ -140,7 +144,9 @@ class JiraFeed(Feed):
         answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
         return None if answer.status in REFUSED else answer.mapping()
 
-    def _granted(self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
+    def _granted(
+        self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]], verified_at: float | None = None
+    ) -> Iterator[Grant]:
         """Yield whom the holders of permissions are, and that some are not followed, such as an issue's reporter."""
         members: set[str] = set()
         unknown: set[str] = set()
@@ -152,7 +158,7 @@ class JiraFeed(Feed):
             found = self._holder(kind, value, project)
             members.update(found or ())
             unknown |= {clean_name(kind)} if found is None else set()
-        yield Grant(principal=principal, members=frozenset(members))
+        yield Grant(principal=principal, members=frozenset(members), verified_at=verified_at)
         for kind in sorted(unknown):
             unread = f"who is in it as {kind} is not followed, and does not see it by that"
             yield Grant(principal=f"{principal}:{kind}", unread=unread)
