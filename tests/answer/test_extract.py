@@ -119,6 +119,46 @@ def test_prose_is_quoted_from_the_name_of_a_setting_to_its_value(text: str, ques
     assert next((each.text for each in extract([item], question)), "") == sentence
 
 
+LADDERS = "**rung_gap**\n\n*Default: 31*\n\nCentimetres between two rungs.\n\n**rung_count**\n\n*Default: 9*\n\nMore.\n"
+TILT = "`rung_tilt`\n\nDegrees of a rung, 5 at most.\n"
+OLD = "Ladders may be leant on things; to remove every ladder that is too old, run the\nstatement:"
+LISTED = "Whoever has only a list of ladders to read, as `WebLadder\n<https://example.org/>`_ is, copies it.\n"
+MANUAL = (
+    "LADDERS\nRungGap\nHow far rungs are from each other, in centimetres. The\nvalue is 31 unless it is changed.\n"
+    "\nRungMark (number)\nEvery so often a notch is cut when\nRungGap\nis set. Default: 4.\nSIGNALS\n"
+    "On\nSIGHUP, SIGINT\nthe ladder is folded.\n"
+)
+
+
+@pytest.mark.parametrize(("text", "path", "question", "sentence"), [
+    (LADDERS, "a.md", "what is the default of rung_gap?", LADDERS[: LADDERS.index("\n\n**rung_count")]),
+    (LADDERS, "a.md", "what is rung_gap?", LADDERS[: LADDERS.index("\n\n**rung_count")]),
+    (TILT, "a.md", "rung_tilt", TILT.strip()),
+    ("- rung_tilt\n", "a.md", "rung_tilt", ""),
+    (MANUAL, "a.5", "what is the default of RungGap?", MANUAL[MANUAL.index("RungGap") : MANUAL.index("\n\nRungMark")]),
+    (MANUAL, "a.5", "RungMark default", MANUAL[MANUAL.index("RungMark") : MANUAL.index("\nSIGNALS")]),
+    (MANUAL, "a.5", "what happens on SIGHUP?", "On\nSIGHUP, SIGINT\nthe ladder is folded."),
+    (f"{OLD}\n\n```\ncut\n```\n", "a.md", "how do I remove a ladder?", OLD),
+    (LISTED, "a.rst", "a list to read", LISTED.strip()),
+])  # fmt: skip
+def test_a_name_is_quoted_with_what_is_said_of_it(text: str, path: str, question: str, sentence: str) -> None:
+    facts = extract_facts(Passage(text=text, format="markdown", domain="documentation", path=path))
+    cited = citation("documentation", path, char_range=(0, len(text)))
+    item = ranked("page", text, domain="documentation", facts=facts, cited=cited)
+    assert next((each.text for each in extract([item], question)), "") == sentence
+
+
+def test_a_sentence_is_not_cut_before_what_it_denies() -> None:
+    text = (
+        "Other than by the day of the week and the weather of the region in which it stands, as the keeper of it\n"
+        "wrote it down when it was built, you cannot limit how a ladder is folded (for example, nobody can say\n"
+        "that only ladders of the last three hours are folded, or that a ladder is only folded if the next one is\n"
+        "not due within the hours which come); it would surprise those who stand on one of them while it is folded.\n"
+    )
+    (sentence,) = extract([ranked("page", text, domain="documentation")], "can I limit which ladders are folded?")
+    assert sentence.text == text.strip()
+
+
 def test_sentences_are_of_one_version_unless_two_are_compared() -> None:
     pages = [
         ranked(name, f"The upload limit is {size} MB.", domain="documentation", cited=citation("documentation", name))

@@ -60,6 +60,17 @@ def test_a_choice_that_says_default_is_that_of_what_stands_above(text: str) -> N
     assert (fact.name, fact.attribute, fact.value) == ("beam", "default", "red")
 
 
+@pytest.mark.parametrize(("text", "expected"), [
+    ("**rung_gap**\n\n*Default: 31*\n\nHow far.\n\n`rung_tilt`\n\nType: `number`\n\nDefault: `5`\n\nDegrees.\n",
+     [("rung gap", "31"), ("rung tilt", "5")]),
+    ("**rung_gap**\n\nHow far rungs are.\n\nIt folds. The timeout is 30 seconds by default.\n", [("timeout", "30")]),
+    ("**Note**\n\nThe batch size defaults to 8.\n", [("batch size", "8")]),
+    ("RungMark (number)\nA notch is cut when\nRungGap\nis set. Default: 4.\n", [("rung mark", "4")]),
+])  # fmt: skip
+def test_a_name_that_stands_alone_is_what_stands_below_it(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(fact.name, fact.value) for fact in read(text)] == expected
+
+
 def test_heading_comes_from_the_passage_when_the_text_has_none() -> None:
     fact = only("Default: 12\n\nHow many.", title="CACHE_SLOTS", section="Settings > CACHE_SLOTS")
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
@@ -39,6 +39,7 @@ from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import lines_at, statement_at
+from nornweave.read.kinds import is_called_manual
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
@@ -50,8 +51,11 @@ LEAST_SHARE = 0.4
 SCORE_POWER = 4
 # What a sentence counts for that says a value, where a value is asked for.
 VALUE_FACTOR = 2
-# A sentence is divided above this, so that three of them are read at a glance.
-LONGEST = 400
+# What is joined is no longer than this, so that three of them are read at a glance; a sentence is divided above more, as
+# half of one may say the opposite.
+LONGEST, LONGEST_SENTENCE = 400, 600
+# Where a name stands alone, its type may stand between it and its value.
+NEAR_NAME = 2
 # What a word counts that stands beside the sentence: in the heading, or in the sentence before or after it.
 CONTEXT_SHARE = 0.3
 # What code says in words, to the end where it is cut, and the marks before it.
@@ -67,6 +71,11 @@ _NO_ANSWER = re.compile(
     r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\))\s*|.*\?[\"')*_\s]*",
     re.DOTALL,
 )
+# A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
+_LABEL = re.compile(
+    r"\s*(?:[-*+]\s+)?(?P<names>[-*_`'\"+]*+\w[\w.$/-]*[*_`'\"]*+(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})"
+    r"(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
+)
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
 _LINE = re.compile(r"\S[^\n]*")
@@ -75,7 +84,7 @@ _QUANTITY = re.compile(
     r"|no (?:\w+ )?limit|all)\b",
     re.IGNORECASE,
 )
-_DEFAULT = re.compile(r"\bdefaults?\b|\botherwise\b", re.IGNORECASE)
+_DEFAULT = re.compile(r"\bdefaults?\b|\botherwise\b|\bunless\b", re.IGNORECASE)
 _VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
@@ -264,11 +273,11 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     elif is_code:
         units = _with_values([*_comments(text)], [each for each in facts if each[1] not in unset], text, asked)
     else:
-        units = [*_sentences(text)]
+        units = [*_sentences(text, is_manual=is_called_manual(citation.source_path))]
         joined = {at: _join_to_name(text, units, fact, at) for fact, at in defaults}
         named = [joined[at] for _, at in stated if at in joined]
         apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined.values()))
-        units = named if named and asked.for_default else sorted({*apart, *joined.values()})
+        units = named if named and asked.for_default else _below_labels(text, sorted({*apart, *joined.values()}), asked)
     if asked.named and not stated:  # the value of another setting is none of this one
         names = ((frozenset(fact.name.split()), at) for fact, at in defaults)
         unset += [at for name, at in names if not (asked.named <= name or name <= asked.named)]
@@ -340,10 +349,42 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
             said = (unit for unit in units[place:] if _WORDS.search(text, *unit))
             below = (first for first, last in said if not _is_heading_or_question(text, (first, last)))
             first = min(next(below, alone), alone)
-            after = units[saying[-1] + 1 :][: place < saying[0] and first == alone]
-            is_near = after and after[0][1] - first <= LONGEST and not _is_heading_or_question(text, after[0])
+            is_label = saying[0] <= place + NEAR_NAME and _LABEL.fullmatch(text, *units[place]) is not None
+            after = units[saying[-1] + 1 :][: place < saying[0] and (first == alone or is_label)]
+            is_near = after and after[0][1] - first <= LONGEST and not _begins_another(text, after[0])
             return first, after[0][1] if is_near else end
     return alone, end
+
+
+def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]:
+    """Join each line that is nothing but what is asked for with what stands below it; nothing there drops it.
+
+    That is all up to the value, where one is asked for and stands before the next such line, else one sentence.
+    """
+    says = _DEFAULT if asked.for_default else _QUANTITY if asked.for_quantity else _WORDS
+    joined: list[Unit] = []
+    for place, unit in enumerate(units):
+        if joined and unit[0] < joined[-1][1]:
+            continue
+        label = None if _is_heading_or_question(text, unit) else _LABEL.fullmatch(text, *unit)
+        names = frozenset(sequence(label["names"])) - FUNCTION_TERMS if label else frozenset[str]()
+        if not names or not names <= asked.wanted:
+            joined.append(unit)
+            continue
+        below = list(
+            takewhile(
+                lambda other: not _begins_another(text, other),
+                (other for other in units[place + 1 :] if _WORDS.search(text, *other)),
+            )
+        )
+        saying = (other for other in below if says.search(text, *other) and other[1] - unit[0] <= LONGEST)
+        if below:
+            joined.append((unit[0], next(saying, below[0])[1]))
+    return joined
+
+
+def _begins_another(text: str, unit: Unit) -> bool:
+    return _LABEL.fullmatch(text, *unit) is not None or _is_heading_or_question(text, unit)
 
 
 def _overlap(unit: Unit, other: Unit) -> bool:
@@ -354,18 +395,19 @@ def _is_heading_or_question(text: str, unit: Unit) -> bool:
     return bool(_NO_ANSWER.fullmatch(text, *unit) or _UNDERLINE.match(text, unit[1]))
 
 
-def _sentences(text: str) -> Iterator[Unit]:
+def _sentences(text: str, *, is_manual: bool = False) -> Iterator[Unit]:
     """Yield the sentences of prose below its front matter, and the lines of fenced code in it."""
     at = front_matter(text).end
     for fence in _FENCED.finditer(text):
-        yield from _units_in(text, at, fence.start(2), is_code=False)
+        yield from _units_in(text, at, fence.start(2), is_manual=is_manual)
         yield from _units_in(text, *fence.span(2), is_code=True)
         at = fence.end(2)
-    yield from _units_in(text, at, len(text), is_code=False)
+    yield from _units_in(text, at, len(text), is_manual=is_manual)
 
 
-def _units_in(text: str, first: int, last: int, *, is_code: bool) -> Iterator[Unit]:
-    for start, end in units_of(text[first:last], LONGEST, is_code=is_code):
+def _units_in(text: str, first: int, last: int, *, is_code: bool = False, is_manual: bool = False) -> Iterator[Unit]:
+    most = LONGEST if is_code else LONGEST_SENTENCE
+    for start, end in units_of(text[first:last], most, is_code=is_code, is_manual=is_manual):
         yield first + start, first + end
 
 
@@ -373,7 +415,7 @@ def _comments(text: str) -> Iterator[Unit]:
     """Yield the sentences of comments and docstrings."""
     for comment in _COMMENT.finditer(text):
         first, last = comment.span(comment.lastindex or 0)
-        for start, end in _units_in(text, first, last, is_code=False):
+        for start, end in _units_in(text, first, last):
             marked = _COMMENT_MARK.match(text, start, end)
             yield marked.end() if marked else start, end
 

@@ -40,8 +40,12 @@ _NO_END = re.compile(
 )
 _LINE_END = re.compile(r"\n(?:[^\S\n]*+\n)*+")
 _STRUCTURE = re.compile(
-    r"\s*+(?:[-*+•]\s|#{1,6}\s|\.\.\s|\d{1,3}[.)]\s|\[[\d\s]|[|><]|```|~~~|===|[^\W\d][\w.'-]*+(?: [\w.'-]++){0,2}:\s)"
+    r"\s*+(?:[-*+•]\s|#{1,6}\s|\.\.\s|\d{1,3}[.)]\s|\[[\d\s]|[|>]|<(?!\w+:)|```|~~~|==="
+    r"|[^\W\d][\w.'-]*+(?: [\w.'-]++){0,2}:[^\S\n]++\S)"
 )
+# What stands below the tag of a manual: a sentence, or its type in brackets.
+_BELOW_TAG = re.compile(r"\s*+(?:[A-Z(]|\Z)")
+_HEADING_OF_MANUAL = re.compile(r"[^\S\n]*+[A-Z][A-Z /-]+\n\s*+[A-Z(]")
 _SPACE = re.compile(r"\s+")
 # Scripts that are written without blanks between words (Han, Kana).
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -126,12 +130,13 @@ def _only_mark(max_characters: int) -> str:
     return MARK if max_characters >= len(MARK) else ""
 
 
-def units_of(text: str, room: int, *, is_code: bool) -> list[Unit]:
+def units_of(text: str, room: int, *, is_code: bool, is_manual: bool = False) -> list[Unit]:
     """Tile a text with sentences, or lines of code, of at most ``room`` characters.
 
-    Blank space belongs to the unit before it, indentation to the one after.
+    Blank space belongs to the unit before it, indentation to the one after. A line of a manual ends where a macro did,
+    so that there a short line ends a unit only as a tag.
     """
-    ends = _line_ends(text) if is_code else _sentence_ends(text)
+    ends = _line_ends(text) if is_code else _sentence_ends(text, is_manual=is_manual)
     units = [unit for unit in pairwise([0, *ends, len(text)]) if unit[0] < unit[1]]
     if all(end - start <= room for start, end in units):
         return units
@@ -142,21 +147,30 @@ def _line_ends(text: str) -> list[int]:
     return [match.end() for match in _LINE_END.finditer(text)]
 
 
-def _sentence_ends(text: str) -> list[int]:
-    ends = {match.end() for match in _LINE_END.finditer(text) if _line_ends_unit(text, match)}
+def _sentence_ends(text: str, *, is_manual: bool = False) -> list[int]:
+    ends = {match.end() for match in _LINE_END.finditer(text) if _line_ends_unit(text, match, is_manual=is_manual)}
     for match in _SENTENCE_END.finditer(text):
         if not _NO_END.search(text, max(0, match.start() - 8), match.start()):
             ends.add(text.rfind("\n", match.start(), match.end()) + 1 or match.end())
     return sorted(ends)
 
 
-def _line_ends_unit(text: str, line_end: re.Match[str]) -> bool:
+def _line_ends_unit(text: str, line_end: re.Match[str], *, is_manual: bool) -> bool:
     """Tell the end of a paragraph, heading, list item, row or message from a sentence that runs on."""
     at = line_end.start()
+    first = text.rfind("\n", 0, at) + 1
+    is_short = at - first < WRAP_COLUMN
+    if is_short and is_manual and first and text[first].isalnum():
+        above = text.rfind("\n", 0, first - 1) + 1
+        before = text[above:first].rstrip()
+        is_apart = before[-1:] in ".:!?" or before.isupper() or _HEADING_OF_MANUAL.match(text, first)
+        is_named = FUNCTION_TERMS.isdisjoint(analyze(text[first:at].partition("(")[0]))
+        is_short = bool(is_apart and is_named and _BELOW_TAG.match(text, line_end.end()))
     return (
         line_end.end() - at > 1
-        or at - (text.rfind("\n", 0, at) + 1) < WRAP_COLUMN
+        or is_short
         or text[at - 1] in ":;|"
+        or (is_manual and _HEADING_OF_MANUAL.match(text, line_end.end()) is not None)
         or _STRUCTURE.match(text, line_end.end()) is not None
     )
 

@@ -34,6 +34,8 @@ _APART = frozenset((*".;?!¶", "and", "but", "if", "when", "while", "use", "uses
 """What does not stand between a name and what is stated of it."""
 NEAR = 6
 """Tokens between a name and what is stated of it, at most."""
+_LABEL = lazy_pattern(r"[ \t]*(?:\*\*`?|__|`)(?P<name>[\w.$/-]{2,80})(?:`?\*\*|__|`):?[ \t]*(?:\([^()\n]*\))?\s*")
+_KEY = lazy_pattern(r"[\s*_]*\w+(?: \w+)?:")
 _COLUMN = lazy_pattern(r"\bdefaults?\b")
 _NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
@@ -61,6 +63,7 @@ class Reader:
     Attributes:
         text: the surface, of the same length as the passage's text.
         root: what the whole passage documents, of a docstring or a comment.
+        label: a name that stands alone above, in bold or as code.
     """
 
     passage: Passage
@@ -69,6 +72,7 @@ class Reader:
     is_comment: bool
     root: Subject | None
     entries: list[tuple[int, Subject]] = field(default_factory=list)
+    label: Subject | None = None
 
     def __post_init__(self) -> None:
         """Take the headings above the passage."""
@@ -94,6 +98,8 @@ class Reader:
         """Return what the block at hand is about: the entry above it, or the heading."""
         if self.entries:
             return self.entries[-1][1]
+        if self.label:
+            return self.label
         if self.root or not self.walk.head:
             return self.root
         owner = " > ".join(text for _, text in self.walk.headings[:-1])
@@ -107,9 +113,21 @@ class Reader:
             is_named = self.root is None and not self.is_talk and bool(self.walk.head)
             if block.kind != "heading" or is_named or block.end - block.body > MAX_HEADING:
                 yield from self._block(block)
+            self._take_label(block)
+
+    def _take_label(self, block: DocumentedBlock) -> None:
+        """Take a paragraph that is nothing but a name as what is below: ``Type: …``, ``Default: …``, one paragraph."""
+        said = _LABEL.fullmatch(self.text, block.start, block.end) if block.kind == "paragraph" else None
+        if not _KEY.match(self.text, block.body):
+            self.label = None
+        if said and not self.is_talk and any(one.is_identifier for one in tokens_of(said["name"])):
+            self.label = Subject(
+                name=said["name"], form="heading", owner=self.subject.path if self.subject else self.path
+            )
 
     def _below(self, written: str, level: int) -> None:
         self.entries.clear()
+        self.label = None
         above = self.walk.headings
         if above and above[-1][0] < 0 and above[-1][1].strip("`") == written.strip("`"):
             above.pop()  # the passage's own heading path ends with it

@@ -21,6 +21,7 @@ BREAK = Token("¶", 0, 0)
 CARRIED = 8
 """Tokens of earlier lines of an item that a literal may follow."""
 _LINE = lazy_pattern(r"[^\n]+")
+_RUNS_ON = lazy_pattern(r"\n[a-z]")
 _FIELD = lazy_pattern(
     r":(?:param|parameter|arg|argument|key|keyword|ivar|cvar)\s+(?:[^:\n]{1,80}\s)?\*{0,2}(?P<sphinx>[\w.]+):"
     r"|[@\\](?:param|arg|argument|property|prop|option)\s+(?:\{[^{}\n]{1,120}\}\s*)?\[?`?(?P<tag>[A-Za-z_$][\w.$-]*)"
@@ -119,7 +120,8 @@ class Walk:
                 tokens[0] = replace(tokens[0], quoted=True)
             is_indented = block.kind != "item" and match[0][:1] in " \t"
             is_bullet = block.kind == "item" and begin == block.body
-            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_indented or block.indent > 0)
+            is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
+            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a block of code; in the help of a command line, lines below a flag speak of it."""
@@ -202,7 +204,8 @@ class Walk:
     def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
         words = [one for one in tokens if one.text not in "`:<>(_"]
         lead = words[0] if words and self.is_name(words[0]) else None
-        is_term = len(words) == 1 and not is_indented
+        is_typed = [one.text for one in tokens[1:]].count("(") == 1 and tokens[1].text == "(" and tokens[-1].text == ")"
+        is_term = (len(words) == 1 or is_typed) and not is_indented
         is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
         is_entry = lead is not None and (lead.quoted or lead.is_identifier or is_term)
         is_alone = is_term or (is_bullet and len(words) > 1 and words[1].text not in _BESIDE)
