@@ -51,8 +51,8 @@ LEAST_SHARE = 0.4
 SCORE_POWER = 4
 # What a sentence counts for that says a value, where a value is asked for.
 VALUE_FACTOR = 2
-# What is joined is no longer than this, so that three of them are read at a glance; a sentence is divided above more, as
-# half of one may say the opposite.
+# What is joined is no longer than this, so that three of them are read at a glance. A sentence is divided above
+# more, as half of one may say the opposite.
 LONGEST, LONGEST_SENTENCE = 400, 600
 # Where a name stands alone, its type may stand between it and its value.
 NEAR_NAME = 2
@@ -73,8 +73,8 @@ _NO_ANSWER = re.compile(
 )
 # A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
 _LABEL = re.compile(
-    r"\s*(?:[-*+]\s+)?(?P<names>[-*_`'\"+]*+\w[\w.$/-]*[*_`'\"]*+(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})"
-    r"(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
+    r"\s*(?:[-*+]\s+)?(?P<names>[-*_`'\"+]*+\w[\w.$/-]*[*_`'\"]*+"
+    r"(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
