@@ -16,7 +16,7 @@ from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import COMMIT, RELEASE, Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.disagree.facts.statement import told_terms
+from nornweave.disagree.facts.statement import is_declared, told_terms
 from nornweave.index.records import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
@@ -82,7 +82,9 @@ def _stated(facts: Sequence[Fact], text: str) -> set[str]:
     """Return the lookup keys of the settings of which facts say the value, and of the words that describe them."""
     names = {fact.name for fact in facts if fact.attribute in {"default", "value", "setting"}}
     told = frozenset[str]().union(*(terms for _, terms in told_terms(facts[:MAX_FACTS_OF_CHUNK], text, 0)))
-    return {f"states:{name}" for name in names}.union(f"tells:{term}" for term in told)
+    declared = {fact.name for fact in facts if is_declared(fact)}
+    declares = {f"defaults:{name}" for name in declared}
+    return declares.union((f"states:{name}" for name in names), (f"tells:{term}" for term in told))
 
 
 def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fact, ...]:

@@ -9,14 +9,14 @@ from nornweave.core.access import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
-from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.man import is_called_manual, is_man
 from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, is_template_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
 from nornweave.read.holders import FOREIGN
-from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_called_manual, is_test_data
+from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_test_data
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
-from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.man import is_called_manual, is_man
 from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
@@ -115,8 +115,6 @@ _BOXED = re.compile(r"^(([=~^*#])\2{2,})[ \t]*\n[ \t]*(?!\2)\S[^\n]{1,80}\n\1[ \
 """A heading of RST with a line above and one below that are alike, whatever their length."""
 # The head of YAML, of an INI file and of XML.
 _CONFIGURATION = re.compile(r"\A(?:#.*\n|\s)*(?:---\s*$|\[[\w.: -]+\]\s*$|<\?xml\b)", re.MULTILINE)
-_MANUAL = re.compile(r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc|\.pod)(?:\.in)?$", re.IGNORECASE)
-"""What manual pages are called, and much else."""
 _SETTING = re.compile(
     r"[ \t]*(?:[#;]+[ \t]*(?=\S+[ \t]*[=:]))?(?:export[ \t]+)?[A-Za-z_][\w.-]*(?:[ \t]*[=:].*|[ \t]+\S+)$"
 )
@@ -198,11 +196,6 @@ def is_test_data(path: str, text: str) -> bool:
         doubles = len(_DOUBLE.findall(text)) if are_tests else 0
         return doubles >= _DOUBLES and doubles >= _DOUBLES_SHARE * len(_BODY.findall(text))
     return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))
-
-
-def is_called_manual(name: str) -> bool:
-    """Tell whether a file name is one of manual pages: ``tool.1``, ``tool.conf.5.in``; what it holds has to tell."""
-    return _MANUAL.search(name) is not None
 
 
 def is_code_name(name: str) -> bool:

@@ -159,6 +159,32 @@ def test_a_sentence_is_not_cut_before_what_it_denies() -> None:
     assert sentence.text == text.strip()
 
 
+RUNGS = "### ladder.rungGap\n\nDefault value: `31`\n\nCentimetres between two rungs.\n"
+
+
+@pytest.mark.parametrize(("files", "question", "quoted"), [
+    ({"demo/a.yml": "ladder:\n  rungGap: 48\n", "docs/a.md": RUNGS}, "what is the default of rungGap?",
+     "Default value: `31`\n\nCentimetres between two rungs."),
+    ({"demo/a.yml": "ladder:\n  rungGap: 48\n"}, "what is the default of rungGap?", "rungGap: 48"),
+    ({"a.js": "const gap = options.rungGap ?? 1;\n", "b.js": "const x = add('rungGap').default(31);\n"},
+     "rungGap default",
+     "const x = add('rungGap').default(31);"),
+    ({"a.js": "const rungGap = given.rungGap ?? DEFAULT_RUNG_GAP;\n", "b.js": "const DEFAULT_RUNG_GAP = 31;\n"},
+     "rungGap default", "const DEFAULT_RUNG_GAP = 31;"),
+    ({"a.c": "#define RUNGMARK 4\n#define RUNGGAP 31\n"}, "what is the default of RungGap?", "#define RUNGGAP 31"),
+])  # fmt: skip
+def test_a_default_that_is_declared_comes_before_what_one_place_sets(
+    files: dict[str, str], question: str, quoted: str
+) -> None:
+    items = []
+    for path, text in files.items():
+        domain, form = ("documentation", "markdown") if path.endswith(".md") else ("code", path.rpartition(".")[2])
+        facts = extract_facts(Passage(text=text, path=path, domain=domain, format="" if form == "yml" else form))
+        cited = citation(domain, path, char_range=(0, len(text)))
+        items.append(ranked(path, text, domain=domain, facts=facts, cited=cited))
+    assert extract(items, question)[0].text == quoted
+
+
 def test_sentences_are_of_one_version_unless_two_are_compared() -> None:
     pages = [
         ranked(name, f"The upload limit is {size} MB.", domain="documentation", cited=citation("documentation", name))

@@ -52,6 +52,22 @@ def test_a_literal_without_a_name_is_one_use(code: str, forms: set[str]) -> None
     assert {fact.form for fact in read(code, "javascript") if fact.name == "flow"} == forms
 
 
+@pytest.mark.parametrize(("code", "language", "expected"), [
+    ("<?php\n$t->integerNode('max_beds')->min(1)->defaultValue(32)->end()\n  ->booleanNode('cut')->defaultFalse();\n",
+     "php", {("max beds", "32"), ("cut", "false")}),
+    ('fn f() { Arg::new("flow").long("flow").default_value("8080"); }', "rust", {("flow", "8080")}),
+    ("<?php\n$t->scalarNode('a_bed')->end()->scalarNode('b_bed')->defaultValue('soil');\n", "php", {("b bed", "soil")}),
+    ('pub fn default_bed_form() -> String {\n    "%H".to_string()\n}\nfn default_bed_rows() -> usize { 12 }\n', "rust",
+     {("bed form", "%H"), ("bed rows", "12")}),
+    ("def get_default_bed_rows():\n    return 12\n", "python", {("bed rows", "12")}),
+    ("def default_bed_rows():\n    return 12 * count()\n", "python", set()),
+])  # fmt: skip
+def test_a_default_is_given_by_a_chain_of_calls_or_by_a_function_called_so(
+    code: str, language: str, expected: set[tuple[str, str]]
+) -> None:
+    assert {(fact.name, fact.value) for fact in read(code, language) if fact.attribute == "default"} == expected
+
+
 DEFAULTS = [
     ("python", "class Pump:\n    def run(self, flow=7): ...", "flow", "7"),
     ("python", "class Pump:\n    flow: int = 7", "flow", "7"),

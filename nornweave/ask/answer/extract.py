@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
@@ -38,8 +38,8 @@ from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
-from nornweave.disagree.facts.statement import lines_at, statement_at
-from nornweave.read.kinds import is_called_manual
+from nornweave.disagree.facts.statement import is_declared, lines_at, statement_at
+from nornweave.read.blocks.man import is_called_manual
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
@@ -78,6 +78,7 @@ _LABEL = re.compile(
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
+_DIGITS = re.compile(r"(?<!\w)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
 _LINE = re.compile(r"\S[^\n]*")
 _QUANTITY = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|never|always|unlimited|infinite"
@@ -99,7 +100,7 @@ class _Asked:
 
     Attributes:
         wanted: the terms that a sentence may hold.
-        settings: what it may call a setting, as facts name it.
+        settings: what it may call a setting, as facts name it, with the terms that do.
         named: the words of the one that it names and asks nothing else about.
         for_code: a line of code may answer.
         for_default: it asks for the default of something.
@@ -109,7 +110,7 @@ class _Asked:
     """
 
     wanted: frozenset[str]
-    settings: frozenset[str]
+    settings: Mapping[str, frozenset[str]]
     named: frozenset[str]
     for_code: bool
     for_default: bool
@@ -125,6 +126,7 @@ class _Candidate:
     terms: frozenset[str]
     beside: frozenset[str]
     says_value: bool
+    is_of_use: bool
 
 
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
@@ -141,8 +143,10 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     if holding and (begins := _extract_release(holding[0], question) or _extract_commit(holding[0], question)):
         return begins
-    valued = frozenset(fact.name for item in holding for fact in item.facts if not _is_unset(fact))
-    read = partial(_candidates, asked=_read_asked(question), valued=valued)
+    facts = [fact for item in holding for fact in item.facts if not _is_unset(fact)]
+    declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
+    valued = frozenset(fact.name for fact in facts)
+    read = partial(_candidates, asked=_read_asked(question), valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
     passages = [*islice(saying, MOST_SENTENCES)]
@@ -157,10 +161,10 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
         return covered * candidate.item.score**SCORE_POWER * (VALUE_FACTOR if candidate.says_value else 1)
 
-    best = [max(passage, key=worth) for passage in passages]
+    best = [max(passage, key=lambda candidate: (not candidate.is_of_use, worth(candidate))) for passage in passages]
     # Stable: equals stay in the order of their passages.
     said: dict[tuple[str, ...], ExtractedSentence] = {}
-    for candidate in sorted(best, key=worth, reverse=True):
+    for candidate in sorted(best, key=lambda candidate: (candidate.is_of_use, -worth(candidate))):
         sentence = _sentence(candidate.item, candidate.unit)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
     return tuple(said.values())
@@ -233,7 +237,10 @@ def _read_asked(question: str) -> _Asked:
     name = read_name(only[0].written) if is_written else None
     return _Asked(
         wanted=frozenset(query_terms(MEANS_DEFAULT.sub(r"\g<0> default", question))) - FUNCTION_TERMS - NEGATIONS,
-        settings=frozenset(settings_in(query)),
+        settings={
+            name: frozenset(query_terms(" ".join(word.written for word in words)))
+            for name, words in settings_in(query).items()
+        },
         named=frozenset(name.name.split() if name else ()),
         for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),
         for_default=not _ASKS_FOR_DEFAULT.isdisjoint(word.whole for word in query.words)
@@ -248,15 +255,23 @@ def _is_unset(fact: Fact) -> bool:
     return fact.kind == "none" or " ".join(words_of(fact.value)) in _UNSET
 
 
+def _is_shown(fact: Fact, said: str) -> bool:
+    """Tell whether a value stands where it is stated, no name of it."""
+    return fact.kind != "number" or _DIGITS.search(said) is not None
+
+
 def _is_in(name: str, names: frozenset[str]) -> bool:
     return any(f" {other}".endswith(f" {name}") for other in names)
 
 
-def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Iterator[_Candidate]:
+def _candidates(
+    item: FusedItem, asked: _Asked, valued: frozenset[str], declared: frozenset[tuple[str, str]]
+) -> Iterator[_Candidate]:
     """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting.
 
     Args:
         valued: names of facts that say a value; *none* is passed over where the same passage does, ``"unset"`` always.
+        declared: names with their defaults; where a default is asked for, what sets or takes another value comes last.
     """
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
@@ -284,8 +299,14 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
     if asked.for_default and not stated:
         units = [unit for unit in units if not any(_overlap(unit, at) for at in unset)]
     fitting = [(fact, at) for fact, at in facts if fact.kind in asked.kinds and fact.attribute in _VALUES]
-    values = [at for fact, at in stated or fitting if not _is_unset(fact)]
-    terms = terms_of_units(text, units, asked.wanted)
+    values = [at for fact, at in stated or fitting if not _is_unset(fact) and _is_shown(fact, text[slice(*at)])]
+    defaulted = frozenset(name for name, _ in declared) if asked.for_default or asked.named else frozenset[str]()
+    others = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
+    own_defaults = [at for fact, at in stated if (fact.name, fact.value) in declared]
+    terms = [
+        held.union(*(asked.settings[fact.name] & asked.wanted for fact, at in stated if _overlap(unit, at)))
+        for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
+    ]
     heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
@@ -295,7 +316,8 @@ def _candidates(item: FusedItem, asked: _Asked, valued: frozenset[str]) -> Itera
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
             )
-            yield _Candidate(item, unit, terms[place], beside, says_value)
+            is_of_use = any(_overlap(unit, at) for at in others) and not any(_overlap(unit, at) for at in own_defaults)
+            yield _Candidate(item, unit, terms[place], beside, says_value, is_of_use)
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:

@@ -72,6 +72,8 @@ FURTHER_FRAME, MAX_POINTED = 0.85, 2_000
 """What each further place of a traceback counts of the one before, and chunks of which no line is looked for."""
 ELSEWHERE_SHARE = 0.5
 """Share for a value that the section of a changelog says, a test or an example."""
+OF_USE_SHARE = 0.8
+"""Share for what sets a value or falls back to one, where a default is asked for that is declared elsewhere."""
 ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 """What tests and examples lose where there is full evidence, and import blocks always."""
 ASIDE_WHERE, RELEASE_SHARE = 0.6, 0.9
@@ -485,7 +487,13 @@ def _stating(searched: _Searched) -> Scores | None:
         return None
     unless = {word for clause in MEANS_DEFAULT.findall(searched.query.text) for word in clause.lower().split()}
     asks = ASKS_FOR_VALUE | unless.difference(word.whole for key in held for word in named[key])
-    return _set_back(_weigh_held(held, named, asks, searched.defined_in, searched), searched)
+    scores = _weigh_held(held, named, asks, searched.defined_in, searched)
+    if unless or not {"default", "defaults"}.isdisjoint(word.whole for word in searched.query.words):
+        declared = searched.generation.named([key.replace("states:", "defaults:", 1) for key in held])
+        for key, chunks in declared.items():
+            stating = held.get(key.replace("defaults:", "states:", 1), chunks)
+            scores[np.setdiff1d(stating, chunks, assume_unique=True)] *= OF_USE_SHARE
+    return _set_back(scores, searched)
 
 
 def _set_back(scores: Scores, searched: _Searched) -> Scores:
@@ -586,4 +594,6 @@ def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
             is_one = count == 1 and not (words[0].is_name or "-" in words[0].written)
             if name and not is_one and not (count == 1 and is_generic(name.name)):
                 named.setdefault(name.name, words)
+                if count == 1:  # ``KeepRows`` is ``KEEPROWS`` where it is defined
+                    named.setdefault(name.name.replace(" ", ""), words)
     return named

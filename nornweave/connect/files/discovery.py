@@ -16,10 +16,10 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
-from nornweave.read.blocks.man import is_man
+from nornweave.read.blocks.man import is_called_manual, is_man
 from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, is_program_page, language_of, program_suffix
-from nornweave.read.kinds import is_called_manual, is_code_name
+from nornweave.read.kinds import is_code_name
 
 # Deep enough for a folder of checkouts, with a folder of each.
 MAX_DEPTH = 3

@@ -43,6 +43,11 @@ def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
     return above, last, above < first
 
 
+def is_declared(fact: Fact) -> bool:
+    """Tell whether a fact says a default for everybody, no operand that one place falls back to."""
+    return fact.attribute == "default" and fact.form != "fallback"
+
+
 def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, frozenset[str]]]:
     """Yield each fact that says a value with the terms of its name and of the words that describe what it is of.
 

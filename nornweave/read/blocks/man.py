@@ -25,6 +25,10 @@ from nornweave.read.blocks.block import (
     read_lines,
 )
 
+_CALLED_MANUAL = re.compile(
+    r"(?<!\.so)(\.[1-9](?:p|pm|posix|ssl|x|m|tcl)?|\.man|\.mdoc|\.pod)(?:\.in)?$", re.IGNORECASE
+)
+"""What manual pages are called, and much else."""
 _HEAD = re.compile(r"^[.'][ \t]*(TH|Dd)\b", re.MULTILINE)
 _TITLE = re.compile(r"^[.'][ \t]*(?:TH|Dt)[ \t]+(\S+)[ \t]+(\S+)", re.MULTILINE)
 _SECTION = re.compile(r"^[.'][ \t]*S[Hh]\b", re.MULTILINE)
@@ -103,6 +107,11 @@ def title_of(text: str) -> str:
     spelled = re.compile(re.escape(name).replace(r"\-", r"\\?-"), re.IGNORECASE)
     written = spelled.search(text, said.end())
     return f"{_unescaped(written[0]) if written else name}({section})"
+
+
+def is_called_manual(name: str) -> bool:
+    """Tell whether a file name is one of manual pages: ``tool.1``, ``tool.conf.5.in``; what it holds has to tell."""
+    return _CALLED_MANUAL.search(name) is not None
 
 
 def is_man(text: str) -> bool:

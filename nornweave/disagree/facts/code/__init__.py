@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.code.calls import read_call, read_fallback, read_placeholders
+from nornweave.disagree.facts.code.calls import read_call, read_chains, read_fallback, read_givers, read_placeholders
 from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.definitions import read_statement
@@ -79,6 +79,8 @@ def _read_sites(reading: Reading) -> None:
         if reader is not None:
             reader(site, reading)
     read_placeholders(reading)
+    read_chains(reading)
+    read_givers(reading)
     read_tags(reading)
     read_statuses(reading)
 

@@ -16,6 +16,19 @@ from nornweave.disagree.facts.values import Value
 _NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
 _PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
 _PLACEHOLDER = lazy_pattern(r"\"\\?\$\{(?P<name>[A-Za-z_][\w.-]{1,80}):(?P<value>[^{}\"\n]{1,80})\}\"")
+# ``->integerNode('rows')->min(1)->defaultValue(32)``, ``Arg::new("rows").long("rows").default_value("32")``
+_CHAIN = lazy_pattern(
+    r"\(\s*(?P<quote>['\"])(?P<name>[A-Za-z][\w.-]{1,79}|--?[\w-]{1,79})(?P=quote)\s*\)"
+    r"(?:\s*(?:->|\.)\s*(?!end\b)\w{1,40}\([^()]{0,200}\)){0,8}?\s*(?:->|\.)\s*"
+    r"default(?:(?:Value|_value|_value_t)?\((?P<value>[^()]{1,100})\)|(?P<word>True|False|Null)\(\))"
+)
+# ``fn default_rows() -> u8 { 32 }``, ``def default_rows(): return 32``: nothing but a literal.
+_GIVES = lazy_pattern(
+    r"\b(?P<name>(?:get_?)?[dD]efault_?[A-Z_a-z]\w{1,60})\s*\(\s*\)[^{};=\n()]{0,60}?(?:\{|:\s*\n|=>?)\s*(?:return\s+)?"
+    r"(?:String::from\(|\w+\.of\()?(?P<value>\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|-?\d[\w.]{0,20}|[Tt]rue|[Ff]alse)"
+    r"(?:\.(?:to_string|to_owned|into)\(\)|\))?\s*;?\s*(?:\}|$)",
+    re.MULTILINE,
+)
 _WITH_PROPERTIES = frozenset(("java", "kotlin"))
 """Languages in whose texts that is no other notation."""
 _NO_NAMES = frozenset("true false null none nil undefined if else and or not is in typeof new".split())  # noqa: SIM905
@@ -67,6 +80,23 @@ def read_placeholders(reading: Reading) -> None:
                 "kwarg", match.start(), match.end(), match["name"], match.start("name"), match.span("value")
             )
             reading.add(site, known, "default", "option")
+
+
+def read_chains(reading: Reading) -> None:
+    """Read the defaults that a chain of calls gives to what its first call names."""
+    for match in _CHAIN.finditer(reading.text) if "default" in reading.text else ():
+        place = match.span("word" if match["word"] else "value")
+        value = reading.constants.read((match["word"] or match["value"]).strip())
+        site = ValueSite("kwarg", match.start("name"), match.end(), match["name"], match.start("name"), place)
+        reading.add(site, value, "default", "option")
+
+
+def read_givers(reading: Reading) -> None:
+    """Read the defaults that functions give which are called so and do nothing else."""
+    for match in _GIVES.finditer(reading.text) if "efault" in reading.text else ():
+        name = match["name"].removeprefix("get").lstrip("_")
+        site = ValueSite("kwarg", match.start("name"), match.end(), name, match.start("name"), match.span("value"))
+        reading.add(site, reading.constants.read(match["value"]), "default", "definition")
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:
