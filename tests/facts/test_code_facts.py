@@ -403,6 +403,8 @@ def test_what_a_value_follows_is_no_default_with_a_description(call: str) -> Non
      [("beam pause", "5", 0), ("beam width", "0", 2)]),
     ("lamp.ts", "const help = `\n  --level  what is told. Defaults to 'warning'.\n  --moths <n>  Default: 3.\n`;\n",
      [("level", "warning", 1), ("moths", "3", 2)]),
+    ("a.ts", "const help = `\n\t--level\n\t\tOne of\n\t\t'low' and 'warning'.  Defaults to 'warning'\n`;\n",
+     [("level", "warning", 3)]),
     ("lamp.py", 'run(["--beam-width", "5"])  # default 3\n# Give --moths, default: 5.\n', []),
     ("lamp.go", 'const usage = `\n\t--moths int   how many [default: 12]\n`\n', [("moths", "12", 1)]),
 ])  # fmt: skip

@@ -13,9 +13,9 @@ from nornweave.disagree.facts.passage import Passage
 
 _DEFAULT = lazy_pattern(r"default", re.IGNORECASE)
 _LINE = lazy_pattern(
-    r"[ \t]*(?:[^\"'`\n]{0,60}[\"'`](?:\\[nt])*)?(?P<help>[ \t]*(?:-\w,?[ \t/|]+)?--[a-z][\w-]+[ \t=<\[][^\n]*)"
+    r"[ \t]*(?:[^\"'`\n]{0,60}[\"'`](?:\\[nt])*)?(?P<help>[ \t]*(?:-\w,?[ \t/|]+)?--[a-z][\w-]+(?:[ \t=<\[][^\n]*)?$)"
 )
-_GOES_ON = lazy_pattern(r"[ \t]*(?P<quote>[\"'`]?)(?P<help>[ \t]{4,}[^\s;{}][^;{}\n]*)")
+_GOES_ON = lazy_pattern(r"[ \t]*(?P<quote>[\"'`]?)(?P<help>[ \t]{2,}[^\s;{}][^;{}\n]*)")
 _ENDS = lazy_pattern(r"(?:\\n)?[\"'`]?(?:[ \t]*[,;)+\\]+)*$")
 _FENCE = "```\n"
 
@@ -44,7 +44,8 @@ def help_facts(passage: Passage) -> Iterator[Fact]:
 def _only(line: str, found: re.Match[str]) -> str:
     """Return a line with blanks for what is not help."""
     start, end = found.start("help"), len(line)
-    ending = _ENDS.search(line)
+    is_quoted = line[:start].rstrip()[-1:] in {"'", '"', "`"}
+    ending = _ENDS.search(line) if is_quoted else None
     if ending is not None and ending.start() > start:
         end = ending.start()
     return " " * start + line[start:end] + " " * (len(line) - end)
