@@ -178,21 +178,22 @@ def test_an_issue_is_for_who_may_browse_its_project_and_is_in_its_level(tickets:
     assert stated(made) == {
         "OPS/OPS-1": [["jira:project:OPS"]],
         "PAY/PAY-1": [["jira:project:PAY"]],
-        "PAY/PAY-2": [["jira:project:PAY"], ["jira:level:21"]],
+        "PAY/PAY-2": [["jira:project:PAY"], ["jira:level:PAY:21"]],
     }
     table = told(made)
     assert {name: grant.members for name, grant in table.grants.items()} == {
         "jira:project:OPS": ("*",),
         "jira:project:PAY": ("atlassian:group:j-eng", "atlassian:user:557058:bob"),
-        "jira:level:21": ("atlassian:user:557058:bob",),
+        "jira:level:OPS:21": ("atlassian:user:557058:bob",),
+        "jira:level:PAY:21": ("atlassian:user:557058:bob",),
         "atlassian:group:j-eng": ("atlassian:user:557058:ann",),
         "atlassian:user:557058:ann": (ANN,),
         "atlassian:user:557058:bob": (BOB,),
     }, "whose account is closed is in nothing, also where they are named"
-    assert [each.partition(":reporter")[0] for each in table.problems] == ["jira:level:21"]
+    assert [each.partition(":reporter")[0] for each in table.problems] == ["jira:level:OPS:21", "jira:level:PAY:21"]
     made.a_day_later()
     later = told(made).grants
-    assert later["jira:project:PAY"].verified_at < later["jira:level:21"].verified_at, "issues were not read since"
+    assert later["jira:project:PAY"].verified_at < later["jira:level:PAY:21"].verified_at, "issues were not read since"
     tickets.edit(secret, security=None)
     assert stated(made)["PAY/PAY-2"] == [["jira:project:PAY"]]
     tickets.edit(secret, security={"id": "21", "name": "Board"})
@@ -212,7 +213,7 @@ def test_what_jira_does_not_tell_is_named(tickets: JiraServer, tmp_path: Path) -
     assert members(made)["jira:project:PAY"] == ("atlassian:group:j-eng", "atlassian:group:j-none")
     for refused, problem in (
         ("/rest/api/3/project/PAY/permissionscheme", "jira:project:PAY: its permission scheme cannot be read"),
-        ("/rest/api/3/issuesecurityschemes/level/member", "jira:level:21: status 403"),
+        ("/rest/api/3/issuesecurityschemes/level/member", "jira:level:PAY:21: status 403"),
         ("/rest/api/3/group/member", "atlassian:group:"),
         ("/rest/api/3/applicationrole", "jira:project:PAY:applicationRole"),
     ):
@@ -273,3 +274,17 @@ def test_before_the_first_sync_it_is_said_that_nothing_is_known(served: Any, tmp
         made.source.refresh_members()
     assert made.list().problem is None
     assert told(made).problems == ()
+
+
+def test_a_role_in_a_level_is_that_of_the_issues_project(tickets: JiraServer, tmp_path: Path) -> None:
+    tickets.levels = {21: [("projectRole", "7")]}
+    tickets.roles = {"PAY": {7: [("user", "557058:bob")]}, "OPS": {7: [("user", "557058:ann")]}}
+    for project in ("PAY", "OPS"):
+        tickets.open(project, "Secret", security={"id": "21", "name": "Board"})
+    made = source("jira", tickets, tmp_path)
+    assert [statements[1] for _, statements in sorted(stated(made).items())] == [
+        ["jira:level:OPS:21"], ["jira:level:PAY:21"]
+    ]  # fmt: skip
+    inside = members(made)
+    assert inside["jira:level:OPS:21"] == ("atlassian:user:557058:ann",)
+    assert inside["jira:level:PAY:21"] == ("atlassian:user:557058:bob",)

@@ -103,8 +103,9 @@ class JiraFeed(Feed):
         issue = known.body(known.key_of(path) or "")
         if issue is None or "id" not in issue:
             return []
-        level = [(f"jira:level:{issue['level']}",)] if "level" in issue else []
-        return [(f"jira:project:{path.partition('/')[0]}",), *level]
+        project = path.partition("/")[0]
+        level = [(f"jira:level:{project}:{issue['level']}",)] if "level" in issue else []
+        return [(f"jira:project:{project}",), *level]
 
     def members(self, known: Known) -> Iterator[Grant]:
         """Ask who may browse the projects, who is in the levels of their security schemes, and in groups.
@@ -115,7 +116,6 @@ class JiraFeed(Feed):
         return with_people(self._browsers(known), self._in_group, self._about)
 
     def _browsers(self, known: Known) -> Iterator[Grant]:
-        schemes: set[str] = set()
         for project in sorted({entry.path.partition("/")[0] for entry in known.documents()}):
             scheme = self._of_project(project, "permissionscheme", {"expand": "permissions"})
             if scheme is None:
@@ -125,11 +125,8 @@ class JiraFeed(Feed):
             holders = [each for each in permissions if each.get("permission") == "BROWSE_PROJECTS"]
             yield from self._granted(f"jira:project:{project}", project, holders, known.state().listed_at)
             security = self._of_project(project, "issuesecuritylevelscheme", {}) or {}
-            identity = str(security.get("id"))
-            levels = mappings(security.get("levels")) if identity not in schemes else []
-            schemes.add(identity)
-            for level in map(id_of, (each.get("id") for each in levels)):
-                principal = f"jira:level:{level}"
+            for level in (id_of(each.get("id")) for each in mappings(security.get("levels"))):
+                principal = f"jira:level:{project}:{level}"  # a role in a level is that of the issue's project
                 try:
                     members = list(self._values(f"{_API}/issuesecurityschemes/level/member", {"levelId": level}))
                 except AnswerError as error:
