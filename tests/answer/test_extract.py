@@ -185,6 +185,16 @@ def test_a_default_that_is_declared_comes_before_what_one_place_sets(
     assert extract(items, question)[0].text == quoted
 
 
+def test_an_item_is_quoted_with_the_sentence_that_denies_it() -> None:
+    text = "What cannot be asked of a ladder:\n\n- to fold one rung\n- to fold the last\n\n"
+    text += "Ladders fold:\n\n- at dusk of a warm day\n"
+    page = ranked("page", text, domain="documentation")
+    (sentence,) = extract([page], "can I fold one rung?")
+    assert sentence.text == "What cannot be asked of a ladder:\n\n- to fold one rung"
+    (sentence,) = extract([page], "dusk")
+    assert sentence.text == "at dusk of a warm day"
+
+
 def test_sentences_are_of_one_version_unless_two_are_compared() -> None:
     pages = [
         ranked(name, f"The upload limit is {size} MB.", domain="documentation", cited=citation("documentation", name))

@@ -225,7 +225,7 @@ def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) ->
     repository.commit({"README.md": page, "src/args.rs": code}, DATES[0])
     repository.commit({"src/args.rs": code.replace("    5000", "    6000")}, DATES[1])
     (found,) = scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings
-    assert (found.name, found.first.value, found.first.line) == ("port", "6000", 2)
+    assert (found.name, found.first.value, found.first.line) == ("port", "6000", 1)
 
 
 def test_a_generic_name_does_not_take_the_default_of_a_longer_one(tmp_path: Path) -> None:

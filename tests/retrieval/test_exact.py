@@ -211,6 +211,7 @@ def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> N
     ("how many threads does a heddle hold?", ".option"),
     ("which pause lies between two picks of the shuttle?", ".option"),
     ("how far does the reed swing back unless I say otherwise?", "reed_travel"),
+    ("how many bobbins are used?", "bobbin"),
 ])  # fmt: skip
 def test_a_setting_is_found_by_the_words_that_describe_it(code: Index, text: str, stating: str) -> None:
     assert stating in leading(text, code)

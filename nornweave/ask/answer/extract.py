@@ -292,7 +292,8 @@ def _candidates(
         joined = {at: _join_to_name(text, units, fact, at) for fact, at in defaults}
         named = [joined[at] for _, at in stated if at in joined]
         apart = (unit for unit in units if not any(_overlap(unit, other) for other in joined.values()))
-        units = named if named and asked.for_default else _below_labels(text, sorted({*apart, *joined.values()}), asked)
+        units = [*_with_denials(text, _below_labels(text, sorted({*apart, *joined.values()}), asked))]
+        units = named if named and asked.for_default else units
     if asked.named and not stated:  # the value of another setting is none of this one
         names = ((frozenset(fact.name.split()), at) for fact, at in defaults)
         unset += [at for name, at in names if not (asked.named <= name or name <= asked.named)]
@@ -403,6 +404,19 @@ def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]
         if below:
             joined.append((unit[0], next(saying, below[0])[1]))
     return joined
+
+
+def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
+    """Yield the units; an item of a list from the sentence above on that denies it, or not at all if that is far."""
+    denied_from: int | None = None
+    for first, last in units:
+        said = text[first:last].strip()
+        if not _ENTRY_MARK.match(said):
+            is_denial = said.endswith(":") and not NEGATIONS.isdisjoint(_WORDS.findall(said.lower()))
+            denied_from = first if is_denial else None
+            yield first, last
+        elif denied_from is None or last - denied_from <= LONGEST_SENTENCE:
+            yield first if denied_from is None else denied_from, last
 
 
 def _begins_another(text: str, unit: Unit) -> bool:

@@ -41,6 +41,7 @@ from nornweave.core.text.index_fields import (
     words_key,
 )
 from nornweave.core.text.negation import is_question
+from nornweave.core.types import Fact
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.disagree.facts.statement import told_terms
 from nornweave.index.index import Index
@@ -507,7 +508,8 @@ def _telling(searched: _Searched) -> Scores | None:
     """Weigh the chunks that say the value of what the question describes; ``None`` where it describes nothing.
 
     Who does not know what a setting is called asks with words that stand beside it: in its help, its remark, its row.
-    What counts is the share of the question that one setting tells of, two words at least, not all settings of a chunk.
+    What counts is the share of the question that one setting tells of, not all settings of a chunk: two words at least,
+    or all of its name, or the only one that is left of a question for a number.
     """
     query, statistics = searched.query, searched.statistics
     is_named = any(is_identifier(word.written) or word.whole in _ASKS_WHERE for word in query.words)
@@ -526,16 +528,23 @@ def _telling(searched: _Searched) -> Scores | None:
     if not len(likely):
         return None
     scores, kinds = searched.nothing(), kinds_asked(query.text)
+    least = 1 if len(weights) == 1 and ASKS_QUANTITY.search(query.text) else 2
     for number, chunk in searched.generation.chunks(likely).items():
         told = (
             weights.keys() & terms
             for fact, terms in told_terms(chunk.facts, chunk.content, chunk.char_range[0])
-            if fact.kind in kinds
+            if fact.kind in kinds and (len(weights.keys() & terms) >= least or _is_called(fact, weights))
         )
-        covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told if len(terms) > 1)
+        covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told)
         scores[number] = (max(covered, default=0.0) / whole) ** TOLD_POWER
     rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
     return _set_back(DEFINED * rarity * scores, searched)
+
+
+def _is_called(fact: Fact, asked: Collection[str]) -> bool:
+    """Tell whether a question says all words of a setting's name, which says more than what kind of value it is."""
+    name = frozenset(sequence(fact.name)) - _ASKS_IN_WORDS
+    return bool(name) and name.issubset(asked) and not is_generic(fact.name)
 
 
 def kinds_asked(question: str) -> frozenset[str]:
