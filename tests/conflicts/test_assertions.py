@@ -169,7 +169,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("where does the timetable run?", "The timetable runs in our own rack in Graz.",
      "timetable lives on a Farex machine in Linz"),
     ("which Hydro is the tram built with?", "The tram is built with Hydro 4.2.", "the tram builds on Hydro 5.1"),
-    ("which Hydro do trams run?", "Trams run Hydro 4.2.", "trams are on Hydro 5.1"),
+    ("which Hydro do trams run?", "Trams run Hydro 4.2.", "trams are already on Hydro 5.1"),
     ("when does the Graz line open?", "The Graz line opens on 3 June.", "Graz line opens 10 June"),
 ])  # fmt: skip
 def test_what_people_say_in_their_words_contradicts_what_was_asked_about(question: str, one: str, other: str) -> None:
@@ -205,6 +205,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("The bell is on by day.", "the bell is switched off at night"),
     ("Riders must ring before a stop.", "drivers do not have to ring before a stop"),
     ("Riders must ring before a stop.", "riders have to ring before a stop"),
+    ("Riders must ring before a stop.", "on ferries riders do not have to ring before a stop"),
     ("Maps can be exported as SVG.", "we removed the GIF export of maps"),
     ("The timetable runs on Farex.", "the test timetable runs on a Zugo box"),
     ("Hall 4 holds 22 trams.", "hall 6 has 18 trams"),

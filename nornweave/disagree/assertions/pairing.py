@@ -349,8 +349,9 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
         return True
     if one.kind == "presence" and _are_parts(one, other, here, there):
         return True
+    is_duty = one.key == "required"  # whose it is counts as much as a name
     return any(
-        each.scope & each.names - rest.about - rest.values - place.near
+        each.scope & (each.about if is_duty else each.names) - rest.about - rest.values - place.near
         for each, rest, place in ((one, other, there), (other, one, here))
     )
 

@@ -501,7 +501,10 @@ class _Sentence:
         if at and self._is_name(at - 1) and (at > 1 or not counted):
             is_there = at > 2 and (
                 self.lower[at - 2] in {"has", "have"}
-                or (self.lower[at - 2] in {"on", "at"} and self.lower[at - 3] in forms.COPULA)
+                or (
+                    self.lower[at - 2] in {"on", "at"}
+                    and not forms.COPULA.isdisjoint(self.lower[max(0, at - 4) : at - 2])
+                )
             )
             if (is_there or not forms.NEEDS.isdisjoint(self.lower)) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
