@@ -165,6 +165,8 @@ RUNGS = "### ladder.rungGap\n\nDefault value: `31`\n\nCentimetres between two ru
 @pytest.mark.parametrize(("files", "question", "quoted"), [
     ({"demo/a.yml": "ladder:\n  rungGap: 48\n", "docs/a.md": RUNGS}, "what is the default of rungGap?",
      "Default value: `31`\n\nCentimetres between two rungs."),
+    ({"a.yml": "# rungGap: 48\n", "a.rs": "pub fn rung_gap(&self) -> Gap {\n    self.rung_gap\n}\n"}, "rungGap default",
+     "# rungGap: 48"),
     ({"demo/a.yml": "ladder:\n  rungGap: 48\n"}, "what is the default of rungGap?", "rungGap: 48"),
     ({"a.js": "const gap = options.rungGap ?? 1;\n", "b.js": "const x = add('rungGap').default(31);\n"},
      "rungGap default",

@@ -126,6 +126,7 @@ class _Candidate:
     terms: frozenset[str]
     beside: frozenset[str]
     says_value: bool
+    is_declared: bool
     is_of_use: bool
 
 
@@ -161,10 +162,11 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
         return covered * candidate.item.score**SCORE_POWER * (VALUE_FACTOR if candidate.says_value else 1)
 
-    best = [max(passage, key=lambda candidate: (not candidate.is_of_use, worth(candidate))) for passage in passages]
+    best = [max(passage, key=lambda candidate: (candidate.is_declared, worth(candidate))) for passage in passages]
     # Stable: equals stay in the order of their passages.
     said: dict[tuple[str, ...], ExtractedSentence] = {}
-    for candidate in sorted(best, key=lambda candidate: (candidate.is_of_use, -worth(candidate))):
+    is_last = any(candidate.is_declared for candidate in best)
+    for candidate in sorted(best, key=lambda candidate: (candidate.is_of_use and is_last, -worth(candidate))):
         sentence = _sentence(candidate.item, candidate.unit)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
     return tuple(said.values())
@@ -303,7 +305,7 @@ def _candidates(
     values = [at for fact, at in stated or fitting if not _is_unset(fact) and _is_shown(fact, text[slice(*at)])]
     defaulted = frozenset(name for name, _ in declared) if asked.for_default or asked.named else frozenset[str]()
     others = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
-    own_defaults = [at for fact, at in stated if (fact.name, fact.value) in declared]
+    own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
     terms = [
         held.union(*(asked.settings[fact.name] & asked.wanted for fact, at in stated if _overlap(unit, at)))
         for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
@@ -317,8 +319,9 @@ def _candidates(
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
             )
-            is_of_use = any(_overlap(unit, at) for at in others) and not any(_overlap(unit, at) for at in own_defaults)
-            yield _Candidate(item, unit, terms[place], beside, says_value, is_of_use)
+            is_declared = any(_overlap(unit, at) for at in own_defaults)
+            is_of_use = not is_declared and any(_overlap(unit, at) for at in others)
+            yield _Candidate(item, unit, terms[place], beside, says_value, is_declared, is_of_use)
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:
