@@ -243,6 +243,7 @@ def test_a_heading_and_a_question_are_no_answer() -> None:
         ".. _webhook_timeout:\n\n",
         "## webhook_timeout\n",
         "```sh webhook timeout\n",
+        '<a id="webhook-timeout"></a>\n',
     ],
 )
 def test_headings_and_targets_are_no_answers(heading: str) -> None:

@@ -65,10 +65,10 @@ _COMMENT = re.compile(
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
-# Headings, underlines, fences and questions say what a passage is about, and answer nothing.
+# Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
-    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\))\s*|.*\?[\"')*_\s]*",
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_\s]*",
     re.DOTALL,
 )
 # A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
