@@ -440,3 +440,26 @@ def test_the_number_of_a_page_without_a_header_goes_on_counting(x: float, y: flo
     assert "page numbers (3 pages)" in left_out(parsed)
     other = drawn(9, lambda page, n: page.insert_text((x, y), "4711") if n == 5 else chapter(page, n), body)
     assert "4711" in other.text
+
+
+@pytest.mark.parametrize("x", [470, 20])
+def test_a_note_in_the_margin_parts_no_sentence(x: float) -> None:
+    def note(page: pymupdf.Page, number: int) -> None:
+        for line, said in enumerate(("Copper", "was cheaper", "than iron")):
+            page.insert_text((x, 160 + 10 * line), said, fontsize=7)
+
+    def woven(page: pymupdf.Page, number: int) -> None:
+        body = prose(100, lines=12, words=7)
+        body(page, number)
+        note(page, number)
+
+    told = drawn(1, woven).text
+    assert " ".join(WORDS[step % len(WORDS)] for step in range(84)) in " ".join(told.split())
+    assert "Copper was cheaper than iron" in " ".join(told.split())
+
+
+def test_a_label_left_of_a_paragraph_and_the_cells_of_a_small_table_stay_where_they_are() -> None:
+    cells = [at(x, 300, said, 7) for x, said in ((40, "valve"), (200, "closed within"), (500, "9 s"))]
+    told = drawn(1, prose(100, lines=12, words=7), at(60, 160, "pump", 7), *cells).text
+    assert re.search(r"valve\s+closed within\s+9 s", told)
+    assert told.index("pump") < told.index("valve")

@@ -17,6 +17,8 @@ _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows 
 _LINES = 5  # of a column, at least
 _WITHIN_SENTENCES = 0.25  # of the lines of running text begin with a small letter
 _BESIDE = 0.3  # of the lines of columns that the file goes through row by row are followed by one beside them
+_SAME_SIZE, _SMALLER, _APART = 0.3, 0.95, 4.0  # points, of the body's size, points from its edge
+_NEXT_LINE = 1.8  # em from one line of a note to the next
 _MOST, _WIDE = 0.6, 0.8  # of the lines of a column are nearly as wide as it is
 
 
@@ -87,14 +89,18 @@ class LayoutRow:
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
-    """Order the text of a page as its file does, which is column by column; text that is turned comes last.
+    """Order the text of a page as its file does, which is column by column; what stands in the margin comes last.
 
     A region ends where the file goes back up the page, or beside the last block to lines too long for cells. Where the
-    file goes row by row over columns of text, they are found by the gaps between them.
+    file goes row by row over columns of text, they are found by the gaps between them. Text that is turned comes last.
     """
     blocks = list(page_blocks)
     turned = [f for block in blocks if block.fragments[0].turned for f in block.fragments]
     blocks = [block for block in blocks if not block.fragments[0].turned]
+    notes = _margin_notes([f for block in blocks for f in block.fragments])
+    if notes:
+        kept = ([f for f in block.fragments if f not in notes] for block in blocks)
+        blocks = [GlyphBlock.of(fragments) for fragments in kept if fragments]
     rows: list[LayoutRow] = []
     regions = count()
     for above, table in _around_tables(blocks):
@@ -104,7 +110,32 @@ def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[Layo
             rows += rows_of(column, page.number, next(regions))
         region = next(regions)
         rows += (LayoutRow.of_cells(cells, page.number, region) for cells in table)
+    rows += rows_of(notes, page.number, next(regions))
     return rows + rows_of(turned, page.number, next(regions))
+
+
+def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment]:
+    """Return what stands in the margin beside running text, in smaller letters, on a line of it or on none."""
+    letters: Counter[float] = Counter()
+    for f in fragments:
+        letters[round(f.size, 1)] += len(f.text)
+    size = letters.most_common(1)[0][0] if letters else 0.0
+    body = [f for f in fragments if abs(f.size - size) < _SAME_SIZE and len(f.text) > CELL]
+    if len(body) < _LINES or not runs_on(body):
+        return frozenset()
+    left, right = min(f.x0 for f in body), max(f.x1 for f in body)
+    rows = rows_of((f for f in fragments if f.size < _SMALLER * size), 0, 0)  # a small table's cells are in one row
+    outside = [row for row in rows if row.x0 >= right + _APART or row.x1 <= left - _APART]
+    outside = [row for row in outside if any(map(str.isalpha, row.text))]  # lines may be numbered
+    notes: list[list[LayoutRow]] = []
+    for row in outside:
+        if notes and row.baseline - notes[-1][-1].baseline < _NEXT_LINE * row.size:
+            notes[-1].append(row)
+        else:
+            notes.append([row])
+    # A word left of a paragraph is its label.
+    kept = [note for note in notes if len(note) > 1 or len(note[0].text) > CELL or note[0].x0 > right]
+    return frozenset(f for note in kept for row in note for f in row.fragments)
 
 
 def _around_tables(blocks: Iterable[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[TableRow]]]:
