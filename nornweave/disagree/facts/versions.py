@@ -24,7 +24,7 @@ _PRODUCTS = {
     "php": "php",
     "cmake": "cmake",
     "dotnet": "dotnet .net net netcore",
-    "android": "api android minsdk minsdkversion",
+    "api level": "api minsdk minsdkversion",  # of Android, whose own versions are counted otherwise
     "swift": "swift",
     "elixir": "elixir",
     "dart": "dart",

@@ -42,7 +42,7 @@ _LINES = tuple(
         ("cmakelists.txt", rf"^[ \t]*(?i:cmake_minimum_required)[ ]?\(\s*VERSION\s+{_V}", "cmake"),
         ("*.csproj *.fsproj *.vbproj directory.build.props",
          r"<TargetFrameworks?>(?:[^<]{0,99}?;)??\s{0,9}net(?:coreapp)?(?P<version>\d+\.\d+)", "dotnet"),
-        ("*.gradle *.gradle.kts", rf"\bminSdk(?:Version)?\b[\"']?[ ]?[=,(]?[ ]?{_V}", "android"),
+        ("*.gradle *.gradle.kts", rf"\bminSdk(?:Version)?\b[\"']?[ ]?[=,(]?[ ]?{_V}", "api level"),
         ("package.swift", rf"^//[ ]?swift-tools-version:[ ]?{_V}", "swift"),
         ("mix.exs", rf"^[ \t]*elixir:[ ]{_REQ}", "elixir"),
         ("pubspec.yaml", rf"^environment:\s*(?:[^\n]*\n[ ]+)??sdk:[ ]?{_QUOTED}", "dart"),
