@@ -68,6 +68,12 @@ def test_a_default_is_given_by_a_chain_of_calls_or_by_a_function_called_so(
     assert {(fact.name, fact.value) for fact in read(code, language) if fact.attribute == "default"} == expected
 
 
+@pytest.mark.parametrize(("path", "form"), [("pump.config.mjs", "example"), ("src/pump.mjs", "definition")])
+def test_what_a_file_configures_is_one_use(path: str, form: str) -> None:
+    (flow,) = read("export const pump = {flow: 7};", "javascript", path=path)
+    assert flow.form == form
+
+
 DEFAULTS = [
     ("python", "class Pump:\n    def run(self, flow=7): ...", "flow", "7"),
     ("python", "class Pump:\n    flow: int = 7", "flow", "7"),

@@ -399,6 +399,7 @@ def test_denied_values_are_negated() -> None:
     "### Lane colours\n\nDefault: 40", "- `lane=None` selects the first lane.",
     "Messages stay until they are removed from the lane.",
     "===== =======\nName  Default\n===== =======\nlanes 5\n",
+    "It can also be enabled by default via the `restart_lanes` option.",
 ])  # fmt: skip
 def test_what_is_no_fact(text: str) -> None:
     assert read(text) == []
@@ -425,7 +426,7 @@ def test_facts_of_a_long_document_are_bounded() -> None:
     "default: 9**99999999\n" * 500, "İ" * 20_000 + " `a_b` defaults to 5",
     "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
 ])  # fmt: skip
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_hostile_text_ends(text: str) -> None:
     for known in ({"format": "markdown"}, {"format": "", "subject": "lane"}):
         for fact in read(text, **known):

@@ -34,6 +34,7 @@ _ASKED = lazy_pattern(r"\(?(?P<cast>!!\s*)?(?:(?P<of>[\w$]+)(?:\?\.|\.|->|\[['\"
 _SOURCE = lazy_pattern(r"[\w$.>?-]+(?=\s*(?:\|\||\?\?))")
 """What a value is taken from, if it is there."""
 _MEMBERS = frozenset({"pair", "kwarg"})
+_CONFIGURES = re.compile(r"\.(?:config|conf)\.[cm]?[jt]s$")
 _GROUPS = frozenset({"class", "assign", "pair"})
 
 
@@ -129,7 +130,12 @@ def _is_of_another(site: ValueSite, text: str) -> bool:
 
 
 def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
-    """Tell whether a member of a nameless literal is set for one use: ``run({retries: 3})``, ``export default {…}``."""
+    """Tell whether a member of a literal is set for one use: ``run({retries: 3})``, ``export default {…}``.
+
+    Such a literal has no name, or stands in the file by which a program is configured: ``bundler.config.mjs``.
+    """
+    if attribute == "value" and site.role == "pair" and _CONFIGURES.search(reading.passage.path):
+        return True
     if attribute != "value" or site.role != "pair" or reading.base.is_part:
         return False
     return all(place.role in {"pair", "group"} or place.name == "module.exports" for place in site.ancestors())

@@ -25,6 +25,8 @@ _LINKS = frozenset(
     """.split()  # noqa: SIM905
 )
 """What may stand between ``default`` and its value."""
+_POSSIBLE = frozenset(("can", "could", "may", "might"))
+"""What *can be enabled by default* is not so by itself."""
 _SIGNS = frozenset(("is", "are", "to", "of", "being", ":", "=", "-", "–", "—", "was", "be"))
 _GIVEN = frozenset("( , - – — is as being which the its a an by in current overall server ¶ set".split())  # noqa: SIM905
 """What may stand between a value and the ``default`` behind it."""
@@ -49,6 +51,9 @@ class Announced(NamedTuple):
 
 def announced(row: Sequence[Token], at: int) -> Announced | None:
     """Return what says that a literal is a default: ``default: 5``, ``5 by default``; ``None`` if nothing does."""
+    before = [one.text.lower() for one in row[max(0, at - 3) : at]]
+    if "be" in before and not _POSSIBLE.isdisjoint(before):
+        return None
     stop, name = at - 1, None
     while stop >= max(0, at - FAR) and not _DEFAULT.match(row[stop].text):
         if row[stop].text.lower() not in _LINKS and row[stop].text not in MARKS:
