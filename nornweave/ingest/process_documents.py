@@ -173,7 +173,7 @@ class Intake:
         if not isinstance(fetched, bytes) or self.sources[source_id].domain is not Domain.CODE:
             return ""
         notice = Notice.of(_head(fetched))
-        if not (notice.holders and notice.licences):
+        if not notice.holders:
             return ""
         if source_id not in self.holders:
             others = ((each.path, self._fetch(DueDocument(source_id, each, None))) for each in self._others(source_id))

@@ -7,10 +7,12 @@ whose the rest is: where contributors sign their files, none of them is foreign.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import PurePosixPath
+from posixpath import commonpath
 from typing import Self
 
 from nornweave.read.kinds import DATA_SUFFIXES
@@ -61,7 +63,7 @@ OWN_LEAST, OWN_SHARE = 5, 0.1
 FOREIGN_SHARE, FOREIGN_HEADS = 0.1, 0.3
 """Of the files and of the heads with a holder: where more are foreign, many write the source."""
 FOREIGN_FILES = 4
-"""Files that name a foreign holder: more of them are a part that somebody contributed."""
+"""Files that name a foreign holder: more of them are a part that somebody contributed, unless a folder is theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,14 @@ class Holders:
         own: the holders that its licence or most heads name; empty where nobody or many are.
         licences: what its licence says, and a quarter of the heads.
         files: how many name a holder.
+        apart: the holders whose files lie in one folder, in which no holder of the source stands, and name another
+            licence somewhere in it.
     """
 
     own: frozenset[frozenset[str]] = frozenset()
     licences: frozenset[str] = frozenset()
     files: Counter[frozenset[str]] = field(default_factory=Counter)
+    apart: frozenset[frozenset[str]] = frozenset()
 
     @classmethod
     def of(cls, name: str, texts: Iterable[tuple[str, str]]) -> Self:
@@ -126,6 +131,7 @@ class Holders:
         total = 0
         stated: list[Notice] = []
         heads: list[Notice] = []
+        folders: defaultdict[frozenset[str], list[str]] = defaultdict(list)
         for path, text in texts:
             if _LICENCE_FILE.match(path):
                 stated.append(Notice.in_words(text))
@@ -133,39 +139,61 @@ class Holders:
             total += 1
             if (notice := Notice.of(text)).holders and not is_generated(text):
                 heads.append(notice)
+                for holder in notice.holders:
+                    folders[holder].append(f"/{path.rpartition('/')[0]}")
         files = Counter(holder for notice in heads for holder in notice.holders)
-        least = max(OWN_LEAST, len(heads) / 2, OWN_SHARE * total)
         own = {holder for notice in stated for holder in notice.holders}
-        own |= {one for one in files if sum(count for other, count in files.items() if _is_same(one, other)) >= least}
+        first = own | {holder for holder, _ in files.most_common(1)}
+        apart = {one for one, count in files.items() if count > FOREIGN_FILES and _is_apart(one, first, folders)}
+        rest = [one for one in heads if not any(_is_same(*pair) for pair in product(one.holders, apart))]
+        least = max(OWN_LEAST, len(rest) / 2, OWN_SHARE * total)
+        own |= {
+            one
+            for one in files.keys() - apart
+            if sum(count for other, count in files.items() if _is_same(one, other)) >= least
+        }
         families = Counter(family for notice in heads for family in notice.licences)
         licences = {family for family, count in families.items() if count >= max(3, len(heads) / 4)}
+        licences = licences.union(*(notice.licences for notice in stated))
+        named = {one for notice in heads if notice.licences - licences for one in notice.holders}
         whole = cls(
             frozenset(own | {frozenset([word.lower()]) for word in _WORD.findall(name)} if own else own),
-            frozenset(licences.union(*(notice.licences for notice in stated))),
+            frozenset(licences),
             files,
+            frozenset(apart & named),
         )
-        foreign = sum(not any(map(whole._is_own, notice.holders)) for notice in heads)
+        foreign = sum(not any(map(whole._is_own, notice.holders)) for notice in rest)
         is_of_many = foreign > FOREIGN_SHARE * total and foreign > FOREIGN_HEADS * len(heads)
         return cls() if is_of_many else whole
 
     def foreign(self, path: str, notice: Notice) -> str | None:
         """Return the holder of another project whose notice a file carries, or ``None``.
 
-        No holder of it is one of the source's, each is named in few files, and its licence is another one; an element
-        of XML goes with what it describes, whatever the licence.
+        No holder of it is one of the source's, each is named in few files or in a folder of its own, and its licence is
+        another one; an element of XML goes with what it describes, whatever the licence.
         """
-        if not (self.own and notice.holders and notice.licences):
+        is_apart = self.apart.issuperset(notice.holders)
+        if not (self.own and notice.holders and (notice.licences or is_apart)):
             return None
         suffix = PurePosixPath(path.lower()).suffix
         is_configuration = suffix in DATA_SUFFIXES and suffix != ".xml"
         is_alike = bool(notice.licences & self.licences) and not notice.is_element
         if is_configuration or is_alike or any(map(self._is_own, notice.holders)):
             return None
-        is_rare = all(self.files[holder] <= FOREIGN_FILES for holder in notice.holders)
+        is_rare = is_apart or all(self.files[holder] <= FOREIGN_FILES for holder in notice.holders)
         return next(iter(notice.holders.values())) if is_rare else None
 
     def _is_own(self, holder: frozenset[str]) -> bool:
         return any(_is_same(holder, own) for own in self.own)
+
+
+def _is_apart(
+    holder: frozenset[str], own: Iterable[frozenset[str]], folders: Mapping[frozenset[str], Sequence[str]]
+) -> bool:
+    """Tell whether all files of a holder lie below one folder, and none there names a holder of the source."""
+    shared = commonpath(folders[holder])
+    near = (folder for one, placed in folders.items() if any(_is_same(one, each) for each in own) for folder in placed)
+    return shared != "/" and not any(f"{folder}/".startswith(f"{shared}/") for folder in near)
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -94,7 +94,7 @@ _FROM_ANOTHER = re.compile(r'\s*#line\s+\d+\s+"')
 
 
 # A tool names itself as the author of its data.
-_AUTHOR = re.compile(r'"info"\s*:\s*\{\s*"author"\s*:\s*"xcode"')
+_AUTHOR = re.compile(r'"info"\s*:\s*\{[^{}]{0,200}"author"\s*:\s*"xcode"')
 _MAINTAINED = re.compile(r"^this\s+file\s+is\s+(?:maintained|managed)\s+automatically\s+by\b", re.IGNORECASE)
 _DIGEST = re.compile(r"(?<![\w+/])(?:[0-9a-f]{60,}|[A-Za-z0-9+/]{43,}={1,2})(?![\w+/=])")
 """Sums as lock files hold them; SHA-1, which pins what people wrote, is shorter."""

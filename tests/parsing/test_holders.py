@@ -75,5 +75,19 @@ def test_most_heads_say_whose_a_source_is() -> None:
     names = [f"{first} {last}" for first in ("Ann", "Bob", "Kim", "Mia") for last in ("Lee", "Noll", "Stone")]
     signed = [(f"{name}.c", comment(f"Copyright 2012 {name}", MIT)) for name in names]
     assert foreign(stranger, LICENCE, *own[:3], *signed) is None, "many write it"
-    part = [(f"part/{number}.c", stranger) for number in range(5)]
-    assert foreign(stranger, *own, *own, *part) is None, "a part that somebody contributed"
+    part = [(f"part{number}/a.c", stranger) for number in range(5)]
+    assert foreign(stranger, *own, *own, *part) is None, "parts that somebody contributed"
+
+
+@pytest.mark.parametrize(("near", "licence", "holder"), [
+    ([], MIT, "Scott Vokes"), ([], "", None), ([], BSD, None),
+    ([("include/tiny/kettle.c", comment("Copyright 2015 Ann Smith", BSD))], MIT, None),
+])  # fmt: skip
+def test_a_folder_of_another_project_is_told_by_its_files(
+    near: list[tuple[str, str]], licence: str, holder: str | None
+) -> None:
+    plain = comment("Copyright 2012 Scott Vokes", "See LICENSE of tiny.")
+    folder = [(f"include/tiny/{number}.h", plain) for number in range(8)]
+    folder[0] = (folder[0][0], comment("Copyright 2012 Scott Vokes", licence))
+    own = [(f"src/own/{number}.c", comment("Copyright 2015 Ann Smith", BSD)) for number in range(12)]
+    assert foreign(plain, LICENCE, *own, *folder, *near, path="include/tiny/9.h") == holder
