@@ -38,7 +38,7 @@ CODE_SUFFIXES = _words("""
     .xslt .y .yaml .yml .yy .zig .zsh
     .applescript .capnp .cljc .dfy .dts .dtsi .entitlements .fbs .gd .gleam .gyp .gypi .hx .ino .lds .lean .marko .metal
     .fishcomp .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap
-    .xcconfig .zshcomp
+    .modulemap .pch .plantuml .puml .theme .xcconfig .zshcomp
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
