@@ -172,6 +172,8 @@ class Intake:
         source_id = wanted.source_id
         if not isinstance(fetched, bytes) or self.sources[source_id].domain is not Domain.CODE:
             return ""
+        if is_of_history(wanted.entry.gate):
+            return ""
         notice = Notice.of(_head(fetched))
         if not notice.holders:
             return ""

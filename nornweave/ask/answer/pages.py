@@ -78,7 +78,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
                 return page
 
     def of_few(count: int, characters: int) -> AnswerPage:
-        items = _shorten_items(answer, start, characters)[:count]
+        items = _shorten_items(answer, start, characters, count)
         # What is quoted of other passages gives way to the passages themselves, but for the best sentence.
         own = [sentence for sentence in answer.extract if sentence.chunk_id in {item.chunk_id for item in items}]
         return _page(replace(answer, extract=tuple(dict.fromkeys((*answer.extract[:1], *own)))), start, items, 0)
@@ -109,11 +109,10 @@ def snippet(item: FusedItem, query: str, max_characters: int) -> str:
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code)
 
 
-def _shorten_items(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
+def _shorten_items(answer: Answer, start: int, characters: int, count: int | None = None) -> tuple[FusedItem, ...]:
     """Shorten the items from ``start`` on, the first half as much: the best passage is what an answer is read for."""
-    return tuple(
-        _shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in enumerate(answer.items[start:])
-    )
+    items = answer.items[start : None if count is None else start + count]
+    return tuple(_shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in enumerate(items))
 
 
 def _shorten(item: FusedItem, answer: Answer, characters: int) -> FusedItem:

@@ -24,6 +24,7 @@ from nornweave.core.access import (
     KEY,
     RIGHTS,
     VALUE_NOTICE,
+    Statement,
     group_name,
     is_of_rights,
     read_rule,
@@ -234,18 +235,16 @@ def _find_unmatched(settings: Settings, source: SourceSettings) -> list[str]:
 
 def _restriction_document(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:
     own, source = read_rule(stated.metadata.get(KEY)), frozenset(sources.get(stated.source_id, ()))
+
+    def said_by(statement: Statement) -> str:
+        if is_of_rights(statement):
+            return "rights"
+        if statement in own:
+            return "document"
+        return "source" if statement == source else "beside"
+
     statements: list[AccessStatementDocument] = [
-        {
-            "by": "rights"
-            if is_of_rights(statement)
-            else "document"
-            if statement in own
-            else "source"
-            if statement == source
-            else "beside",
-            "groups": sorted(statement),
-        }
-        for statement in stated.rule
+        {"by": said_by(statement), "groups": sorted(statement)} for statement in stated.rule
     ]
     notices = [str(notice) for key in (ACCESS_NOTICE, VALUE_NOTICE) if (notice := stated.metadata.get(key))]
     return {"source_id": stated.source_id, "path": stated.path, "statements": statements, "notices": notices}
@@ -280,10 +279,10 @@ def left_out_document(settings: Settings, source_id: str | None = None) -> dict[
     if source_id and source_id not in {source.id for source in settings.sources}:
         raise ConfigError(f"no source has the id {source_id!r}")
     found: dict[str, LeftOutDocument] = {}
-    hidden = [each for domain in {source.domain for source in settings.sources} for each in _hidden(settings, domain)]
-    for source in settings.sources:
-        known = read_left_out(domain_folder(settings, source.domain)).get(source.id)
-        if known and source_id in (None, source.id):
+    wanted = [source for source in settings.sources if source_id in (None, source.id)]
+    hidden = [each for domain in {source.domain for source in wanted} for each in _hidden(settings, domain)]
+    for source in wanted:
+        if known := read_left_out(domain_folder(settings, source.domain)).get(source.id):
             files = [(path, reason) for reason, paths in known["left_out"].items() for path in paths]
             left_out: list[LeftOutFile] = [{"path": path, "reason": reason} for path, reason in sorted(files)]
             found[source.id] = {"files": known["files"], "read": known["read"], "left_out": left_out,
