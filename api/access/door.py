@@ -32,9 +32,9 @@ from api.access.sessions import SIGNED_IN, EndedSessions, Session, derived, sess
 from api.access.token_file import TokenFile, broken_access
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
-from nornweave.core.access import ANYONE, HASH_PREFIX, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of, held
+from nornweave.core.access import ANYONE, HASH_PREFIX, OPERATOR, REGISTRAR, TokenEntry, Viewer, hash_of
 from nornweave.core.errors import StoreError
-from nornweave.core.membership import Memberships
+from nornweave.core.membership import Memberships, expanded
 
 if TYPE_CHECKING:
     from api.access.oidc import Provider
@@ -272,7 +272,7 @@ class Door:
         return replace(Viewer.in_groups(self._expanded(groups), self._operators, name), makes_tokens=True)
 
     def _expanded(self, groups: frozenset[str]) -> frozenset[str]:
-        return self._memberships.expanded(groups) if self._memberships else held(groups)
+        return expanded(self._memberships, groups)
 
 
 def _provider(access: AccessSettings, *, names_accounts: bool) -> Provider | None:

@@ -32,7 +32,7 @@ from nornweave.core.access import (
     read_tokens,
 )
 from nornweave.core.errors import NoGenerationError
-from nornweave.core.membership import Memberships, Reached
+from nornweave.core.membership import Reached, expanded
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.searching.counting import RuledDocument
@@ -146,7 +146,7 @@ def people_of(settings: Settings) -> list[Person]:
     people = [
         Person(
             entry.name or entry.hashed[:15],
-            Viewer.in_groups(_expanded(memberships, entry.groups), access.operators, entry.hashed),
+            Viewer.in_groups(expanded(memberships, entry.groups), access.operators, entry.hashed),
             "" if entry.is_valid(now) else f"the token expired at {entry.expires:%Y-%m-%dT%H:%M:%SZ}",
             memberships.reached(entry.groups) if memberships else {},
         )
@@ -167,15 +167,9 @@ def person_in(settings: Settings, names: Iterable[str]) -> Person:
     if settings.access is None:
         return Person(", ".join(sorted(given)), ANYONE)
     memberships = settings.memberships
-    viewer = Viewer.in_groups(_expanded(memberships, groups, accounts), settings.access.operators)
+    viewer = Viewer.in_groups(expanded(memberships, groups, accounts), settings.access.operators)
     reached = memberships.reached(groups, accounts) if memberships else {}
     return Person(", ".join(sorted(given)), viewer, reached=reached)
-
-
-def _expanded(
-    memberships: Memberships | None, groups: frozenset[str], accounts: frozenset[str] = frozenset()
-) -> frozenset[str]:
-    return memberships.expanded(groups, accounts) if memberships else groups
 
 
 def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence[Person]) -> RightsDocument:
@@ -263,10 +257,11 @@ def _shown(name: str) -> str:
 def _principals(settings: Settings, rule: Rule) -> list[PrincipalDocument]:
     """Say what is known of the principals in a rule."""
     memberships = settings.memberships
+    stated = memberships.known() if memberships else {}
     names = sorted({name for statement in rule if is_of_rights(statement) for name in statement})
     found: list[PrincipalDocument] = []
     for name in names:
-        known = memberships.known(name) if memberships else None
+        known = stated.get(name)
         found.append(
             {
                 "name": name,

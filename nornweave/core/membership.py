@@ -36,8 +36,8 @@ GROUP = "group:"
 """Begins a member that is a group of a token or of the identity provider."""
 MAX_BYTES = 256 << 20
 _FILE = "the file"
-_EVERYWHERE = "atlassian:user:"
-"""Accounts that are the same on all sites."""
+ATLASSIAN_USER = "atlassian:user:"
+"""Begins accounts that are the same on all sites."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,14 +275,13 @@ class Memberships:
                     queue.append(principal)
         return found
 
-    def known(self, principal: str) -> KnownPrincipal | None:
-        """Return what the sources say of a principal; ``None`` for nothing, or where two services differ."""
-        tables = {source: table for source, file in self._tables.items() if (table := _table_or_none(file))}
-        if (found := _newest(tables).get(principal)) is None:
-            return None
-        source, granted = found
-        counts = self.counts(granted.verified_at, self._now())
-        return KnownPrincipal(granted.members, granted.verified_at, source, counts)
+    def known(self) -> Mapping[str, KnownPrincipal]:
+        """Return what the sources say of principals; nothing of one where two services differ."""
+        now = self._now()
+        return {
+            name: KnownPrincipal(granted.members, granted.verified_at, source, self.counts(granted.verified_at, now))
+            for name, (source, granted) in self._stated().items()
+        }
 
     def counts(self, verified_at: float, now: float) -> bool:
         """Tell whether what was verified then counts now; what is of later was noted while a clock was wrong."""
@@ -295,11 +294,13 @@ class Memberships:
                 self._state, self._grants = state, self._read()
             return self._grants
 
+    def _stated(self) -> Mapping[str, tuple[str, Granted]]:
+        return _newest({source: table for source, file in self._tables.items() if (table := _table_or_none(file))})
+
     def _read(self) -> _Grants:
         """Read everything; what cannot be read says nothing of anybody."""
-        tables = {source: table for source, file in self._tables.items() if (table := _table_or_none(file))}
         grants: defaultdict[str, list[tuple[str, float, str]]] = defaultdict(list)
-        for principal, (source, granted) in _newest(tables).items():
+        for principal, (source, granted) in self._stated().items():
             for member in granted.members:
                 grants[member].append((principal, granted.verified_at, source))
         if self._file:
@@ -311,6 +312,11 @@ class Memberships:
                 for member, principals in members.items():
                     grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
         return grants
+
+
+def expanded(memberships: Memberships | None, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
+    """Return somebody's groups as ``Memberships.expanded`` does; without memberships nobody is in any principal."""
+    return memberships.expanded(names, accounts) if memberships else held(names)
 
 
 def _newest(tables: Mapping[str, MembershipTable]) -> Mapping[str, tuple[str, Granted]]:
@@ -325,7 +331,7 @@ def _newest(tables: Mapping[str, MembershipTable]) -> Mapping[str, tuple[str, Gr
             origins[principal].add(table.origin)
             if principal not in chosen or chosen[principal][1].verified_at < granted.verified_at:
                 chosen[principal] = (source, granted)
-    ambiguous = (name for name, known in origins.items() if len(known) > 1 and not name.startswith(_EVERYWHERE))
+    ambiguous = (name for name, known in origins.items() if len(known) > 1 and not name.startswith(ATLASSIAN_USER))
     for principal in sorted(ambiguous):
         log.error("%s is said of by %s: nobody is in it", principal, " and ".join(sorted(origins[principal])))
         del chosen[principal]

@@ -14,12 +14,12 @@ from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.core.access import account
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.membership import Grant
+from nornweave.core.membership import ATLASSIAN_USER, Grant
 
 _MESSAGE_CHARACTERS = 300
 _ID = re.compile(r"[0-9]{1,20}")
 _ACCOUNT = re.compile(r"\w[\w:.-]{0,199}", re.ASCII)
-_USER, _GROUP = "atlassian:user:", "atlassian:group:"
+_GROUP = "atlassian:group:"
 REFUSED = (400, 403, 404)
 """Statuses of what an account may not ask for; other things can be asked for all the same."""
 _LOGIN_FAILED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
@@ -107,12 +107,12 @@ def id_of(value: object) -> str:
 def user_named(account_id: object) -> str | None:
     """Return the principal of an account, which is the same on all sites; ``None`` for what is no id of one."""
     is_id = isinstance(account_id, str) and _ACCOUNT.fullmatch(account_id)
-    return f"atlassian:user:{account_id}" if is_id else None
+    return f"{ATLASSIAN_USER}{account_id}" if is_id else None
 
 
 def group_named(group_id: object) -> str | None:
     """Return the principal of a group; ``None`` for what is no id of one."""
-    return f"atlassian:group:{group_id}" if isinstance(group_id, str) and _ACCOUNT.fullmatch(group_id) else None
+    return f"{_GROUP}{group_id}" if isinstance(group_id, str) and _ACCOUNT.fullmatch(group_id) else None
 
 
 def with_people(
@@ -144,12 +144,12 @@ def with_people(
             continue
         people |= inside
         yield Grant(principal=group, members=frozenset(inside))
-    alone = sorted(name for name in named if name.startswith(_USER) and name not in people)
+    alone = sorted(name for name in named if name.startswith(ATLASSIAN_USER) and name not in people)
     if alone:
-        told = about([name.removeprefix(_USER) for name in alone])
+        told = about([name.removeprefix(ATLASSIAN_USER) for name in alone])
         people |= {name: each for each in told if (name := _active(each))}
     for grant in grants:
-        gone = (name for name in grant.members if name.startswith(_USER) and name not in people)
+        gone = (name for name in grant.members if name.startswith(ATLASSIAN_USER) and name not in people)
         yield replace(grant, members=grant.members.difference(gone))
     addresses = {name: email for name, each in people.items() if "@" in (email := _address(each))}
     for name, email in sorted(addresses.items()):
