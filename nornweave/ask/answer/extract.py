@@ -78,10 +78,11 @@ _LABEL = re.compile(
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"v?\d+")
-_DIGITS = re.compile(r"(?<!\w)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
+_COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten"
+_DIGITS = re.compile(rf"(?<!\w)\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
 _LINE = re.compile(r"\S[^\n]*")
 _QUANTITY = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice|never|always|unlimited|infinite"
+    rf"\d|\b(?:{_COUNTED}|once|twice|never|always|unlimited|infinite"
     r"|no (?:\w+ )?limit|all)\b",
     re.IGNORECASE,
 )

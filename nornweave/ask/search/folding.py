@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.ask.search.history import BEHIND_RELEASE, asks_for_release
+from nornweave.ask.search.history import asks_for_release, share_behind
 from nornweave.core.text.index_fields import ASIDE, RELEASE, SINCE, VARIANT, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
@@ -94,8 +94,7 @@ def _of_release(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if not wanted.any():
         return ranking
     scores = ranking.scores * factors
-    if not wanted.all() and scores[~wanted].max() > 0:
-        factors[~wanted] *= min(1.0, BEHIND_RELEASE * scores[wanted].max() / scores[~wanted].max())
+    factors[~wanted] *= min(1.0, share_behind(scores[wanted].max(), scores[~wanted]))
     return reorder(ranking, factors)
 
 

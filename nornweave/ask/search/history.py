@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import RecallResponse
-from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, is_changelog, release_keys
+from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, THREAD_NUMBER, is_changelog, release_keys
 from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -51,7 +52,6 @@ _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGN
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
 _IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(?:-/)?(commit|issues|pull|merge_requests)/(\w+)")
-_NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
@@ -94,10 +94,15 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     named = [*generation.named(release_keys(text)).values()] if asks_for_release(text) else []
     is_named = np.isin(ranking.numbers, np.concatenate([NO_HITS.numbers, *named]))
     scores = ranking.scores * factors
-    if is_named.any() and not is_named.all() and scores[~is_named].max() > 0:
-        share = BEHIND_RELEASE * scores[is_named].min() / scores[~is_named].max()
-        factors[~is_named] *= min(BEHIND_RELEASE, share)
+    if is_named.any():
+        factors[~is_named] *= min(BEHIND_RELEASE, share_behind(scores[is_named].min(), scores[~is_named]))
     return reorder(ranking, factors)
+
+
+def share_behind(leading: float, others: NDArray[np.float64]) -> float:
+    """Return what others count at most so that the best of them stays behind a score."""
+    best = float(others.max(initial=0))
+    return BEHIND_RELEASE * leading / best if best > 0 else 1.0
 
 
 def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P, RecallResponse]:
@@ -137,7 +142,7 @@ def numbers_of(chunk: StoredChunk) -> tuple[str, frozenset[str]]:
         return "", frozenset()
     if place[2] != COMMIT:
         return place[1], frozenset({place[3]})
-    return place[1], frozenset(_NUMBER.findall(chunk.content) if chunk.metadata.get("kind") == COMMIT else ())
+    return place[1], frozenset(THREAD_NUMBER.findall(chunk.content) if chunk.metadata.get("kind") == COMMIT else ())
 
 
 def about_numbers(generation: Index, repository: str, numbers: Iterable[str]) -> list[StoredChunk]:

@@ -29,7 +29,7 @@ from nornweave.connect.git.tree import leads_outside, repository_above
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.dates import since_1970
-from nornweave.core.text.index_fields import released
+from nornweave.core.text.index_fields import THREAD_NUMBER, released
 from nornweave.core.types import (
     COMMIT,
     HISTORY_GATE,
@@ -69,7 +69,6 @@ MIN_LETTERS = 15
 """Of a line that says something by itself."""
 _BOT = re.compile(r"\[bot\]$|^(?:dependabot|renovate|greenkeeper|pre-commit)\b", re.IGNORECASE)
 _MERGED = re.compile(r"Merge (?:pull request #\d+ from \S+|branch '[^']*' into \S+)$")
-_NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
 _SIGNED = re.compile(r"(?:signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
 _ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.{0,300})")
@@ -461,7 +460,7 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
     return {
         "subject": subject.strip()[:300] or "(no message)",
         "body": body,
-        "numbers": [f"#{number}" for number in dict.fromkeys(_NUMBER.findall(message))][:20],
+        "numbers": [f"#{number}" for number in dict.fromkeys(THREAD_NUMBER.findall(message))][:20],
         "changes": [change.shown() for change in changes],
         "paths": [path for change in changes for path in (change.path, change.old) if path][:MAX_LISTED],
         "touches": list(names)[:MAX_LISTED],
@@ -472,7 +471,7 @@ def _merged_title(subject: str, body: str) -> str:
     """Return the title of what a merge merged, which says more than its own, with its number."""
     if not _MERGED.match(subject) or not body:
         return subject
-    title, number = body.splitlines()[0], _NUMBER.search(subject)
+    title, number = body.splitlines()[0], THREAD_NUMBER.search(subject)
     return f"{title} ({number[0]})" if number and number[0] not in title else title
 
 

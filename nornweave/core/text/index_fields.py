@@ -87,6 +87,8 @@ _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)",
 
 SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
 
+THREAD_NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
+"""How a commit names an issue or a pull request: ``#12``, ``!12``, ``GH-12``."""
 # Formats whose threads have a number or a key.
 _NUMBERED = frozenset({"github", "jira"})
 
