@@ -125,10 +125,11 @@ def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment
         return frozenset()
     left, right = min(f.x0 for f in body), max(f.x1 for f in body)
     rows = rows_of((f for f in fragments if f.size < _SMALLER * size), 0, 0)  # a small table's cells are in one row
-    outside = [row for row in rows if row.x0 >= right + _APART or row.x1 <= left - _APART]
-    outside = [row for row in outside if any(map(str.isalpha, row.text))]  # lines may be numbered
     notes: list[list[LayoutRow]] = []
-    for row in outside:
+    for row in rows:
+        is_outside = row.x0 >= right + _APART or row.x1 <= left - _APART
+        if not is_outside or not any(map(str.isalpha, row.text)):  # lines may be numbered
+            continue
         if notes and row.baseline - notes[-1][-1].baseline < _NEXT_LINE * row.size:
             notes[-1].append(row)
         else:

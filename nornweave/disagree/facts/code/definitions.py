@@ -134,11 +134,10 @@ def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
 
     Such a literal has no name, or stands in the file by which a program is configured: ``bundler.config.mjs``.
     """
-    if attribute == "value" and site.role == "pair" and _CONFIGURES.search(reading.passage.path):
-        return True
-    if attribute != "value" or site.role != "pair" or reading.base.is_part:
+    if attribute != "value" or site.role != "pair":
         return False
-    return all(place.role in {"pair", "group"} or place.name == "module.exports" for place in site.ancestors())
+    is_nameless = all(place.role in {"pair", "group"} or place.name == "module.exports" for place in site.ancestors())
+    return bool(_CONFIGURES.search(reading.passage.path)) or (is_nameless and not reading.base.is_part)
 
 
 def _is_loose(site: ValueSite) -> bool:
