@@ -14,8 +14,8 @@ from api.server.listening import default_port, web_address
 from api.server.prefix import plain_prefix, prefix_of
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
+from nornweave.core.supervisor import LOOPBACK
 from nornweave.core.types import is_elsewhere
-from nornweave.share.supervisor import LOOPBACK
 
 URL_VARIABLE = "NORNWEAVE_URL"
 

@@ -22,6 +22,8 @@ from evals.searching import PathSearcher
 from evals.sets import configured_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
+from nornweave.carry.publishing import publish_after_sync
+from nornweave.carry.wiring import domain_folder, pull, store_of
 from nornweave.config import Settings
 from nornweave.connect.git.history import is_program
 from nornweave.core.access import OPERATOR
@@ -33,8 +35,6 @@ from nornweave.improve.records import LAST_STAGE
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Vectors
 from nornweave.index.query_map import TURNED_OFF, QueryMap, QueryMapReport, factors_of, read_report, write_report
-from nornweave.index.wiring import domain_folder, pull, store_of
-from nornweave.share.publishing import publish_after_sync
 
 LEAST = 20
 """Fewer examples teach nothing."""

@@ -17,11 +17,11 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import Citation
 from nornweave.ask.seen.changes import JudgedQuestion
+from nornweave.carry.wiring import store_of
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
-from nornweave.index.wiring import store_of
 
 SHOWN_PATHS = 5
 USUAL_GENERATED = 100

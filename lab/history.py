@@ -18,12 +18,12 @@ import numpy as np
 
 from evals.query_map import hits_of, learn, lessons_of, trial
 from nornweave.ask.engine import Engine
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.text.terminal import print_text
 from nornweave.core.types import Domain
 from nornweave.improve.comparison import bootstrap_interval, compare
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.wiring import domain_parts
 

@@ -19,6 +19,8 @@ from typing import Any
 import dagster as dg
 
 from evals.query_map import why_due
+from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.wiring import INBOX
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
@@ -26,8 +28,6 @@ from nornweave.connect.protocol import Source
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain, digest
-from nornweave.index.run_leases import DOMAIN_TAG
-from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import LEDGER_GROUP, LEDGER_KEY, domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY

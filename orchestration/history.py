@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from nornweave.carry.run_leases import open_history
 from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
 from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory, not_writable
 from nornweave.core.files.lock import held
-from nornweave.index.run_leases import open_history
 
 log = logging.getLogger(__name__)
 

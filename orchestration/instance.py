@@ -15,13 +15,13 @@ import yaml
 # ``InstanceRef`` is not public; there is no other way to say where the instance lives without ``DAGSTER_HOME``.
 from dagster._core.instance.ref import InstanceRef
 
+from nornweave.carry.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
+from nornweave.carry.run_leases import DOMAIN_TAG
 from nornweave.config import Settings
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.installation import bundled_folder, optional
-from nornweave.index.leases.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
-from nornweave.index.run_leases import DOMAIN_TAG
 from orchestration.history import history_said
 from orchestration.leases import BEGUN, LOOK_S, fail_abandoned_runs, forget_lease
 
@@ -116,7 +116,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
         home = write_instance(settings)
         if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
             with optional("postgresql", POSTGRES_VARIABLE):
-                from nornweave.index.postgresql.server import check_answers
+                from nornweave.carry.postgresql.server import check_answers
             check_answers(address, POSTGRES_VARIABLE)
         instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=silent))
         fail_abandoned_runs(instance)

@@ -16,20 +16,20 @@ import dagster as dg
 from evals.evaluation import evaluate_candidate
 from evals.judgments import JudgmentError
 from evals.sets import wrong_judgments
+from nornweave.carry.publishing import publish_after_sync
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_verified, write_verified
 from nornweave.index.port import Publication
-from nornweave.index.wiring import domain_folder
 from nornweave.ingest.alarms import OF_A_SYNC, OF_PATHS, Alarm, AlarmKind, alarms_of
 from nornweave.ingest.pace import Pace
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
 from nornweave.ingest.run_status import record_failure, record_run
 from nornweave.ingest.wiring import domain_sync
-from nornweave.share.publishing import publish_after_sync
 from orchestration.announcements import Announcements
 
 log = logging.getLogger(__name__)

@@ -13,12 +13,12 @@ from dagster._core.execution.plan.objects import StepFailureData
 from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
+from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError, NornWeaveError
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
-from nornweave.index.run_leases import DOMAIN_TAG
-from nornweave.index.wiring import store_of
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import held_state
 from nornweave.ingest.pipeline import DomainSync

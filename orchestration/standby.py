@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.core.errors import DomainBusyError, StoreError
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
 
 LEASE_S = 10.0
 POLL_S = 1.0

@@ -23,8 +23,8 @@ from dagster._core.storage.schedules.schema import JobTickTable
 from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._serdes import ConfigurableClassData
 
+from nornweave.carry.run_leases import BUSY_TIMEOUT_S
 from nornweave.core.files.full_disk import disk_full_said
-from nornweave.index.run_leases import BUSY_TIMEOUT_S
 from orchestration.history import make_whole
 
 FORGET_AT_ONCE = 2_000

@@ -30,13 +30,13 @@ import dagster as dg
 import psutil
 from watchfiles import watch
 
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.protocol import Watchable
 from nornweave.core.errors import ConfigError, DomainBusyError, NornWeaveError
 from nornweave.core.files.paths import Within, is_inside
 from nornweave.core.types import Domain
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_parts

@@ -13,10 +13,10 @@ import pytest
 from psycopg import sql
 
 from lab.access.corpora import DIMENSIONS
+from nornweave.carry.postgresql.carrier import FilesInServer, server_lock
+from nornweave.carry.postgresql.server import Server
 from nornweave.config import StorageSettings
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.postgresql.carrier import FilesInServer, server_lock
-from nornweave.index.postgresql.server import Server
 
 
 class PostgresServer:

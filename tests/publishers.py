@@ -14,16 +14,16 @@ from recall_workspace import publish, write_workspace
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
+from nornweave.carry.follower import Follower
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.publishing import publish_domains
+from nornweave.carry.standing import Published, Standing, read_standing, standing_file
+from nornweave.carry.wiring import store_of
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.object_store import ObjectStore
-from nornweave.index.wiring import store_of
-from nornweave.share.follower import Follower
-from nornweave.share.publishing import publish_domains
-from nornweave.share.standing import Published, Standing, read_standing, standing_file
 
 DOCUMENTATION = Domain.DOCUMENTATION
 

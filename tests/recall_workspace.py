@@ -10,13 +10,13 @@ from typing import Any
 import duckdb
 
 from nornweave.ask.search.agent import Agent
+from nornweave.carry.wiring import encoder_of, store_of
 from nornweave.config import PlanSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
-from nornweave.index.wiring import encoder_of, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

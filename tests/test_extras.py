@@ -17,7 +17,7 @@ CASES = {
     "objects": (
         "obstore",
         "from nornweave.config.publish import ObjectStoreSettings as Settings\n"
-        "from nornweave.index.object_store import ObjectStore\n"
+        "from nornweave.carry.object_store import ObjectStore\n"
         "ObjectStore(Settings(url='file:///nowhere')).get('key')",
     ),
     "slack": (

@@ -29,7 +29,7 @@ from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR
-from nornweave.share.supervisor import LOOPBACK
+from nornweave.core.supervisor import LOOPBACK
 
 if TYPE_CHECKING:
     from nornweave.ask.engine import Engine

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Callable, Mapping
 
 from nornweave.core.errors import ConfigError
+from nornweave.core.supervisor import PortInUseError
 from nornweave.core.types import Domain
-from nornweave.share.supervisor import PortInUseError
 
 log = logging.getLogger(__name__)
 

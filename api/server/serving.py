@@ -21,8 +21,8 @@ from api.server.listening import default_port, listen, url_of
 from api.server.workers import Start, starting, supervise
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
+from nornweave.core.supervisor import LOOPBACK, signals_received
 from nornweave.core.types import Domain
-from nornweave.share.supervisor import LOOPBACK, signals_received
 
 
 def serve(

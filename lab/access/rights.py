@@ -557,6 +557,6 @@ async def _published(world: World, app: Any) -> None:
 
 
 def _current(settings: Settings, domain: Domain) -> str | None:
-    from nornweave.index.wiring import store_of
+    from nornweave.carry.wiring import store_of
 
     return store_of(settings, domain).current()

@@ -17,10 +17,10 @@ from lab.campaigns.processes import CONTEXT, CampaignChild, EndedProcess, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.upstream import Upstream
 from lab.campaigns.workspace import NO_MODELS
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-from nornweave.index.wiring import store_of
 
 # The share of kills that a sync to the end follows; after the others the next one is killed as well.
 FINISHED = 0.4

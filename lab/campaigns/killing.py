@@ -25,11 +25,11 @@ from lab.campaigns.workspace import (
     state_of,
 )
 from lab.small_segments import small_segments
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.manifest import Manifest
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.records import SyncOptions
 
 _STEP_BYTES = 64

@@ -19,13 +19,13 @@ from lab.campaigns.workspace import NO_MODELS, WORDS
 from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.generations.kept import number_of
 from nornweave.index.manifest import Manifest
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

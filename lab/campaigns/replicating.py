@@ -13,11 +13,11 @@ from typing import Any
 from lab.campaigns.workspace import WORDS
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
+from nornweave.carry.follower import POLL_S, Follower, follow_in_background
+from nornweave.carry.object_store import ObjectStore
 from nornweave.config import PublishSettings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
-from nornweave.index.object_store import ObjectStore
-from nornweave.share.follower import POLL_S, Follower, follow_in_background
 
 RELEASE = re.compile(r"release q(\d+)q")
 

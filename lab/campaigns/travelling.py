@@ -16,13 +16,13 @@ from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
 from lab.small_segments import small_segments
+from nornweave.carry.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
+from nornweave.carry.object_store import ObjectStore
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.index.object_store import ObjectStore
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
-from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
 
 REPLICAS = 3
 # Pages, how many of them name a release, and after how many releases each of the others changes.

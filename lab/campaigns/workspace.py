@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from nornweave.carry.ledger_file import load_ledger, published
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.index import Index
-from nornweave.index.ledger_file import load_ledger, published
 from nornweave.index.outcomes import read_status
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

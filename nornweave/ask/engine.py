@@ -31,17 +31,17 @@ from nornweave.ask.seen.documents import SeenDocuments
 from nornweave.ask.seen.ledger import SeenLedger
 from nornweave.ask.seen.quality import SeenQuality
 from nornweave.ask.seen.texts import SeenTexts
+from nornweave.carry.ledger_file import LedgerReader
+from nornweave.carry.standing import StandingBook
+from nornweave.carry.wiring import encoder_of, store_of
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.access import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.ledger_file import LedgerReader
-from nornweave.index.wiring import encoder_of, store_of
 from nornweave.models.encoders.bert_encoder import BertEncoder
 from nornweave.models.encoders.queries import EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
-from nornweave.share.standing import StandingBook
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from nornweave.ask.feedback import FeedbackBook
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.lanes import Lanes
+from nornweave.carry.ledger_file import LedgerReader
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
-from nornweave.index.ledger_file import LedgerReader
 
 # Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
 # domain has threads of its own: one that hangs must not hold those that the others need.

@@ -96,10 +96,10 @@ def refresh(
     sources: Annotated[list[str] | None, typer.Argument(help="Ids of sources with 'rights: source'; else all.")] = None,
 ) -> None:
     """Ask sources who is in what, and for no document; exit 1 if one does not say all of it."""
+    from nornweave.carry.publishing import refresh_workspace
     from nornweave.connect.connectors import open_source
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.core.access import RIGHTS
-    from nornweave.share.publishing import refresh_workspace
 
     settings = settings_of(context)
     there = {source.id: source for source in settings.sources if RIGHTS in source.restricted_to}

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from nornweave.ask.views.status import status_document
+from nornweave.carry.lease import DATABASE_VARIABLE
+from nornweave.carry.wiring import database_checks, encoder_of, store_of
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.edit import listing_of
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
@@ -23,8 +25,6 @@ from nornweave.core.files.full_disk import not_writable
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
-from nornweave.index.leases.lease import DATABASE_VARIABLE
-from nornweave.index.wiring import database_checks, encoder_of, store_of
 from orchestration.history import HALF_MADE, REMEDY, look_for_damage
 
 Level: TypeAlias = Literal["ok", "warning", "error"]

@@ -31,9 +31,9 @@ def worker(
     ] = 1,
 ) -> None:
     """Encode batches of texts for the syncs of other machines until SIGTERM."""
-    from nornweave.index.object_store import ObjectStore
-    from nornweave.share.workers.app import run_worker
-    from nornweave.share.workers.encoder import broker_of, workers_of
+    from nornweave.carry.object_store import ObjectStore
+    from nornweave.carry.workers.app import run_worker
+    from nornweave.carry.workers.encoder import broker_of, workers_of
 
     settings = settings_of(context)
     workers = workers_of(settings)
@@ -52,7 +52,7 @@ def worker(
 
 def _encoder(settings: Settings, name: str, version: str) -> Encoder:
     """Return a domain's encoder as this machine's settings name it: a message names no model."""
-    from nornweave.index.wiring import encoder_of
+    from nornweave.carry.wiring import encoder_of
 
     if name not in {domain.value for domain in Domain}:
         raise EncoderError(f"no domain {name!r}")
@@ -86,7 +86,7 @@ def publish(
 ) -> None:
     """Copy what is published to the object store of `publish:`, for replicas; a sync does so by itself."""
     from nornweave.ask.views.status import copy_document
-    from nornweave.share.publishing import publish_domains
+    from nornweave.carry.publishing import publish_domains
 
     settings = settings_of(context)
     domains = domain or settings.served_domains
@@ -131,11 +131,11 @@ def token(
 
 def roles(context: typer.Context) -> None:
     """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
-    from nornweave.index.wiring import storage_schemas, workspace_schema
+    from nornweave.carry.wiring import storage_schemas, workspace_schema
 
     settings = settings_of(context)
     if settings.storage is None:
         raise ConfigError(f"{settings.file}: has no storage: the domains are stored in files below {settings.data_dir}")
-    from nornweave.index.postgresql.schema import role_statements
+    from nornweave.carry.postgresql.schema import role_statements
 
     print_text(role_statements(storage_schemas(settings), workspace_schema(settings.storage)))

@@ -108,7 +108,7 @@ def sync(
 
 def _check_databases(settings: Settings, environment: Mapping[str, str]) -> None:
     """Fail at once, before what takes seconds to load, if a server that documents or runs are stored on is away."""
-    from nornweave.index.wiring import database_checks
+    from nornweave.carry.wiring import database_checks
 
     for check in database_checks(settings, environment).values():
         check()
@@ -164,7 +164,7 @@ def rollback(
     as_json: JsonOption = False,
 ) -> None:
     """Point a domain at an older generation; the next sync that finds a change publishes a new one."""
-    from nornweave.index.wiring import store_of
+    from nornweave.carry.wiring import store_of
 
     store = store_of(settings_of(context), domain)
     before = None
@@ -194,8 +194,8 @@ def conflicts(
     if context.invoked_subcommand:
         return
     from nornweave.ask.views.ledger import ledger_document
+    from nornweave.carry.ledger_file import published
     from nornweave.cli.report import print_ledger
-    from nornweave.index.ledger_file import published
     from nornweave.ingest.ledger import refresh_ledger
 
     settings = settings_of(context)
@@ -216,7 +216,7 @@ def dismiss(
     as_json: JsonOption = False,
 ) -> None:
     """Say that two statements are no conflict: wherever they stand, until it is taken back."""
-    from nornweave.index.ledger_file import dismiss
+    from nornweave.carry.ledger_file import dismiss
 
     pair = dismiss(settings_of(context), conflict_id, undo=undo)
     if as_json:
@@ -310,13 +310,13 @@ def up(
     end_silently()  # an exception, raised in the middle of an import, may be swallowed there
     from api.access.service_token import check_listening, service_token
     from api.server.listening import default_port
-    from nornweave.share.supervisor import up as supervise
+    from nornweave.core.supervisor import up as supervise
 
     settings = settings_of(context)
     _check_databases(settings, os.environ)
     check_listening(host, service_token(os.environ), settings)
     api_port = port if port is not None else default_port(None, os.environ)
-    sys.exit(supervise(settings, host=host, port=api_port, dagster_port=dagster_port))
+    sys.exit(supervise(settings.file, settings.data_dir, host=host, port=api_port, dagster_port=dagster_port))
 
 
 MORE_COMMANDS: dict[str, Callable[..., None]] = {

@@ -113,7 +113,7 @@ def make_receipt(
 
 def _write_files_again(settings: Settings, deleted: Deleted) -> None:
     """Publish what is published once more where its files still hold the document, which nobody finds there."""
-    from nornweave.share.publishing import publish_after_sync
+    from nornweave.carry.publishing import publish_after_sync
 
     with _writer(settings, deleted.domain) as writer:
         has_published = writer is not None and writer.write_again(deleted)
@@ -124,7 +124,7 @@ def _write_files_again(settings: Settings, deleted: Deleted) -> None:
 @contextmanager
 def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
     """Hold the domain, so that nothing comes and goes meanwhile; a replica has none to hold."""
-    from nornweave.index.wiring import encoder_of, store_of
+    from nornweave.carry.wiring import encoder_of, store_of
 
     if settings.replica_of:
         yield None
@@ -139,7 +139,7 @@ def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
 
 def _tell_store(settings: Settings) -> None:
     """Let replicas have the ledger without what was removed from it."""
-    from nornweave.share.publishing import refresh_workspace
+    from nornweave.carry.publishing import refresh_workspace
 
     refresh_workspace(settings)
 
@@ -152,7 +152,7 @@ def _identified(settings: Settings, path: str | None, domain: Domain | None, sou
     """
     if path is None:
         raise ConfigError("PATH is missing: the document that is to be gone")
-    from nornweave.index.wiring import INBOX, store_of
+    from nornweave.carry.wiring import INBOX, store_of
 
     if domain and source:
         return Deleted(domain=domain, source_id=source, path=path)

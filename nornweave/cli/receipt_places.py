@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nornweave.ask.feedback import feedback_of
+from nornweave.carry.garbage import store_places
+from nornweave.carry.ledger_file import ledger_place
+from nornweave.carry.wiring import INBOX, store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
@@ -22,11 +25,8 @@ from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import INBOX, store_of, workspace_server
-from nornweave.share.garbage import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
 _AGAIN = "`nornweave receipt --purge` writes them again; where a sync is due, that does"

@@ -11,15 +11,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from nornweave.carry.follower import POLL_S, Follower, follow_in_background
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.workspace_document import OWN_OF_FUSION
 from nornweave.cli.options import messages
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.files.private_folder import keep_private, user_cache
-from nornweave.index.object_store import ObjectStore
-from nornweave.share.follower import POLL_S, Follower, follow_in_background
-from nornweave.share.workspace_document import OWN_OF_FUSION
 
 # Longer than it takes to learn that nothing changed, or to bring what is small.
 FIRST_LOOK_S = 5.0

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import duckdb
 import pyarrow as pa
 
+from nornweave.carry.wiring import workspace_server
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import WriterLock
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values, Verdict
 from nornweave.index.connection import Connection, statement_file
-from nornweave.index.wiring import workspace_server
 
 T = TypeVar("T")
 Rows: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from psycopg import sql
 
+from nornweave.carry.postgresql.schema import prepare_workspace, writing
+from nornweave.carry.postgresql.server import Server
 from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
-from nornweave.index.postgresql.schema import prepare_workspace, writing
-from nornweave.index.postgresql.server import Server
 
 
 class PostgresHistory(EvaluationHistory):

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nornweave.carry.ledger_file import ledger_place, load_ledger, published, save_ledger
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.connectors import FilesSettings, GitSettings
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
@@ -23,9 +25,7 @@ from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, 
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
 from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs, read_passages
-from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.index.searching.generation_file import DataFile, read_lines
-from nornweave.index.wiring import store_of
 
 log = logging.getLogger(__name__)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+from nornweave.carry.wiring import INBOX, encoder_of, pull, store_of
+from nornweave.carry.workers.encoder import distributed
 from nornweave.config import DomainSettings, Settings
 from nornweave.connect.connectors import GitSettings, open_sources
 from nornweave.connect.git.remote import remove_unused
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.types import Domain
-from nornweave.index.wiring import INBOX, encoder_of, pull, store_of
 from nornweave.ingest.confirmations import Confirmations
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
 from nornweave.models.encoders.tokens import VERSION, token_encoder
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.share.workers.encoder import distributed
 
 log = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from typing import Any, cast
 import dagster as dg
 
 from evals.evaluation import GenerationReport
+from nornweave.carry.publishing import refresh_workspace
+from nornweave.carry.wiring import pull
 from nornweave.config import DomainSettings, Settings
 from nornweave.core.errors import DomainBusyError, EncoderError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, digest
 from nornweave.disagree.facts import extract
-from nornweave.index.wiring import pull
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.wiring import chunker_of
-from nornweave.share.publishing import refresh_workspace
 from orchestration import metadata
 from orchestration.assets import OWNERS, Result
 from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too

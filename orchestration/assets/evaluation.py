@@ -16,11 +16,11 @@ from evals.results import ResultScope
 from evals.runs import Progress
 from evals.sets import configured_sets, sets_across, wrong_judgments
 from nornweave.ask.engine import Engine
+from nornweave.carry.wiring import pull, store_of
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import ALL_DOMAINS, Evaluation, Verdict
-from nornweave.index.wiring import pull, store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result

@@ -5,9 +5,9 @@
 import dagster as dg
 
 from evals.query_map import learn_published
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-from nornweave.index.wiring import store_of
 from orchestration.assets import OWNERS, Result
 from orchestration.resources import logged_progress, translated
 

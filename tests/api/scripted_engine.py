@@ -24,6 +24,8 @@ from nornweave.ask.search.records import AgentState, RecallResponse
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult
+from nornweave.carry.ledger_file import ledger_place, published, save_ledger
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.connect.connectors import load_settings
@@ -31,8 +33,6 @@ from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.types import Domain, Fact, GenerationId, JsonValue, Span, present
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
-from nornweave.index.ledger_file import ledger_place, published, save_ledger
-from nornweave.index.wiring import domain_folder
 
 
 class ScriptedAgent(Agent):

@@ -13,9 +13,9 @@ import pytest
 from api_support import publish
 from processes import SERVE, Started
 
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-from nornweave.index.wiring import store_of
 
 WITHIN_S = 120.0
 # Numbers 0 to 2 are taken: no file can be opened any more, those that are open go on.

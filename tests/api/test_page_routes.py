@@ -14,10 +14,10 @@ from scripted_engine import ScriptedAgent, ScriptedEngine, copied, ledger_entry,
 from shared_engine import sharing
 
 from nornweave.ask.views.answer import FusionResult
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.core.errors import EMPTY, NoGenerationError, StoreError
 from nornweave.core.types import Domain
-from nornweave.index.wiring import domain_folder
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = ["/", "/?q=pay", "/passages/{chunk}", "/conflicts", "/conflicts/Retry%20limit", "/quality", "/status"]

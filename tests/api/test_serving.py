@@ -21,8 +21,8 @@ from api.server.process import DRAIN_WITHIN_S
 from api.server.serving import serve
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
+from nornweave.core.supervisor import STOP_WITHIN_S, PortInUseError
 from nornweave.core.types import Domain
-from nornweave.share.supervisor import STOP_WITHIN_S, PortInUseError
 
 EARLY = """
 import signal

@@ -23,7 +23,7 @@ from api.server.serving import serve
 from api.server.workers import WorkerPlace, supervise, usual_workers
 from nornweave.ask.feedback import FeedbackBook
 from nornweave.config import Settings
-from nornweave.share.supervisor import PortInUseError
+from nornweave.core.supervisor import PortInUseError
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,9 +13,9 @@ from configurations import files, write_config
 from postgres_server import PostgresServer, postgres_server
 from waiting import until
 
-from nornweave.index.leases.lease import DATABASE_VARIABLE
-from nornweave.index.postgresql.pool import close_idle
-from nornweave.index.postgresql.server import Server
+from nornweave.carry.lease import DATABASE_VARIABLE
+from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.postgresql.server import Server
 
 RIGHT = "sesame/@:%"
 

@@ -18,18 +18,18 @@ from postgres_server import new_database
 from syncing_process import SyncingProcess
 from waiting import until
 
+from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
+from nornweave.carry.lease import Lease
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import Digests
+from nornweave.carry.wiring import pull, store_of
 from nornweave.config import Settings
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
-from nornweave.index.leases.lease import Lease
-from nornweave.index.leases.parts import Digests
-from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.wiring import pull, store_of
 from nornweave.index.writing import segment_plan
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync

@@ -27,9 +27,9 @@ from redis_server import RedisServer
 from waiting import until as until_soon
 
 from lab.s3_server import BUCKET, s3_server
+from nornweave.carry.manifest import Pointer, PublishedManifest
+from nornweave.carry.object_store import ObjectStore
 from nornweave.config.publish import ObjectStoreSettings
-from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import Pointer, PublishedManifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 ROOT = Path(__file__).parents[2]

@@ -6,14 +6,14 @@ import pytest
 import yaml
 from kombu.utils.url import parse_url
 
+from nornweave.carry.wiring import lease_lock
+from nornweave.carry.workers.encoder import broker_of, distributed, workers_of
 from nornweave.config import Settings
 from nornweave.config.publish import WorkersSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
-from nornweave.index.wiring import lease_lock
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.share.workers.encoder import broker_of, distributed, workers_of
 
 LAUNCHER = {"module": "dagster_celery.launcher", "class": "CeleryRunLauncher"}
 

@@ -30,6 +30,12 @@ from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback import feedback_of
 from nornweave.ask.search.question import Question
+from nornweave.carry.follower import Follower
+from nornweave.carry.ledger_file import ledger_place
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.publishing import publish_domains
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
@@ -39,17 +45,11 @@ from nornweave.core.deletion import Deleted
 from nornweave.core.errors import SignatureError
 from nornweave.core.signatures import check_signed, own_keys
 from nornweave.core.types import Domain, present
-from nornweave.index.ledger_file import ledger_place
-from nornweave.index.object_store import ObjectStore
-from nornweave.index.postgresql.pool import close_idle
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.run_status import record_run
 from nornweave.ingest.wiring import domain_parts
-from nornweave.share.follower import Follower
-from nornweave.share.publishing import publish_domains
 
 SENTENCE = "the planted zebra of building nine is a secret of the vault"
 PLANTED = SENTENCE.encode()

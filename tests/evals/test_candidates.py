@@ -17,6 +17,7 @@ from evals.searching import PathSearcher
 from evals.sets import configured_sets, read_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
@@ -24,7 +25,6 @@ from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import Verdict
 from nornweave.index.port import Candidate
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import DomainSync, run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

@@ -13,12 +13,12 @@ import yaml
 
 from evals.evaluation import GenerationReport, evaluate_candidate
 from nornweave.ask.search.query import read_query
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
 from nornweave.index.connection import Connection
-from nornweave.index.wiring import domain_folder
 from nornweave.ingest.pipeline import DomainSync, run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

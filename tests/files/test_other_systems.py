@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nornweave.core import supervisor
 from nornweave.core.errors import ConfigError
 from nornweave.core.files import paths
 from nornweave.core.files.atomic_write import sync_path, write_whole
@@ -19,7 +20,6 @@ from nornweave.core.files.private_folder import keep_private
 from nornweave.core.files.withheld import OWN, OwnFiles, Withheld, check_place
 from nornweave.core.sandbox import limits, pool
 from nornweave.index.searching.arrays import ArrayWriter
-from nornweave.share import supervisor
 
 
 def test_files_are_flushed_to_the_drive_itself_where_the_system_can(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from postgres_server import PostgresServer, postgres_server
 
+from nornweave.carry import ledger_file as file_module
+from nornweave.carry.ledger_file import LedgerFile, LedgerPlace
+from nornweave.carry.postgresql import ledger as row_module
+from nornweave.carry.postgresql.ledger import LedgerRow
+from nornweave.carry.postgresql.server import Server
 from nornweave.core.errors import StoreError
-from nornweave.index import ledger_file as file_module
-from nornweave.index.ledger_file import LedgerFile, LedgerPlace
-from nornweave.index.postgresql import ledger as row_module
-from nornweave.index.postgresql.ledger import LedgerRow
-from nornweave.index.postgresql.server import Server
 
 
 @pytest.fixture(scope="module")

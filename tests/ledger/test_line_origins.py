@@ -14,13 +14,13 @@ from recall_workspace import NO_MODELS, publish
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.views.ledger import ledger_document
+from nornweave.carry.ledger_file import LedgerReader, dismiss, load_ledger, published
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_NOTES
-from nornweave.index.ledger_file import LedgerReader, dismiss, load_ledger, published
-from nornweave.index.wiring import store_of
 from nornweave.ingest.ledger import refresh_ledger
 
 CODE = '''"""Deliver parcels."""

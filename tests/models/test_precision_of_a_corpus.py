@@ -10,9 +10,9 @@ from questions import query, question_of
 from support import BROKEN, MemorySource, memory_parts
 
 from nornweave.ask.engine import Engine
+from nornweave.carry import wiring
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-from nornweave.index import wiring
 from nornweave.index.corpus import DuckDBStore
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport

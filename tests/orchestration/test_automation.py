@@ -10,11 +10,11 @@ import dagster as dg
 import pytest
 from workspace_support import Configure
 
+from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.wiring import INBOX
 from nornweave.config import Settings
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.types import Domain, SourceId
-from nornweave.index.run_leases import DOMAIN_TAG
-from nornweave.index.wiring import INBOX
 from orchestration.assets.domain import LEDGER_KEY
 from orchestration.automation import Watched, look_at, write_watched
 from orchestration.definitions import build_definitions

@@ -8,11 +8,11 @@ import dagster as dg
 import pytest
 from typer.testing import CliRunner
 
+from nornweave.carry.wiring import domain_folder
 from nornweave.cli.main import app
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_status
-from nornweave.index.wiring import domain_folder
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import HeldRemovals, held_state
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress

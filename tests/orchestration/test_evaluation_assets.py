@@ -15,6 +15,7 @@ from workspace_support import HASHED, Configure, write_workspace
 from evals.evaluation import evaluate_published
 from evals.sets import configured_sets
 from nornweave.ask.engine import Engine
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.cli.checks import look_at_judged, look_at_judged_across
 from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
@@ -25,7 +26,6 @@ from nornweave.core.types import Domain
 from nornweave.improve.history import history_of
 from nornweave.improve.records import Evaluation, Verdict
 from nornweave.index.outcomes import read_status
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.alarms import AlarmKind, alarms_of
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.pipeline import run

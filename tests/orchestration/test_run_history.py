@@ -16,10 +16,10 @@ from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.scheduler.instigation import TickData, TickStatus
 from dagster._core.storage.schedules.schema import JobTickTable
 
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError
 from nornweave.core.types import Domain
-from nornweave.index.wiring import store_of
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from orchestration.history import DATABASES, make_whole
 from orchestration.instance import home_of, open_instance

@@ -18,8 +18,8 @@ from configurations import files, write_config
 from postgres_server import new_database
 from waiting import HANGS_S, until
 
+from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.core.process import ALIVE
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
 from orchestration.standby import LEASE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -16,7 +16,7 @@ from waiting import until
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError
 from nornweave.core.files.lock import held
-from nornweave.share.supervisor import Child, PortInUseError, children_of, supervise, up
+from nornweave.core.supervisor import Child, PortInUseError, children_of, supervise, up
 
 # Generous: CI machines are slow. What matters is that it ends by itself.
 STOP_S = 90.0
@@ -29,8 +29,8 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRe
 STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n" + SERVER
 SUPERVISOR = """
 import sys
-from nornweave.share import supervisor
-from nornweave.share.supervisor import Child, supervise
+from nornweave.core import supervisor
+from nornweave.core.supervisor import Child, supervise
 program, port, *patience = sys.argv[1:]
 supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_WITHIN_S
 child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
@@ -144,7 +144,7 @@ def test_signal_handlers_are_put_back() -> None:
 
 def test_a_second_one_on_the_same_files_says_so_and_starts_nothing(settings: Settings) -> None:
     with held(settings.data_dir / "up.lock"), pytest.raises(DomainBusyError, match="another `nornweave up` works on"):
-        up(settings, port=free_port(), dagster_port=free_port())
+        up(settings.file, settings.data_dir, port=free_port(), dagster_port=free_port())
 
 
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
@@ -165,14 +165,14 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
 
 
 def test_the_dagster_ui_listens_on_this_machine_only(settings: Settings) -> None:
-    children = children_of(settings, host="0.0.0.0", port=8082, dagster_port=3000)
+    children = children_of(settings.file, host="0.0.0.0", port=8082, dagster_port=3000)
     ui = next(child for child in children if child.name == "Dagster UI")
     assert ui.host == "127.0.0.1"
     assert ui.environment["NORNWEAVE_CONFIG"] == str(settings.file)
 
 
 @pytest.mark.parametrize(("loaded", "unused"), [
-    ("nornweave.share.supervisor, nornweave.cli.main", {"dagster", "duckdb", "numpy", "torch"}),
+    ("nornweave.core.supervisor, nornweave.cli.main", {"dagster", "duckdb", "numpy", "torch"}),
     # What reads Markdown and cuts it; every sync starts it, up to four times.
     ("nornweave.core.sandbox.child, nornweave.ingest.index_chunks", {"bs4", "charset_normalizer", "numpy"}),
 ])  # fmt: skip

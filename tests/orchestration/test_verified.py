@@ -17,13 +17,13 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.status import status_document
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.cli.main import app
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, Entry, GenerationId, Listing, present
 from nornweave.index.outcomes import VERIFIED, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.listing import verified_by
 

@@ -15,9 +15,9 @@ import pytest
 from configurations import HASHED, configured, files
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.wiring import store_of
 from nornweave.ingest.records import SyncOptions
 from orchestration.assets.domain import asset_key
 from orchestration.automation import NAME, Watched, read_watched

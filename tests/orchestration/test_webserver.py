@@ -20,10 +20,10 @@ from waiting import until
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_status
-from nornweave.index.wiring import domain_folder
 from nornweave.ingest.records import SyncOptions, no_progress
 from orchestration.instance import open_instance
 from orchestration.runs import materialize

@@ -12,10 +12,10 @@ from s3_proxy import Call, Proxy
 
 from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
+from nornweave.carry.workspace_document import WorkspaceDocument, replica_configuration
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError
-from nornweave.share.workspace_document import WorkspaceDocument, replica_configuration
 
 To = dict[str, object]
 NOBODY = Viewer(name="somebody")

@@ -9,11 +9,11 @@ import pytest
 from publishers import Replica
 
 from lab.access import rights
+from nornweave.carry.publishing import publish_domains, refresh_workspace
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import account
 from nornweave.core.membership import Granted, membership_file, read_table, write_table
 from nornweave.core.types import Domain
-from nornweave.share.publishing import publish_domains, refresh_workspace
 
 
 def test_replicas_go_by_the_membership_that_the_publisher_read_last(

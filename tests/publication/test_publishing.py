@@ -12,8 +12,8 @@ from s3_proxy import Call, Proxy
 from api.metrics import IndexState
 from nornweave.ask.engine import Engine
 from nornweave.ask.views.status import status_document
+from nornweave.carry.publishing import publish_after_sync, publish_domains
 from nornweave.core.errors import ConfigError, PublicationError
-from nornweave.share.publishing import publish_after_sync, publish_domains
 
 To = dict[str, object]
 

@@ -14,14 +14,14 @@ from pydantic import ValidationError
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import answer_document
+from nornweave.carry.manifest import digest_of, pointer_key
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import PublishSettings
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import ConfigError, PublicationError, SignatureError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, read_signed, rotate, signer_of
 from nornweave.core.types import present
 from nornweave.index.outcomes import Verified, VerifiedSource, write_verified
-from nornweave.index.wiring import domain_folder
-from nornweave.share.manifest import digest_of, pointer_key
 
 POINTER, WORKSPACE = pointer_key(DOCUMENTATION), "WORKSPACE"
 

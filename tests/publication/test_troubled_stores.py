@@ -11,12 +11,12 @@ from publishers import Publisher, Replica
 from s3_proxy import Call, Proxy
 from waiting import SOON_S, until
 
+from nornweave.carry import object_store
+from nornweave.carry.manifest import object_key
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.standing import DomainStanding
 from nornweave.config import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError
-from nornweave.index import object_store
-from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import object_key
-from nornweave.share.standing import DomainStanding
 
 To = dict[str, object]
 

@@ -19,6 +19,7 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.query_map import query_map_document
 from nornweave.ask.views.status import status_document
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
@@ -26,7 +27,6 @@ from nornweave.core.types import Domain, present
 from nornweave.improve.comparison import compare
 from nornweave.improve.query_map import fit
 from nornweave.index.query_map import NAME, QueryMap, factors_of, read_report
-from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

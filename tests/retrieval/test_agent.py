@@ -20,6 +20,7 @@ from waiting import GENEROUS_MS
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, Filters
+from nornweave.carry.wiring import store_of
 from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
@@ -27,7 +28,6 @@ from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.connection import connect_reader
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
-from nornweave.index.wiring import store_of
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot

@@ -18,13 +18,13 @@ from recall_workspace import NO_MODELS, agent_of, opened, publish
 
 from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.ask.search.question import Question
+from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 from nornweave.index.index import Index
-from nornweave.index.postgresql.pool import close_idle
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport
 from nornweave.ingest.wiring import domain_parts

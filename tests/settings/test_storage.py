@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from nornweave.carry.postgresql.server import Server
+from nornweave.carry.wiring import storage_schemas, store_of
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.postgresql.server import Server
-from nornweave.index.wiring import storage_schemas, store_of
 
 
 def written(folder: Path, storage: str) -> Path:
@@ -48,7 +48,7 @@ def test_a_schema_has_a_plain_name(tmp_path: Path, prefix: str) -> None:
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(written(tmp_path, "storage: {url: 'postgresql://db/x'}"))
-    for module in [name for name in sys.modules if name.startswith("nornweave.index.postgresql.")]:
+    for module in [name for name in sys.modules if name.startswith("nornweave.carry.postgresql.")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=r"pip install 'nornweave-search\[postgresql\]'"):

@@ -6,9 +6,9 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S
 
-from nornweave.index.postgresql import pool as pool_module
-from nornweave.index.postgresql import server as server_module
-from nornweave.index.postgresql.pool import close_idle
+from nornweave.carry.postgresql import pool as pool_module
+from nornweave.carry.postgresql import server as server_module
+from nornweave.carry.postgresql.pool import close_idle
 
 
 @pytest.fixture(scope="session")

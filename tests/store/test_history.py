@@ -19,12 +19,12 @@ import forked
 import pytest
 from waiting import HANGS_S, SOON_S
 
+from nornweave.carry.postgresql.server import Server
 from nornweave.core.errors import StoreError
 from nornweave.improve import history as history_module
 from nornweave.improve.history import KEEP_VALUES, EvaluationHistory, HistoryFile
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.index.postgresql.server import Server
 
 NUMBERS = itertools.count()
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

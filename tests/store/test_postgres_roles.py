@@ -8,14 +8,14 @@ from postgres_server import PostgresServer, postgres_server, store_in
 from test_history import evaluation, values_of
 
 from lab.access.corpora import Written, publish_into
+from nornweave.carry.postgresql.ledger import LedgerRow
+from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.postgresql.schema import role_statements
+from nornweave.carry.postgresql.server import Server
 from nornweave.core.access import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.postgresql.ledger import LedgerRow
-from nornweave.index.postgresql.pool import close_idle
-from nornweave.index.postgresql.schema import role_statements
-from nornweave.index.postgresql.server import Server
 
 SCHEMA = "nornweave_documentation"
 WORKSPACE = "nornweave_workspace"

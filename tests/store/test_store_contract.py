@@ -20,6 +20,9 @@ from support import MemorySource, memory_parts, sync
 from waiting import until
 
 from lab.access.corpora import DIMENSIONS, Written, publish_into
+from nornweave.carry.postgresql.carrier import FilesInServer
+from nornweave.carry.postgresql.pool import REFUSED_S, close_idle
+from nornweave.carry.postgresql.server import Server
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
 from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import DomainBusyError, NoGenerationError, StoreError
@@ -28,9 +31,6 @@ from nornweave.core.types import Entry
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.postgresql.carrier import FilesInServer
-from nornweave.index.postgresql.pool import REFUSED_S, close_idle
-from nornweave.index.postgresql.server import Server
 from nornweave.index.searching.arrays import open_arrays
 from nornweave.index.searching.generation_file import facts_of, read_rows
 from nornweave.ingest.records import DomainParts
@@ -174,7 +174,7 @@ sys.path[:0] = [sys.argv[1]]
 from postgres_server import store_in
 from nornweave.config import StorageSettings
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.postgresql.server import Server
+from nornweave.carry.postgresql.server import Server
 folder, url, schema = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 if url:
     store = store_in(Server(url, schema), folder)

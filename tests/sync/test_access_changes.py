@@ -9,12 +9,12 @@ import configurations
 import pytest
 
 from nornweave.ask.views.texts import Deposit
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.connect.inbox.deposits import deposit
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.index.wiring import store_of
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport
 from nornweave.ingest.wiring import domain_parts

@@ -22,6 +22,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
+from nornweave.carry.standing import Following
 from nornweave.config import DomainSettings, PlanSettings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import QueryError, StoreError
@@ -36,7 +37,6 @@ from nornweave.index.searching.conditions import Condition
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
-from nornweave.share.standing import Following
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nornweave.ask.search.records import RecallResponse, SourceFreshness
+from nornweave.carry.wiring import INBOX, domain_folder
 from nornweave.config import Settings
 from nornweave.connect.connectors import bound_of
 from nornweave.connect.protocol import AT_ONCE
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import Verified, VerifiedFile
-from nornweave.index.wiring import INBOX, domain_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from nornweave.ask.views.changes import (
 from nornweave.ask.views.ledger import ledger_entry_document
 from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.views.texts import change_document
+from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, StoreError
@@ -44,7 +45,6 @@ from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
 from nornweave.index.searching.counting import ServedDocument
 from nornweave.index.searching.ranked_chunks import NO_HITS
-from nornweave.index.wiring import store_of
 
 MAX_DOCUMENTS = 2_000
 """Of each kind that are listed; facts are compared of so many changed documents."""

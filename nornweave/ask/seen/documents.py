@@ -10,6 +10,7 @@ from functools import partial
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.views.status import StatusDocument, status_document
 from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, documents_document
+from nornweave.carry.wiring import INBOX, domain_folder
 from nornweave.config import Settings
 from nornweave.connect.inbox.deposits import ReceiptBook, deposit
 from nornweave.core.access import OPERATOR, Viewer
@@ -17,7 +18,6 @@ from nornweave.core.errors import NoGenerationError, SourceUnavailableError
 from nornweave.core.types import Domain
 from nornweave.index.inbox_life_cycle import DocumentsQuery, Shelf
 from nornweave.index.outcomes import read_outcomes
-from nornweave.index.wiring import INBOX, domain_folder
 
 
 @dataclass(frozen=True, slots=True)

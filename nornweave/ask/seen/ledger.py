@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument, ledger_document
+from nornweave.carry.ledger_file import dismiss, load_ledger, published
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.entries import Place, seen_ledger
-from nornweave.index.ledger_file import dismiss, load_ledger, published
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.index.query_map import TURNED_OFF, read_report
-from nornweave.index.wiring import domain_folder, store_of
 
 
 class QueryMapDocument(TypedDict):

@@ -15,6 +15,9 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
+from nornweave.carry.publishing import copied
+from nornweave.carry.run_leases import silent_runs
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
@@ -34,10 +37,7 @@ from nornweave.core.membership import membership_file, read_table
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
-from nornweave.index.run_leases import silent_runs
 from nornweave.index.searching.counting import StatedDocument
-from nornweave.index.wiring import domain_folder, store_of
-from nornweave.share.publishing import copied
 
 
 class CopyDocument(TypedDict):

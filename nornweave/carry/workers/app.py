@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.workers.batches import forget_old, receive_texts, store_vectors
 from nornweave.core.errors import EncoderError, PublicationError
 from nornweave.core.installation import optional
 from nornweave.core.process import ALIVE_EVERY_S
-from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import Encoder
-from nornweave.share.workers.batches import forget_old, receive_texts, store_vectors
 
 if TYPE_CHECKING:
     from celery import Celery

@@ -9,6 +9,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
+from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
+from nornweave.carry.object_store import ObjectStore
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.publish import WorkersSettings
 from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
@@ -17,9 +20,6 @@ from nornweave.core.files.lock import Lock
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
-from nornweave.index.leases.lease import DATABASE_VARIABLE, Lease, plain_address
-from nornweave.index.object_store import ObjectStore
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.loading import machine_cache
@@ -74,7 +74,7 @@ def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
 
 
 if TYPE_CHECKING:
-    from nornweave.index.postgresql.server import Server
+    from nornweave.carry.postgresql.server import Server
 
 # Every domain has an inbox, without configuration.
 INBOX = SourceId(INBOX_ID)
@@ -97,7 +97,7 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_v
     )
     if settings.storage:
         server = _server(settings, _schema(settings.storage, domain))
-        from nornweave.index.postgresql.carrier import FilesInServer, server_lock
+        from nornweave.carry.postgresql.carrier import FilesInServer, server_lock
 
         elsewhere = FilesInServer(server, folder)
         return store(open_lock=server_lock(server), elsewhere=elsewhere)
@@ -128,7 +128,7 @@ def database_checks(settings: Settings, environment: Mapping[str, str]) -> dict[
         checks["storage"] = partial(server.rows, "select 1")
     if address := environment.get(DATABASE_VARIABLE):
         with optional("postgresql", DATABASE_VARIABLE):
-            from nornweave.index.postgresql.server import check_answers
+            from nornweave.carry.postgresql.server import check_answers
         checks[DATABASE_VARIABLE] = partial(check_answers, address, DATABASE_VARIABLE)
     return checks
 
@@ -141,7 +141,7 @@ def workspace_schema(storage: WorkspaceStorageSettings) -> str:
 def _server(settings: Settings, schema: str) -> Server:
     assert settings.storage
     with optional("postgresql", f"{settings.file}: storage: PostgreSQL"):
-        from nornweave.index.postgresql.server import Server
+        from nornweave.carry.postgresql.server import Server
     return Server(settings.storage.url, schema, settings.storage.connections)
 
 

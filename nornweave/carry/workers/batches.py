@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from nornweave.carry.object_store import ObjectStore
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.types import digest
-from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import Vectors
 
 log = logging.getLogger(__name__)

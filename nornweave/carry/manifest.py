@@ -10,10 +10,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from nornweave.carry.object_store import PART_BYTES, ObjectStore
 from nornweave.core.errors import PublicationError, SignatureError
 from nornweave.core.signatures import Signer, check_signed, own_keys, read_signed
 from nornweave.core.types import Domain, GenerationId
-from nornweave.index.object_store import PART_BYTES, ObjectStore
 
 FORMAT = 1
 

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from nornweave.carry.manifest import D, Pointer, PublishedManifest, pointer_key, read_document, read_json, to_json
+from nornweave.carry.object_store import ObjectStore
 from nornweave.config import Settings
 from nornweave.config.publish import PublishSettings
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import MissingObjectError, PublicationError
 from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain
-from nornweave.index.object_store import ObjectStore
 from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
-from nornweave.share.manifest import D, Pointer, PublishedManifest, pointer_key, read_document, read_json, to_json
 
 _MAGIC = b"DUCK"  # of a DuckDB file, after its checksum
 log = logging.getLogger(__name__)

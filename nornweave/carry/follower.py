@@ -11,18 +11,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from nornweave.carry.bring import Stopped, bring
+from nornweave.carry.manifest import Pointer, pointer_key, read_json
+from nornweave.carry.object_store import ObjectStore, StoredDocument
+from nornweave.carry.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
+from nornweave.carry.wiring import store_of
+from nornweave.carry.workspace_document import KEY, WorkspaceDocument, replica_configuration, take_over
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.object_store import ObjectStore, StoredDocument
-from nornweave.index.wiring import store_of
-from nornweave.share.bring import Stopped, bring
-from nornweave.share.manifest import Pointer, pointer_key, read_json
-from nornweave.share.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
-from nornweave.share.workspace_document import KEY, WorkspaceDocument, replica_configuration, take_over
 
 log = logging.getLogger(__name__)
 

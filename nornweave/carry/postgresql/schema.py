@@ -16,10 +16,10 @@ from importlib import resources
 import psycopg
 from psycopg import sql
 
+from nornweave.carry.postgresql.pool import Connection
+from nornweave.carry.postgresql.server import Server, translated
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import describe_holder
-from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.server import Server, translated
 
 logger = logging.getLogger(__name__)
 POLL_S = 0.1

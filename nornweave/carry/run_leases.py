@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nornweave.carry.lease import CONNECT_S, DATABASE_VARIABLE, plain_address
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, present
-from nornweave.index.leases.lease import CONNECT_S, DATABASE_VARIABLE, plain_address
 
 log = logging.getLogger(__name__)
 

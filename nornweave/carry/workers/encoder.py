@@ -13,14 +13,14 @@ from urllib.parse import quote
 
 import numpy as np
 
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
+from nornweave.carry.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
 from nornweave.config import Settings
 from nornweave.config.publish import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
 from nornweave.core.errors import ConfigError, PublicationError
 from nornweave.core.types import Domain
-from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.port import ALIKE, Encoder, Progress, Vectors
-from nornweave.share.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
-from nornweave.share.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
 
 if TYPE_CHECKING:
     from nornweave.core.text.spans import Tokenizer

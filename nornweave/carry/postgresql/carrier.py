@@ -17,15 +17,15 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
+from nornweave.carry.object_store import PART_BYTES, StoredDocument, StoredObject
+from nornweave.carry.postgresql.people import show
+from nornweave.carry.postgresql.pool import Connection
+from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
+from nornweave.carry.postgresql.server import Server, translated
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.files.lock import holder_text
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.leases.domain_lease import DomainLease, FilesElsewhere, pull_generations
-from nornweave.index.object_store import PART_BYTES, StoredDocument, StoredObject
-from nornweave.index.postgresql.people import show
-from nornweave.index.postgresql.pool import Connection
-from nornweave.index.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
-from nornweave.index.postgresql.server import Server, translated
 
 
 class PostgresCarrier:

@@ -223,7 +223,7 @@ class Lease:
         with optional("workers", "leases"):
             import psycopg
 
-            from nornweave.index.postgresql.causes import cause_of
+            from nornweave.carry.postgresql.causes import cause_of
         try:
             with psycopg.connect(
                 self._database,

@@ -16,6 +16,9 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from nornweave.carry.manifest import FileEntry, Pointer, PublishedManifest, digest_of, is_segment, read_json
+from nornweave.carry.object_store import PARTS_AT_ONCE, ObjectStore
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
 from nornweave.core.files.atomic_write import sync_file, sync_path, write_whole
@@ -23,11 +26,8 @@ from nornweave.core.types import GenerationId
 from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
 from nornweave.index.outcomes import STATUS
 from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.wiring import domain_folder, store_of
-from nornweave.share.manifest import FileEntry, Pointer, PublishedManifest, digest_of, is_segment, read_json
 
 DAMAGED_READS = 3
 _PARTIAL = ".download-"

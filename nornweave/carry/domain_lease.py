@@ -1,7 +1,7 @@
 """The writer's lock of a domain on several machines: a lease, and the domain's files, which move with it.
 
 Workers share no disk. Whoever takes the lease gets the files that the last holder committed: the lease's row names them
-with their SHA-256, and they lie on object storage, or in PostgreSQL (``index/postgresql/carrier.py``). Segments and the
+with their SHA-256, and they lie on object storage, or in PostgreSQL (``carry/postgresql/carrier.py``). Segments and the
 working file are nearly all bytes of a domain: they stay there until somebody reads them, and a commit names them again.
 It writes the files that changed under new names and then the row, under the fence: a holder that has lost the lease can
 leave objects behind that nobody names, and nothing else.
@@ -20,12 +20,12 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+from nornweave.carry.lease import Claim
+from nornweave.carry.parts import Digests, Objects, join, send, sha256_of
 from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock, held
 from nornweave.index.generations.checksums import checksum_file
-from nornweave.index.leases.lease import Claim
-from nornweave.index.leases.parts import Digests, Objects, join, send, sha256_of
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
 log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
+from nornweave.carry.wiring import store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.files.atomic_write import write_whole
@@ -22,7 +23,6 @@ from nornweave.core.types import Fact, GenerationId
 from nornweave.disagree.conflicts.origins import NO_NOTES, KnownLine, LedgerNotes, origins_of
 from nornweave.disagree.ledger.entries import Ledger
 from nornweave.index.records import decode_facts, encode_facts
-from nornweave.index.wiring import store_of, workspace_server
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def ledger_place(settings: Settings) -> LedgerPlace:
     server = workspace_server(settings)
     if server is None:
         return LedgerFile(ledger_file(settings))
-    from nornweave.index.postgresql.ledger import LedgerRow
+    from nornweave.carry.postgresql.ledger import LedgerRow
 
     return LedgerRow(server)
 

@@ -16,6 +16,11 @@ from typing import Any
 
 from pydantic import Field
 
+from nornweave.carry.ledger_file import ledger_file
+from nornweave.carry.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.standing import Published, read_published, record_file, write_published
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of
@@ -26,12 +31,7 @@ from nornweave.core.membership import MembershipTable, membership_file, read_tab
 from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
-from nornweave.index.ledger_file import ledger_file
-from nornweave.index.object_store import ObjectStore
 from nornweave.index.outcomes import Verified, read_verified, write_verified
-from nornweave.index.wiring import domain_folder
-from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
-from nornweave.share.standing import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from nornweave.carry.ledger_file import LOCK_WAIT_S
+from nornweave.carry.postgresql.schema import compact, prepare_workspace, take_lock, writing
+from nornweave.carry.postgresql.server import Server, translated
 from nornweave.core.errors import StoreError
-from nornweave.index.ledger_file import LOCK_WAIT_S
-from nornweave.index.postgresql.schema import compact, prepare_workspace, take_lock, writing
-from nornweave.index.postgresql.server import Server, translated
 
 log = logging.getLogger(__name__)
 

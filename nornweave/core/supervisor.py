@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 
-from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError
 from nornweave.core.files.lock import held
 from nornweave.core.files.private_folder import check_folder
@@ -69,7 +69,7 @@ class Child:
         return f"http://{self.host}:{self.port}"
 
 
-def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_port: int = 3000) -> int:
+def up(config: Path, data_dir: Path, *, host: str = LOOPBACK, port: int = 8082, dagster_port: int = 3000) -> int:
     """Run the API (where it is installed) and the Dagster UI until Ctrl-C or SIGTERM.
 
     Returns:
@@ -79,31 +79,30 @@ def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_po
         PortInUseError: a port is taken; nothing was started.
         DomainBusyError: another one works on the same files; nothing was started.
     """
-    check_folder(settings.data_dir, make=True)
-    children = children_of(settings, host=host, port=port, dagster_port=dagster_port)
+    check_folder(data_dir, make=True)
+    children = children_of(config, host=host, port=port, dagster_port=dagster_port)
     try:
-        with held(settings.data_dir / "up.lock", wait=False):  # two schedules would do everything twice
+        with held(data_dir / "up.lock", wait=False):  # two schedules would do everything twice
             return supervise(children, _say)
     except BlockingIOError as error:
-        busy = f"another `nornweave up` works on {str(settings.data_dir)!r}; stop it, or set data_dir to another folder"
+        busy = f"another `nornweave up` works on {str(data_dir)!r}; stop it, or set data_dir to another folder"
         raise DomainBusyError(busy) from error
 
 
-def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) -> tuple[Child, ...]:
+def children_of(config: Path, *, host: str, port: int, dagster_port: int) -> tuple[Child, ...]:
     """Return the programs that ``up`` starts."""
-    config = str(settings.file)
     dagster = Child(
         name="Dagster UI",
         command=(sys.executable, "-m", "orchestration", "--port", str(dagster_port)),
         host=LOOPBACK,
         port=dagster_port,
-        environment={"NORNWEAVE_CONFIG": config},
+        environment={"NORNWEAVE_CONFIG": str(config)},
         path="/server_info",
         option="--dagster-port",
     )
     if not _is_installed("api.app"):
         return (dagster,)
-    serve = ("-m", "nornweave.cli", "--config", config, "serve", "--host", host, "--port", str(port))
+    serve = ("-m", "nornweave.cli", "--config", str(config), "serve", "--host", host, "--port", str(port))
     api = Child(
         name="Page and API",
         command=(sys.executable, *serve),

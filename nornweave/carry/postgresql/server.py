@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from nornweave.carry.lease import plain_address
+from nornweave.carry.postgresql.causes import cause_of, first_line
+from nornweave.carry.postgresql.pool import Connection, PoolBusyError, close_idle, pool_of
 from nornweave.core.errors import StoreError
-from nornweave.index.leases.lease import plain_address
-from nornweave.index.postgresql.causes import cause_of, first_line
-from nornweave.index.postgresql.pool import Connection, PoolBusyError, close_idle, pool_of
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 

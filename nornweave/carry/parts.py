@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from nornweave.carry.object_store import PARTS_AT_ONCE, StoredDocument, StoredObject
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.index.object_store import PARTS_AT_ONCE, StoredDocument, StoredObject
 
 PART_BYTES = 1 << 20
 CLOCK_NS = 50_000_000

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import duckdb
 
+from nornweave.carry.postgresql.pool import Connection
 from nornweave.core.access import decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.postgresql.pool import Connection
 from nornweave.index.searching.generation_file import DataFile
 
 _BATCH_ROWS = 2_000

@@ -17,6 +17,25 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from nornweave.carry.garbage import collect_garbage
+from nornweave.carry.manifest import (
+    FileEntry,
+    Pointer,
+    PublishedManifest,
+    digest_of,
+    is_segment,
+    is_signed,
+    manifest_key,
+    object_key,
+    pointer_key,
+    read_document,
+    read_json,
+    to_json,
+)
+from nornweave.carry.object_store import PART_BYTES, ObjectStore
+from nornweave.carry.standing import Published, publisher_id, read_published, record_file, write_published
+from nornweave.carry.wiring import domain_folder, held_domain, store_of
+from nornweave.carry.workspace_document import publish_workspace, take_over_workspace
 from nornweave.config import Settings
 from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import (
@@ -33,27 +52,8 @@ from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.object_store import PART_BYTES, ObjectStore
 from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.searching.generation_file import statistics_of
-from nornweave.index.wiring import domain_folder, held_domain, store_of
-from nornweave.share.garbage import collect_garbage
-from nornweave.share.manifest import (
-    FileEntry,
-    Pointer,
-    PublishedManifest,
-    digest_of,
-    is_segment,
-    is_signed,
-    manifest_key,
-    object_key,
-    pointer_key,
-    read_document,
-    read_json,
-    to_json,
-)
-from nornweave.share.standing import Published, publisher_id, read_published, record_file, write_published
-from nornweave.share.workspace_document import publish_workspace, take_over_workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

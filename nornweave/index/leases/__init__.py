@@ -1,1 +1,0 @@
-"""Leases of domains, for several machines that write."""
