@@ -168,14 +168,14 @@ class Intake:
         return self.encodings[source_id]
 
     def _foreign_holder(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return whose code a file is where its head says that it came from another project."""
+        """Return whose code a file is that came from another project."""
         source_id = wanted.source_id
         if not isinstance(fetched, bytes) or self.sources[source_id].domain is not Domain.CODE:
             return ""
         if is_of_history(wanted.entry.gate):
             return ""
         notice = Notice.of(_head(fetched))
-        if not notice.holders:
+        if not notice.holders and "/" not in wanted.entry.path:
             return ""
         if source_id not in self.holders:
             others = ((each.path, self._fetch(DueDocument(source_id, each, None))) for each in self._others(source_id))

@@ -16,7 +16,7 @@ from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
 from nornweave.read.holders import FOREIGN
-from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_test_data
+from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_licence_name, is_test_data
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -39,7 +39,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-17"
+_VERSION = "documents-18"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -136,6 +136,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
     if domain is Domain.CODE:
         if is_called_manual(name) and (is_man(text) or is_pod(text)):
             return "manual page: documentation, not code"
+        if format_ is None and is_licence_name(name):
+            return "licence: a text of the law"
         if format_ is None and suffix in PAGES:
             return f"{suffix}: a page to read, not code"
         if format_ is None:
@@ -143,7 +145,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
         if holder := _text(entry.metadata.get(FOREIGN)):
-            said = f"its head says that it is of {holder} and under another licence than the rest"
+            said = f"of {holder} and not of this project, as its head says, its folder or the licence there"
             return f"vendored: {said}; name it in include to read it"
         if is_test_data(path, text):
             return "test data: what tests are given, compare with or put in the place of code, no test itself"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain
 from pathlib import PurePosixPath
 from posixpath import commonpath
 from typing import Self
 
-from nornweave.read.kinds import DATA_SUFFIXES
+from nornweave.core.files.paths import folders_above
+from nornweave.read.kinds import DATA_SUFFIXES, is_licence_name
 from nornweave.read.worth import HEAD_CHARACTERS, head_comments, is_generated
 
 FOREIGN = "foreign"
@@ -37,6 +38,7 @@ _OF_MANY = re.compile(
     r"(?:the|and|inc|ltd|llc|gmbh|corp(?:oration)?|company|co|authors?|contributors?|projects?|team|foundation|software"
     r"|others|et|al|its|or|affiliates|various|developers|group|by|of|for|in|to|com|org|net|www)"
 )
+_GROUP = re.compile(r"the \w+ (?:authors|contributors|developers|project|team)\b", re.IGNORECASE)
 _LAW = "free software foundation"
 """Holds the text of the licence."""
 _LICENCES = {
@@ -56,7 +58,13 @@ _LICENCES = {
     }.items()
 }
 _ELEMENT = re.compile(r"<copyright>(.*?)</copyright>", re.IGNORECASE | re.DOTALL)
-_LICENCE_FILE = re.compile(r"(?:un)?licen[sc]e|copying", re.IGNORECASE)
+_MANIFEST = re.compile(
+    r"package\.json|cargo\.toml|go\.mod|setup\.py|pyproject\.toml|composer\.json|pom\.xml|build\.gradle(?:\.kts)?"
+    r"|.*\.(?:gemspec|podspec|csproj|cabal)",
+    re.IGNORECASE,
+)
+_OF_THIRD_PARTIES = re.compile(r"_?vendor|(?:third|3rd)[_-]?party|extern(?:al|als)?|deps", re.IGNORECASE)
+"""Folders of what others wrote, if their files say so."""
 
 OWN_LEAST, OWN_SHARE = 5, 0.1
 """Heads that name a holder, and their share of all files, before most heads tell whose the source is."""
@@ -96,7 +104,7 @@ class Notice:
             name = (stated["name"][: behind.start()] if behind else stated["name"]).strip(" \t.,;:-*/#©+")
             told = frozenset(word for word in map(str.lower, _WORD.findall(name)) if not _OF_MANY.fullmatch(word))
             # Without years it may be a list's (c), or say something of copyright.
-            is_name = stated["years"] or (name[:1].isupper() and not stated[0].startswith("("))
+            is_name = stated["years"] or ((name[:1].isupper() or _GROUP.match(name)) and not stated[0].startswith("("))
             if told and is_name and _LAW not in name.lower():
                 holders[told] = name
         licences = frozenset(name for name, said in _LICENCES.items() if said.search(words))
@@ -111,89 +119,118 @@ class Holders:
         own: the holders that its licence or most heads name; empty where nobody or many are.
         licences: what its licence says, and a quarter of the heads.
         files: how many name a holder.
-        apart: the holders whose files lie in one folder, in which no holder of the source stands, and name another
-            licence somewhere in it.
+        folders: and files of other projects, with their holders.
     """
 
     own: frozenset[frozenset[str]] = frozenset()
     licences: frozenset[str] = frozenset()
     files: Counter[frozenset[str]] = field(default_factory=Counter)
-    apart: frozenset[frozenset[str]] = frozenset()
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, texts: Iterable[tuple[str, str]]) -> Self:
-        """Read the heads of a source's files, and its licence.
+        """Read the heads of a source's files, and its licences.
 
         Args:
             name: of the source; who is called so is no foreigner.
             texts: path and beginning of each file, generated ones too, which do not count.
         """
-        total = 0
-        stated: list[Notice] = []
-        heads: list[Notice] = []
-        folders: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+        paths: list[str] = []
+        stated: dict[str, list[Notice]] = {"": []}
+        heads: dict[str, Notice] = {}
         for path, text in texts:
-            if _LICENCE_FILE.match(path):
-                stated.append(Notice.in_words(text))
+            folder, _, file = path.rpartition("/")
+            if is_licence_name(file):
+                stated.setdefault(folder, []).append(Notice.in_words(text))
                 continue
-            total += 1
+            paths.append(path)
             if (notice := Notice.of(text)).holders and not is_generated(text):
-                heads.append(notice)
-                for holder in notice.holders:
-                    folders[holder].append(f"/{path.rpartition('/')[0]}")
-        files = Counter(holder for notice in heads for holder in notice.holders)
-        own = {holder for notice in stated for holder in notice.holders}
-        first = own | {holder for holder, _ in files.most_common(1)}
-        apart = {one for one, count in files.items() if count > FOREIGN_FILES and _is_apart(one, first, folders)}
-        rest = [one for one in heads if not any(_is_same(*pair) for pair in product(one.holders, apart))]
-        least = max(OWN_LEAST, len(rest) / 2, OWN_SHARE * total)
-        own |= {
-            one
-            for one in files.keys() - apart
-            if sum(count for other, count in files.items() if _is_same(one, other)) >= least
-        }
-        families = Counter(family for notice in heads for family in notice.licences)
+                heads[path] = notice
+        families = Counter(family for notice in heads.values() for family in notice.licences)
         licences = {family for family, count in families.items() if count >= max(3, len(heads) / 4)}
-        licences = licences.union(*(notice.licences for notice in stated))
-        named = {one for notice in heads if notice.licences - licences for one in notice.holders}
-        whole = cls(
-            frozenset(own | {frozenset([word.lower()]) for word in _WORD.findall(name)} if own else own),
-            frozenset(licences),
-            files,
-            frozenset(apart & named),
-        )
+        of_root = {family for notice in stated[""] for family in notice.licences}
+        called = {frozenset([word.lower()]) for word in _WORD.findall(name)}
+        own = {holder for notice in stated.pop("") for holder in notice.holders}
+        files = Counter(holder for notice in heads.values() for holder in notice.holders)
+        often = [holder for holder, count in files.items() if count >= OWN_SHARE * len(heads)]
+        first = called.union(own or often)
+        folders = _folders_of_others(first, of_root or licences, stated, heads, paths)
+        rest = [notice for path, notice in heads.items() if _above(path, folders) is None]
+        among = Counter(holder for notice in rest for holder in notice.holders)
+        least = max(OWN_LEAST, len(rest) / 2, OWN_SHARE * len(paths))
+        most = {one for one in among if sum(n for other, n in among.items() if _is_same(one, other)) >= least}
+        if not (own or most):
+            return cls()
+        whole = cls(frozenset(own | most | called), frozenset(of_root | licences), files, folders)
         foreign = sum(not any(map(whole._is_own, notice.holders)) for notice in rest)
-        is_of_many = foreign > FOREIGN_SHARE * total and foreign > FOREIGN_HEADS * len(heads)
-        return cls() if is_of_many else whole
+        is_of_many = foreign > FOREIGN_SHARE * len(paths) and foreign > FOREIGN_HEADS * len(heads)
+        return cls(folders=folders if own else {}) if is_of_many else whole
 
     def foreign(self, path: str, notice: Notice) -> str | None:
-        """Return the holder of another project whose notice a file carries, or ``None``.
+        """Return the holder of another project that a file is of, or ``None``.
 
-        No holder of it is one of the source's, each is named in few files or in a folder of its own, and its licence is
-        another one; an element of XML goes with what it describes, whatever the licence.
+        It lies in a folder of that project; or no holder that it names is one of the source's, each is named in few
+        files, and its licence is another one. An element of XML goes with what it describes, whatever the licence.
         """
-        is_apart = self.apart.issuperset(notice.holders)
-        if not (self.own and notice.holders and (notice.licences or is_apart)):
+        if any(map(self._is_own, notice.holders)):
+            return None
+        if holder := _above(path, self.folders):
+            return holder
+        if not (self.own and notice.holders and notice.licences):
             return None
         suffix = PurePosixPath(path.lower()).suffix
         is_configuration = suffix in DATA_SUFFIXES and suffix != ".xml"
         is_alike = bool(notice.licences & self.licences) and not notice.is_element
-        if is_configuration or is_alike or any(map(self._is_own, notice.holders)):
+        if is_configuration or is_alike:
             return None
-        is_rare = is_apart or all(self.files[holder] <= FOREIGN_FILES for holder in notice.holders)
+        is_rare = all(self.files[holder] <= FOREIGN_FILES for holder in notice.holders)
         return next(iter(notice.holders.values())) if is_rare else None
 
     def _is_own(self, holder: frozenset[str]) -> bool:
         return any(_is_same(holder, own) for own in self.own)
 
 
-def _is_apart(
-    holder: frozenset[str], own: Iterable[frozenset[str]], folders: Mapping[frozenset[str], Sequence[str]]
-) -> bool:
-    """Tell whether all files of a holder lie below one folder, and none there names a holder of the source."""
-    shared = commonpath(folders[holder])
-    near = (folder for one, placed in folders.items() if any(_is_same(one, each) for each in own) for folder in placed)
-    return shared != "/" and not any(f"{folder}/".startswith(f"{shared}/") for folder in near)
+def _folders_of_others(
+    own: Collection[frozenset[str]],
+    licences: set[str],
+    stated: Mapping[str, Sequence[Notice]],
+    heads: Mapping[str, Notice],
+    paths: Sequence[str],
+) -> dict[str, str]:
+    """Return the folders, and single files, of other projects, each with a holder.
+
+    Where no holder of the source is named, a folder is another project's in three cases: its licence names a holder,
+    and it is no package of a monorepo; it is kept among what third parties wrote, and a file says whose it is; most of
+    its files name one holder, who is named nowhere else, and one of them another licence.
+    """
+    owned = {
+        folder
+        for path, notice in chain(heads.items(), ((f"{at}/", each) for at, all_ in stated.items() for each in all_))
+        if any(_is_same(holder, one) for holder in notice.holders for one in own)
+        for folder in (path, *folders_above(path))
+    }
+    packages = {folder for folder, _, name in (path.rpartition("/") for path in paths) if _MANIFEST.fullmatch(name)}
+    told = [(at, notice) for at, notices in stated.items() if at not in packages for notice in notices]
+    for path, notice in heads.items():
+        parts = path.split("/")
+        kept = next((at for at, part in enumerate(parts[:-1], 2) if _OF_THIRD_PARTIES.fullmatch(part)), 0)
+        told += [("/".join(parts[:kept]), notice)] if kept else []
+    placed: defaultdict[frozenset[str], list[str]] = defaultdict(list)
+    for path, notice in heads.items():
+        for holder in notice.holders:
+            placed[holder].append(path)
+    for one in placed:
+        named = sorted({path for other in placed if _is_same(one, other) for path in placed[other]})
+        shared = commonpath([f"/{path.rpartition('/')[0]}" for path in named])[1:]
+        if len(named) > FOREIGN_FILES and shared and any(heads[path].licences - licences for path in named):
+            is_whole = 2 * len(named) >= sum(path.startswith(f"{shared}/") for path in paths)
+            told += [(at, heads[named[0]]) for at in ([shared] if is_whole else named) if shared not in owned]
+    return {at: next(iter(notice.holders.values())) for at, notice in told if notice.holders and at not in owned}
+
+
+def _above(path: str, folders: Mapping[str, str]) -> str | None:
+    """Return what is said of a path, or of the nearest folder above that something is said of."""
+    return next((folders[each] for each in (path, *folders_above(path)) if each in folders), None)
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:

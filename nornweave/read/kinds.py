@@ -87,6 +87,10 @@ BINARY_SUFFIXES = _words("""
     .so .sqlite .sqlite3 .tar .tgz .tif .tiff .ttf .wasm .wav .webm .webp .whl .woff .woff2 .xls .xlsx .xz .zip .zst
 """)
 
+_LICENCE_NAME = re.compile(
+    r"(?:un)?(?:licen[sc]e|copying)(?:[-_]\w+|\.(?:txt|md|rst|adoc|mit|bsd|apache|l?gpl|lesser))*", re.IGNORECASE
+)
+
 # What has a suffix of text; a name without one is text or anything else.
 _TEXTS = frozenset(suffix for suffix in FORMATS if suffix)
 SUFFIXES: Mapping[Domain, frozenset[str]] = {
@@ -198,6 +202,11 @@ def is_test_data(path: str, text: str) -> bool:
     return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))
 
 
+def is_licence_name(name: str) -> bool:
+    """Tell whether a file is called as those are that hold a licence."""
+    return _LICENCE_NAME.fullmatch(name) is not None
+
+
 def is_code_name(name: str) -> bool:
     """Tell whether a file name alone says that it belongs to code: manifests, recipes of builds, configuration."""
     lowered = name.lower()
@@ -222,5 +231,5 @@ def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
     if domain is Domain.CODE:
         if code_format_of(name) is not None or is_code_name(name) or below_example(name.lower()) != name.lower():
             return True
-        return is_program or suffix in UNTOLD or not (suffix or name.startswith("."))
+        return is_program or suffix in UNTOLD or is_licence_name(name) or not (suffix or name.startswith("."))
     return not (suffix or name.startswith(".") or is_code_name(name))

@@ -91,3 +91,41 @@ def test_a_folder_of_another_project_is_told_by_its_files(
     folder[0] = (folder[0][0], comment("Copyright 2012 Scott Vokes", licence))
     own = [(f"src/own/{number}.c", comment("Copyright 2015 Ann Smith", BSD)) for number in range(12)]
     assert foreign(plain, LICENCE, *own, *folder, *near, path="include/tiny/9.h") == holder
+
+
+TINY = ("include/tiny/LICENSE.rst", f"Copyright (c) 2012 - present, Scott Vokes\n\n{MIT}")
+OWNED = [(f"src/own/{number}.c", comment("Copyright 2015 Ann Smith", BSD)) for number in range(12)]
+
+
+@pytest.mark.parametrize(("others", "path", "holder"), [
+    ([TINY], "include/tiny/core.h", "Scott Vokes"),
+    ([TINY], "include/tiny/deep/er/core.json", "Scott Vokes"),
+    ([TINY], "include/core.h", None),
+    ([TINY, ("include/tiny/kettle.h", comment("Copyright 2019 Kettle contributors"))], "include/tiny/core.h", None),
+    ([TINY, ("include/tiny/package.json", "{}")], "include/tiny/core.h", None),  # a package of a monorepo
+    ([("include/tiny/LICENSE", f"Copyright 2015 Ann Smith\n\n{MIT}")], "include/tiny/core.h", None),
+    ([("include/tiny/LICENSE", MIT)], "include/tiny/core.h", None),
+    ([("deps/tiny/a.h", comment("Copyright 2012 Scott Vokes", BSD))], "deps/tiny/core.h", "Scott Vokes"),
+    ([("deps/tiny.h", comment("Copyright 2012 Scott Vokes", BSD))], "deps/tiny.h", "Scott Vokes"),
+    ([("deps/tiny.h", comment("Copyright 2012 Scott Vokes", BSD))], "deps/other.h", None),
+    ([("deps/tiny/a.h", comment("Copyright 2012 Ann Smith", BSD))], "deps/tiny/core.h", None),
+    ([("deps.c", comment("Copyright 2012 Scott Vokes", BSD))], "core.h", None),
+])  # fmt: skip
+def test_what_lies_in_a_folder_of_another_project_is_of_it(
+    others: list[tuple[str, str]], path: str, holder: str | None
+) -> None:
+    assert foreign("int a;\n", LICENCE, *OWNED, *others, path=path) == holder
+
+
+@pytest.mark.parametrize(("plain", "holder"), [(3, "Scott Vokes"), (30, None)])
+def test_a_folder_is_of_those_who_signed_most_of_its_files(plain: int, holder: str | None) -> None:
+    said = ["Copyright 2012 Scott Vokes", "Copyright 2013 - present, Scott Vokes and tiny contributors"]
+    signed = [(f"include/tiny/{number}.h", comment(said[number % 2], MIT)) for number in range(8)]
+    rest = [(f"include/tiny/plain{number}.h", "int a;\n") for number in range(plain)]
+    assert foreign("int a;\n", LICENCE, *OWNED, *signed, *rest, path="include/tiny/9.h") == holder
+    assert foreign(signed[1][1], LICENCE, *OWNED, *signed, *rest, path="include/tiny/9.h") == "Scott Vokes"
+
+
+def test_a_group_is_a_holder_without_years() -> None:
+    licence = ("COPYING", f"kettle is Copyright (C) the Kettle contributors\n\n{BSD}")
+    assert foreign(comment("Copyright 2011 Scott Vokes", ISC), licence, *PLAIN) == "Scott Vokes"

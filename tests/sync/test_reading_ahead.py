@@ -155,23 +155,25 @@ def test_a_source_that_takes_its_time_keeps_no_other_source_waiting() -> None:
     assert list(listings) == ["a", "b"]
 
 
-def test_a_file_of_another_project_is_left_out_unless_it_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["test/greatest.h", "lib/tiny/plain.c"])
+def test_a_file_of_another_project_is_left_out_unless_it_is_named(tmp_path: Path, name: str) -> None:
     licence = "Copyright 2014 Ann Smith\n\nRedistribution and use in source and binary forms are permitted.\n"
     stranger = (
         "/* Copyright (c) 2011 Scott Vokes\n *\n * Permission to use, copy, modify this is hereby granted. */\nint a;\n"
     )
-    files = {"LICENSE": licence, "test/greatest.h": stranger, **{f"src/{each}.c": "int b;\n" for each in range(20)}}
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    for include in ((), ("test/greatest.h",)):
+    files = {"LICENSE.md": licence, "test/greatest.h": stranger, **{f"src/{each}.c": "int b;\n" for each in range(20)},
+             "lib/tiny/COPYING": "Copyright 2011 Scott Vokes\n", "lib/tiny/plain.c": "int a;\n"}  # fmt: skip
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / path).write_text(text, "utf-8")
+    for include in ((), (name,)):
         source = FilesSource(SourceId("kettle"), Domain.CODE, tmp_path, include=include)
         listed = source.list().entries
         taken = replace(intake(MemorySource()), sources={source.id: source}, pipelines={source.id: "p"},
                         listed={source.id: listed})  # fmt: skip
-        due = [DueDocument(source.id, entry, None) for entry in listed if entry.path == "test/greatest.h"]
+        due = [DueDocument(source.id, entry, None) for entry in listed if entry.path == name]
         (batch,) = taken.batches(due, ignore)
         assert [stored.document.path for stored in batch.stored] == list(include)
         reasons = [each.reason for each in batch.not_stored]
-        assert all(reason.startswith("vendored: its head says that it is of Scott Vokes") for reason in reasons)
+        assert all(reason.startswith("vendored: of Scott Vokes and not of this project") for reason in reasons)
         assert len(reasons) == (not include)
