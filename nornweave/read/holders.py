@@ -152,13 +152,10 @@ class Holders:
         called = {frozenset([word.lower()]) for word in _WORD.findall(name)}
         own = {holder for notice in stated.pop("") for holder in notice.holders}
         files = Counter(holder for notice in heads.values() for holder in notice.holders)
-        often = [holder for holder, count in files.items() if count >= OWN_SHARE * len(heads)]
-        first = called.union(own or often)
+        first = called | (own or _most(heads.values(), len(paths)) or {one for one, _ in files.most_common(1)})
         folders = _folders_of_others(first, of_root or licences, stated, heads, paths)
         rest = [notice for path, notice in heads.items() if _above(path, folders) is None]
-        among = Counter(holder for notice in rest for holder in notice.holders)
-        least = max(OWN_LEAST, len(rest) / 2, OWN_SHARE * len(paths))
-        most = {one for one in among if sum(n for other, n in among.items() if _is_same(one, other)) >= least}
+        most = _most(rest, len(paths))
         if not (own or most):
             return cls()
         whole = cls(frozenset(own | most | called), frozenset(of_root | licences), files, folders)
@@ -226,6 +223,13 @@ def _folders_of_others(
             is_whole = 2 * len(named) >= sum(path.startswith(f"{shared}/") for path in paths)
             told += [(at, heads[named[0]]) for at in ([shared] if is_whole else named) if shared not in owned]
     return {at: next(iter(notice.holders.values())) for at, notice in told if notice.holders and at not in owned}
+
+
+def _most(heads: Collection[Notice], files: int) -> set[frozenset[str]]:
+    """Return the holders that most heads name, spelt one way or another."""
+    among = Counter(holder for notice in heads for holder in notice.holders)
+    least = max(OWN_LEAST, len(heads) / 2, OWN_SHARE * files)
+    return {one for one in among if sum(count for other, count in among.items() if _is_same(one, other)) >= least}
 
 
 def _above(path: str, folders: Mapping[str, str]) -> str | None:
