@@ -32,7 +32,7 @@ LINES_ABOVE = 6
 MORE_LINES = 400
 MAX_LINE_CHARACTERS = 4_000
 MAX_OUTLINE = 300
-_FLOWING = frozenset({"slack", "github", "transcript", "messages", "pdf", "stackexchange"})
+_FLOWING = frozenset({"slack", "github", "gitlab", "transcript", "messages", "pdf", "stackexchange"})
 """Formats whose text has no lines of its own: numbers would mean nothing to a reader."""
 
 

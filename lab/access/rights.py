@@ -21,9 +21,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from lab.access.serving import SERVICE, Outcome, as_somebody, served
-from lab.apis import confluence, github, jira, slack
+from lab.apis import confluence, github, gitlab, jira, slack
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import GithubServer
+from lab.apis.gitlab import ROLES, GitlabServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import Api, serving
 from lab.apis.slack import SlackServer
@@ -184,6 +185,60 @@ class GithubRights(Service):
             self.api.visibility = rng.choice(("private", "private", "internal", "public"))
 
 
+class GitlabRights(Service):
+    """A project, private or public: members in several roles, of its own and of a group above; confidential issues."""
+
+    source = "project"
+
+    def __init__(self, people: Sequence[Somebody], numbers: Iterator[int], rng: random.Random, count: int) -> None:
+        self.api: GitlabServer = GitlabServer(page_size=2)
+        self._people = [each.name for each in people]
+        self.api.emails = {each.name: each.email for each in people}
+        for number in range(count):
+            user = rng.choice(self._people)
+            self.api.open("Report", text_of(next(numbers)), merge=number % 3 == 2, user=user, confidential=number == 0)
+        for _ in range(3 * len(people)):
+            self.change_members(rng)
+            self.change_rights(rng)
+
+    def configured(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"type": "gitlab", "domain": "conversations", "project": gitlab.PROJECT, "url": self.api.url,
+                "token_env": "LAB_GITLAB"}  # fmt: skip
+
+    def may_read(self, path: str, email: str) -> bool:  # noqa: D102
+        name, (kind, number) = email.partition("@")[0], path.split("/")
+        role = 0 if name in self.api.blocked else self.api.roles().get(name, 0)
+        thread = self.api.threads[kind][int(number)]
+        features = (kind, *(["repository"] if kind == "merge_requests" else []))
+        is_open = self.api.visibility == "public" and all(self.api.features[each] == "enabled" for each in features)
+        least = "guest" if kind == "issues" else "reporter"
+        if not (is_open or role >= ROLES[least]):
+            return False
+        named = {each["username"] for each in (thread["author"], *thread["assignees"])}
+        # The account of an author who is no member is not told, and so not whose it is.
+        is_named = name in named and name in self.api.roles() and name not in self.api.blocked
+        return not thread.get("confidential") or role >= ROLES["planner"] or is_named
+
+    def change_members(self, rng: random.Random) -> None:  # noqa: D102
+        kind, name = rng.randrange(10), rng.choice(self._people)
+        if kind < 7:
+            table = rng.choice((self.api.direct, self.api.inherited))
+            if table.pop(name, None) is None:
+                table[name] = rng.choice(list(ROLES.values()))
+        elif kind == 7:
+            self.api.blocked ^= {name}
+        elif kind == 8:
+            self.api.visibility = rng.choice(("private", "private", "public"))
+        else:
+            self.api.features[rng.choice(list(self.api.features))] = rng.choice(("private", "enabled"))
+
+    def change_rights(self, rng: random.Random) -> None:  # noqa: D102
+        if self.api.threads["issues"]:
+            issue = rng.choice(list(self.api.threads["issues"]))
+            assigned = [{"username": each} for each in rng.sample(self._people, rng.randrange(2))]
+            self.api.edit(issue, confidential=rng.random() < 0.5, assignees=assigned)
+
+
 class ConfluenceRights(Service):
     """Two spaces with readers and groups; pages below pages and folders, of which some are restricted."""
 
@@ -312,10 +367,15 @@ class JiraRights(Service):
             self.api.edit(rng.choice(list(self.api.issues)), security=rng.choice(levels))
 
 
-SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights, ConfluenceRights, JiraRights)
+SERVICES: tuple[type[Any], ...] = (SlackRights, GithubRights, GitlabRights, ConfluenceRights, JiraRights)
 CODE = "code"
 """A source of files for the first channel: a principal may stand where a group may."""
-_TOKENS = {"LAB_SLACK": slack.TOKEN, "LAB_GITHUB": github.TOKEN, "LAB_ATLASSIAN": confluence.TOKEN}
+_TOKENS = {
+    "LAB_SLACK": slack.TOKEN,
+    "LAB_GITHUB": github.TOKEN,
+    "LAB_GITLAB": gitlab.TOKEN,
+    "LAB_ATLASSIAN": confluence.TOKEN,
+}
 
 
 @dataclass(slots=True)

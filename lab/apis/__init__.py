@@ -8,13 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lab.apis import confluence, feed, github, jira, site, slack, stackexchange
+from lab.apis import confluence, feed, github, gitlab, jira, site, slack, stackexchange
 from lab.apis.server import Api
 from nornweave.connect.confluence.feed import ConfluenceFeed
 from nornweave.connect.connectors import (
     ConfluenceSettings,
     FeedSettings,
     GithubSettings,
+    GitlabSettings,
     JiraSettings,
     SlackSettings,
     StackExchangeSettings,
@@ -22,6 +23,7 @@ from nornweave.connect.connectors import (
 )
 from nornweave.connect.feed import SyndicationFeed
 from nornweave.connect.github.feed import GithubFeed
+from nornweave.connect.gitlab.feed import GitlabFeed, GitlabWiki
 from nornweave.connect.jira.feed import JiraFeed
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.settings import MirroredSettings
@@ -67,6 +69,18 @@ STAND_INS: Mapping[str, StandIn] = {
         GithubSettings,
         GithubFeed,
         lambda url: {"repository": github.REPOSITORY, "api_url": url, "token": github.TOKEN},
+    ),
+    "gitlab": StandIn(
+        gitlab.large,
+        GitlabSettings,
+        GitlabFeed,
+        lambda url: {"project": gitlab.PROJECT, "url": url, "token": gitlab.TOKEN},
+    ),
+    "gitlab-wiki": StandIn(
+        gitlab.large_wiki,
+        GitlabSettings,
+        GitlabWiki,
+        lambda url: {"project": gitlab.PROJECT, "url": url, "token": gitlab.TOKEN, "domain": "documentation"},
     ),
     "confluence": StandIn(
         confluence.large,

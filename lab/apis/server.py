@@ -15,13 +15,14 @@ from urllib.parse import parse_qsl, urlsplit
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked; header names in lower case."""
+    """What was asked; header names in lower case, of a parameter of ``query`` the last one; ``target`` is as sent."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes = b""
+    target: str = ""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -95,7 +96,7 @@ def _handler(api: Api) -> type[BaseHTTPRequestHandler]:
             length = int(self.headers.get("content-length") or 0)
             headers = {name.lower(): value for name, value in self.headers.items()}
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
-            reply = api.answer(Request(self.command, parts.path, query, headers, self.rfile.read(length)))
+            reply = api.answer(Request(self.command, parts.path, query, headers, self.rfile.read(length), self.path))
             if reply is HANG_UP:
                 self.close_connection = True
                 return

@@ -27,13 +27,14 @@ sources:
 """
 _ELSEWHERE = """\
   # Sources that live elsewhere; the token is read from the environment variable that is named. With `access:` at the
-  # top, `rights: source` shows documents of Slack, GitHub, Confluence and Jira to their readers (docs/rights.md):
+  # top, `rights: source` shows documents of Slack, GitHub, GitLab, … to their readers (docs/rights.md):
   # - {id: api, domain: code, type: git, url: "https://git.example.org/team/api.git", credentials_env: GIT_TOKEN}
   # - {id: manual, domain: documentation, type: web, url: "https://docs.example.org/guide/"}
   # - {id: wiki, domain: documentation, type: confluence, url: "https://team.atlassian.net", spaces: [ENG],
   #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
   # - {id: chat, domain: conversations, type: slack, token_env: SLACK_TOKEN, channels: [engineering]}
   # - {id: issues, domain: conversations, type: github, repository: owner/name}   # set GITHUB_TOKEN
+  # - {id: merges, domain: conversations, type: gitlab, project: group/name}       # set GITLAB_TOKEN
   # - {id: tickets, domain: conversations, type: jira, url: "https://team.atlassian.net", projects: [PAY],
   #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
   # - {id: questions, domain: research, type: stackexchange, site: stackoverflow, tags: [duckdb]}

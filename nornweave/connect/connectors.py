@@ -294,6 +294,41 @@ def _bound_github(settings: GithubSettings) -> str:
 GITHUB = Connector(GithubSettings, _open_github, _bound_github)
 
 
+class GitlabSettings(AddressedSettings, ApiSettings, HookedSettings, RightsSettings):
+    """The keys of ``type: gitlab``: issues and merge requests of a project, or its wiki, as the domain says."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS, Domain.DOCUMENTATION})
+    place_keys: ClassVar[tuple[str, ...]] = ("project",)
+    usual_variable: ClassVar[str] = "GITLAB_TOKEN"
+    own_hosts: ClassVar[tuple[str, ...]] = ("gitlab.com",)
+    hook_services: ClassVar[tuple[str, ...]] = ("gitlab",)
+
+    type: Literal["gitlab"] = "gitlab"
+    project: Annotated[str, formed(r"\w[\w.-]*(?:/\w[\w.-]*)+", "'group/name', or with groups between")] | None = None
+    url: str = "https://gitlab.com"
+    """Of the server; the public service unless given."""
+
+
+def _open_gitlab(settings: GitlabSettings, own: OwnFiles) -> Source:
+    from nornweave.connect.gitlab.feed import GitlabFeed, GitlabWiki
+    from nornweave.connect.mirror.mirrored import MirroredSource
+
+    kind = GitlabWiki if settings.domain is Domain.DOCUMENTATION else GitlabFeed
+    return MirroredSource(settings, kind(settings), own.data_dir)
+
+
+def _bound_gitlab(settings: GitlabSettings) -> str:
+    if settings.domain is Domain.DOCUMENTATION:
+        return AT_ONCE
+    return (
+        f"{AT_ONCE} for changes; deleted issues, merge requests and comments are found in 100 issues and 100 merge "
+        f"requests a sync, and all within {settings.hours()}"
+    )
+
+
+GITLAB = Connector(GitlabSettings, _open_gitlab, _bound_gitlab)
+
+
 SPACE_KEY = r"~?[A-Za-z0-9][\w:.-]{0,254}"
 SpaceKey = Annotated[str, formed(SPACE_KEY, "the key of a space, such as 'ENG'")]
 
@@ -435,6 +470,7 @@ CONNECTORS: Mapping[str, Connector[Any]] = {
         FEED,
         SLACK,
         GITHUB,
+        GITLAB,
         CONFLUENCE,
         JIRA,
         TRANSCRIPTS,

@@ -100,7 +100,7 @@ RIGHTS = "rights:source"
 it has said who they are."""
 HELD = "account:"
 """Begins what sign-in has proved of somebody: ``account:email:``, ``account:subject:``."""
-_PRINCIPAL = re.compile(r"(?:account|slack|github|confluence|jira|atlassian):[a-z]+:\S.*", re.DOTALL)
+_PRINCIPAL = re.compile(r"(?:account|slack|github|gitlab|confluence|jira|atlassian):[a-z]+:\S.*", re.DOTALL)
 
 
 def is_principal(name: str) -> bool:

@@ -100,6 +100,11 @@ class MembershipTable:
 _TABLE = TypeAdapter(MembershipTable)
 
 
+def named(service: str, kind: str, name: str, server: str = "") -> str:
+    """Return a principal of GitHub or GitLab; of another server than the public one with that: both may have it."""
+    return f"{service}:{kind}:{name.casefold()}{f'@{server}' if server else ''}"
+
+
 def membership_file(data_dir: Path, source_id: str) -> Path:
     """Return where the table of a source is kept."""
     return data_dir / "membership" / f"{source_id}.json"
@@ -179,8 +184,8 @@ def _member(file: Path, key: object) -> str:
 
 
 def _as_compared(principal: str) -> str:
-    """Return a name as sources write it: GitHub's are compared without regard to case."""
-    return principal.casefold() if principal.startswith("github:") else principal
+    """Return a name as sources write it: GitHub's and GitLab's are compared without regard to case."""
+    return principal.casefold() if principal.startswith(("github:", "gitlab:")) else principal
 
 
 def _moment(file: Path, value: object) -> float:

@@ -33,14 +33,16 @@ SOURCES: list[dict[str, Any]] = [
     {"id": "web", "domain": "code", "type": "git", "url": "git@github.com:acme/web.git"},
     {"id": "issues", "domain": "conversations", "type": "github", "repository": "acme/api"},
     {"id": "lab", "domain": "code", "type": "git", "url": "https://git.example.org/team/sub/tool"},
+    {"id": "merges", "domain": "conversations", "type": "gitlab", "project": "team/sub/tool"},
+    {"id": "pages", "domain": "documentation", "type": "gitlab", "project": "team/tool"},
     {"id": "chat", "domain": "conversations", "type": "slack", "token_env": "SLACK_TOKEN"},
     {"id": "tickets", "domain": "conversations", "type": "jira", "url": "https://team.atlassian.net"},
     {"id": "wiki", "domain": "documentation", "type": "confluence", "url": "https://team.atlassian.net"},
 ]
 VARIABLES = dict(
     zip(
-        ("api", "web", "issues", "lab", "chat", "tickets", "wiki"),
-        ("GITHUB_HOOK",) * 3 + ("LAB_HOOK", "SLACK_HOOK", "JIRA_HOOK", "WIKI_HOOK"),
+        ("api", "web", "issues", "lab", "merges", "pages", "chat", "tickets", "wiki"),
+        ("GITHUB_HOOK",) * 3 + ("LAB_HOOK",) * 3 + ("SLACK_HOOK", "JIRA_HOOK", "WIKI_HOOK"),
         strict=True,
     )
 )
@@ -107,7 +109,7 @@ async def test_what_a_service_signs_is_accepted_and_waits_for_a_sync(settings: S
         answer = await receiver.post(service, event)
         assert answer.status_code == 202, answer.text
     # Sources of the repository that the event names, each once; those of others rest.
-    assert receiver.queue.waiting() == dict.fromkeys(("api", "issues", "lab", "chat", "tickets", "wiki"), 1)
+    assert receiver.queue.waiting() == dict.fromkeys(("api", "issues", "lab", "merges", "chat", "tickets", "wiki"), 1)
     assert receiver.counted() == {(service, "accepted"): 1 for service in SERVICES}
     async with asyncio.timeout(60):
         many = [await receiver.post("slack", {"event_id": number}) for number in range(20)]

@@ -1,6 +1,7 @@
 """Questions about the past are answered by commits and releases, and others as if there were none."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from git_repository import Repository
 from live_server import live
 
 from api.app import create_app
+from lab.apis.gitlab import PROJECT, TOKEN, GitlabServer
+from lab.apis.server import serving
 from nornweave.ask.search.history import asks_for_past, commits_in, without_past
 from nornweave.connect.connectors import load_settings
 
@@ -233,3 +236,42 @@ def test_a_commit_and_the_issues_that_it_names_lead_to_each_other(tmp_path: Path
         (back,) = client.get(f"/chunks/{about[0]['chunk_id']}").json()["about"]
         assert (back["chunk_id"], back["domain_id"]) == (commit, "code")
         assert f'href="/passages/{about[0]["chunk_id"]}"' in client.get(f"/passages/{commit}").text
+
+
+def test_a_merge_request_and_an_issue_of_the_same_number_are_two_on_gitlab(tmp_path: Path) -> None:
+    server = GitlabServer()
+    repository = Repository(tmp_path / "api")
+    repository.git("remote", "add", "origin", f"https://gitlab.com/{PROJECT}.git")
+    for name, message in (
+        ("page", f"Show who waits\n\nCloses #2\n\nSee merge request {PROJECT}!1"),
+        ("mail", "Mail whom nobody saw (#1)"),
+    ):
+        (repository.root / f"{name}.py").write_text(f'"""A {name} for all."""\n', encoding="utf-8")
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", message)
+    for title in ("Nobody gets a mail", "Nobody sees who waits"):
+        server.open(title)
+    server.open("Show who waits, as asked for", merge=True)
+    with serving(server):
+        sources = [
+            {"id": "api", "domain": "code", "type": "git", "path": "api"},
+            {"id": "talk", "domain": "conversations", "type": "gitlab", "project": PROJECT, "url": server.url,
+             "token_env": "TOKEN_OF_TALK"},
+        ]  # fmt: skip
+        settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "conversations": HASHED}}
+        (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        done = nornweave(tmp_path, "sync", variables={**os.environ, "TOKEN_OF_TALK": TOKEN})
+    assert done.returncode == 0, done.stderr
+    (commit,) = (
+        each["chunk_id"]
+        for each in asked(tmp_path, "which commit shows who waits")["items"]
+        if each["citation"]["title"] == "Show who waits (!1)"
+    )
+    app = create_app(load_settings(tmp_path / "nornweave.yaml", {}), environment={})
+    with live(app) as url, httpx.Client(base_url=url) as client:
+        about = client.get(f"/chunks/{commit}").json()["about"]
+        threads = f"https://gitlab.com/{PROJECT}/-"
+        assert {each["url"] for each in about} == {f"{threads}/merge_requests/1", f"{threads}/issues/2"}
+        request = next(each for each in about if "merge_requests" in each["url"])
+        (back,) = client.get(f"/chunks/{request['chunk_id']}").json()["about"]
+        assert back["chunk_id"] == commit

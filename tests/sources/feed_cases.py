@@ -12,10 +12,11 @@ from typing import Any
 from feed_source import DAY, FeedSource, TolerantSource
 from interruptions import FAULTS
 
-from lab.apis import STAND_INS, confluence, feed, github, jira, site, slack, stackexchange
+from lab.apis import STAND_INS, confluence, feed, github, gitlab, jira, site, slack, stackexchange
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.feed import FeedServer
 from lab.apis.github import GithubServer
+from lab.apis.gitlab import GitlabServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import HANG_UP, Api, Reply
 from lab.apis.site import SiteServer
@@ -24,6 +25,7 @@ from lab.apis.stackexchange import StackExchangeServer
 from nornweave.connect.confluence.feed import confluence_document
 from nornweave.connect.conversation import conversation_document
 from nornweave.connect.feed import feed_document
+from nornweave.connect.gitlab.feed import wiki_document
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest
@@ -31,6 +33,14 @@ from nornweave.read.web_page import web_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 PAGE_SIZES = (1, 2, 3, 100)
+WRONG_PROJECTS = (
+    {"project": "acme"},
+    {"project": "acme/../x"},
+    {"project": "acme/x?y"},
+    {"url": "ftp://x"},
+    {"url": "https://user:pw@x"},
+    {"token": "two\nlines"},
+)
 OTHERS = ({"url": "http://api.example.org"}, {"url": "api.example.org"})
 
 
@@ -160,6 +170,64 @@ def change_github(server: GithubServer, choose: random.Random, kinds: Sequence[i
         server.edit(choose.choice(numbers), f"B{server.hours}")
     elif kind == 7:
         server.delete(choose.choice(numbers))
+
+
+# GitLab
+
+
+def gitlab_source(server: GitlabServer, folder: Path, **keys: Any) -> FeedSource:
+    return opened("gitlab", server.url, folder, conversation_document, bodies, **keys)
+
+
+def gitlab_said(server: GitlabServer) -> dict[str, list[str]]:
+    """What the documents of a project have to say, by its own state."""
+    said: dict[str, list[str]] = {}
+    for (kind, number), notes in server.notes.items():
+        thread = server.threads[kind][number]
+        shown = [each for each in notes.values() if not (each["system"] or each["internal"])]
+        opening = f"{thread['title']}\n\n{thread['description']}" if thread["description"] else thread["title"]
+        if not thread.get("confidential"):
+            said[f"{kind}/{number}"] = [opening, *(each["body"] for each in shown)]
+    return said
+
+
+def change_gitlab(server: GitlabServer, choose: random.Random) -> None:
+    kind = choose.choice(["issues", "merge_requests"])
+    merge, numbers = kind == "merge_requests", list(server.threads[kind])
+    own = [each for (of, _), notes in server.notes.items() if of == kind for each in notes]
+    step = choose.randrange(9)
+    if step <= 1 or not numbers:
+        server.open(f"T{server.hours}", choose.choice(["", "body"]), merge=merge, confidential=choose.random() < 0.2)
+    elif step <= 3:
+        keys = choose.choice([{}, {}, {"system": True}, {"internal": True}])
+        server.comment(choose.choice(numbers), f"C{server.hours}", merge=merge, touches=choose.random() < 0.9, **keys)
+    elif step == 4 and own:
+        server.edit_comment(choose.choice(own), f"E{server.hours}")
+    elif step == 5 and own:
+        server.delete_comment(choose.choice(own))
+    elif step == 6:
+        server.edit(choose.choice(numbers), merge=merge, description=f"B{server.hours}")
+    elif step == 7:
+        server.delete(choose.choice(numbers), merge=merge)
+    elif step == 8 and not merge:
+        server.edit(choose.choice(numbers), confidential=choose.random() < 0.5)
+
+
+def wiki_source(server: GitlabServer, folder: Path, **keys: Any) -> FeedSource:
+    parse = partial(wiki_document, domain=Domain.DOCUMENTATION)
+    return opened("gitlab-wiki", server.url, folder, parse, lambda document: document.text, **keys)
+
+
+def wiki_said(server: GitlabServer) -> dict[str, str]:
+    return {f"{slug}.md": page["content"] for slug, page in server.wiki.items()}
+
+
+def change_wiki(server: GitlabServer, choose: random.Random) -> None:
+    if server.wiki and choose.random() < 0.2:
+        server.wiki.pop(choose.choice(list(server.wiki)))
+    else:
+        slug = choose.choice([*server.wiki, f"page-{server.hours}", f"folder/page-{server.hours}"])
+        server.write(slug, f"Page of {server.hours}")
 
 
 # Slack
@@ -493,6 +561,36 @@ CASES: Mapping[str, FeedCase] = {
         settles=True,
         edit=lambda server: server.edit(1, "Edited."),
         delete=lambda server: server.delete(1),
+    ),
+    "gitlab": FeedCase(
+        start=lambda choose: GitlabServer(page_size=choose.choice(PAGE_SIZES)),
+        fill=lambda server: server.comment(server.open("T", "B"), "C"),
+        source=gitlab_source,
+        expected=gitlab_said,
+        change=change_gitlab,
+        change_seen_at_once=change_gitlab,
+        examples=(40, 40),
+        changes_meanwhile=True,
+        wrong=(*WRONG_PROJECTS, *OTHERS),
+        large=lambda: (gitlab.large(300, page_size=10), 300),
+        share=0.1,
+        edit=lambda server: server.edit(1, description="Edited."),
+        delete=lambda server: server.delete(1),
+    ),
+    "gitlab-wiki": FeedCase(
+        start=lambda _: GitlabServer(),
+        fill=lambda server: server.write(f"page-{server.hours}", "B"),
+        source=wiki_source,
+        expected=wiki_said,
+        change=change_wiki,
+        change_seen_at_once=change_wiki,
+        examples=(20, 10),
+        changes_meanwhile=True,
+        wrong=(*WRONG_PROJECTS, *OTHERS),
+        large=lambda: (gitlab.large_wiki(300), 300),
+        share=1.0,
+        edit=lambda server: server.write("topics/1", "Edited."),
+        delete=lambda server: server.wiki.popitem(),
     ),
     "feed": FeedCase(
         start=lambda choose: FeedServer(is_atom=choose.random() < 0.5),

@@ -2,11 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
-from lab.apis import confluence, github, jira, slack
+from lab.apis import confluence, github, gitlab, jira, slack
 from lab.apis.server import Reply
 
 REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
     "github": ((Reply({"message": f"no, {github.TOKEN}"}, 403), "read access to issues"),),
+    "gitlab": (
+        (Reply({"message": f"no, {gitlab.TOKEN}"}, 401), "the token is refused; renew GITLAB_TOKEN"),
+        (Reply({"error": "insufficient_scope"}, 403), "needs the scope read_api"),
+        (Reply({"message": "404 Project Not Found"}, 404), "check that 'acme/tools/payments' exists"),
+        (Reply(b"<html>log in</html>", headers={"content-type": "text/html"}), "no JSON in the answer"),
+        (Reply([1]), "a JSON list; expected an object"),
+        (Reply({"name": "payments"}), "another shape than expected"),
+        (Reply({}, 429, {"ratelimit-remaining": "0", "ratelimit-reset": "3600"}), "rate limit until"),
+        (Reply(status=302, headers={"location": "https://sso.example.org/login"}), "on another host"),
+    ),
     "slack": (
         (Reply({"ok": False, "error": "invalid_auth"}), "the token is refused; renew SLACK_TOKEN"),
         (Reply({"ok": False, "error": "token_revoked"}), "renew SLACK_TOKEN"),
@@ -71,6 +81,7 @@ REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
 }
 SECRETS: Mapping[str, str] = {
     "github": github.TOKEN,
+    "gitlab": gitlab.TOKEN,
     "slack": slack.TOKEN,
     "confluence": confluence.TOKEN,
     "jira": jira.TOKEN,

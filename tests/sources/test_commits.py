@@ -160,6 +160,22 @@ def test_a_merge_is_called_by_what_was_merged_and_has_its_changes(root: Path) ->
     assert merge.metadata["author"] == "Eve"
 
 
+@pytest.mark.parametrize("closes", ["", "\n\nCloses #7"])
+def test_a_merge_request_is_named_by_its_number(root: Path, closes: str) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "checkout", "--quiet", "-b", "topic")
+    say(root, "wip", {"b.py": "1\n"}, day=2)
+    git(root, "checkout", "--quiet", "main")
+    message = f"Merge branch 'topic' into 'main'\n\nAdd b{closes}\n\nSee merge request acme/tools/api!12"
+    git(root, "merge", "--quiet", "--no-ff", "--message", message, "topic", day=3)
+    say(root, f"Squashed{closes}\n\nSee merge request acme/tools/api!13", {"c.py": "1\n"}, day=4)
+    with source(root) as repository:
+        documents = past(repository)
+    assert set(documents) == {"Begin", "Add b (!12)", "Squashed (!13)"}
+    assert "See merge request" not in documents["Add b (!12)"].text
+    assert documents["Add b (!12)"].metadata["tags"] == ["#12", "#7"][: 1 + bool(closes)]
+
+
 def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
     say(root, "Begin", {"a.py": "1\n"}, day=1)
     git(root, "checkout", "--quiet", "-b", "release-1.1")

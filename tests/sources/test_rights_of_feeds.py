@@ -1,6 +1,7 @@
 """Who may read, as each feed says it: what documents state, who is in it, and what cannot be read."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from feed_source import FeedSource
 
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.github import GithubServer
+from lab.apis.gitlab import ROLES, GitlabServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import Api, Request, serving
 from nornweave.connect.confluence.feed import confluence_document
 from nornweave.connect.conversation import conversation_document
+from nornweave.connect.gitlab.feed import wiki_document
 from nornweave.core.access import KEY, account, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.membership import MembershipTable, membership_file, write_table
@@ -37,7 +40,8 @@ def served() -> Iterator[Any]:
 
 
 def source(name: str, api: Any, folder: Path, **keys: Any) -> FeedSource:
-    parse = confluence_document if name == "confluence" else conversation_document
+    parse: Any = {"confluence": confluence_document, "gitlab-wiki": partial(wiki_document, domain="documentation")}
+    parse = parse.get(name, conversation_document)
     return opened(name, api.url, folder, parse, _said, **{"rights": "source", **keys})
 
 
@@ -240,6 +244,97 @@ def test_a_repository_is_for_its_collaborators_and_a_public_one_for_everybody(se
     assert len(members(made)[principal]) == 3, "until the bound"
     forge.visibility = "public"
     assert members(made) == {principal: ("*",)}
+
+
+@pytest.fixture
+def forge(served: Any) -> GitlabServer:
+    api: GitlabServer = served(GitlabServer(page_size=2))
+    api.direct = {"Ann": ROLES["developer"], "gus": ROLES["guest"], "eve": ROLES["developer"], "min": 5}
+    api.inherited = {"gus": ROLES["guest"], "pat": ROLES["planner"], "rob": ROLES["reporter"]}
+    api.blocked = {"eve"}
+    api.emails = {"Ann": "Ann@example.org"}
+    return api
+
+
+def test_who_reads_a_private_project_depends_on_the_role_also_of_a_group_above(
+    forge: GitlabServer, tmp_path: Path
+) -> None:
+    forge.open("Open")
+    forge.open("Closed", user="gus", confidential=True)
+    forge.edit(2, assignees=[{"username": "Una"}])
+    forge.open("Merge", merge=True)
+    forge.write("home", "Welcome.")
+    made, wiki = source("gitlab", forge, tmp_path / "a"), source("gitlab-wiki", forge, tmp_path / "b")
+    at = forge.url.removeprefix("http://")
+
+    def of(kind: str, name: str = "acme/tools/payments") -> str:
+        return f"gitlab:{kind}:{name}@{at}"
+
+    assert stated(made) == {
+        "issues/1": [[of("issues")]],
+        "issues/2": [[of("issues")], sorted([of("confidential"), of("user", "gus"), of("user", "una")])],
+        "merge_requests/1": [[of("merges")]],
+    }
+    assert stated(wiki) == {"home.md": [[of("wiki")]]}
+    everybody = tuple(of("user", name) for name in ("ann", "gus", "pat", "rob"))
+    inside = members(made)
+    assert inside == {
+        of("issues"): everybody,
+        of("confidential"): tuple(of("user", name) for name in ("ann", "pat", "rob")),
+        of("merges"): tuple(of("user", name) for name in ("ann", "rob")),
+        of("code"): tuple(of("user", name) for name in ("ann", "rob")),
+        of("user", "ann"): (ANN,),
+    }
+    assert members(wiki)[of("wiki")] == everybody
+    assert of("issues") not in members(wiki), "what is said of issues is as old as what was read of them"
+    forge.edit(1, confidential=True)
+    assert stated(made)["issues/1"] == [[of("issues")], sorted([of("confidential"), of("user", "alice")])]
+    plain = source("gitlab", forge, tmp_path / "c", rights=None)
+    assert plain.paths() == ["merge_requests/1"], "without rights nothing that only some may see"
+
+
+def test_a_public_project_is_for_everybody_as_far_as_its_features_are(forge: GitlabServer, tmp_path: Path) -> None:
+    forge.open("Open")
+    made, at = source("gitlab", forge, tmp_path), forge.url.removeprefix("http://")
+    made.list()
+    forge.visibility = "public"
+
+    def everybody_reads() -> set[str]:
+        return {name.split(":")[1] for name, inside in members(made).items() if inside == ("*",)}
+
+    assert everybody_reads() == {"issues", "merges", "code"}
+    forge.features["repository"] = "private"
+    assert everybody_reads() == {"issues"}
+    forge.features = dict.fromkeys(forge.features, "private")
+    assert everybody_reads() == set()
+    forge.features.clear()
+    assert everybody_reads() == set(), "what is not told is not for everybody"
+    forge.visibility = "internal"
+    (problem,) = told(made).problems
+    assert problem.startswith(f"gitlab:internal:acme/tools/payments@{at}: whoever has an account")
+    assert len(members(made)[f"gitlab:issues:acme/tools/payments@{at}"]) == 4
+
+
+def test_members_that_gitlab_does_not_tell_of_count_until_the_bound_and_issues_as_they_were_read(
+    forge: GitlabServer, tmp_path: Path
+) -> None:
+    forge.open("Open")
+    made, at = source("gitlab", forge, tmp_path), forge.url.removeprefix("http://")
+    made.list()
+    before = told(made).grants
+    made.a_day_later()
+    issues, code = f"gitlab:issues:acme/tools/payments@{at}", f"gitlab:code:acme/tools/payments@{at}"
+    after = told(made).grants
+    assert after[issues].verified_at == before[issues].verified_at < after[code].verified_at
+    forge.refused.add("members/all")
+    table = told(made)
+    assert {each.partition(": ")[2] for each in table.problems} == {"status 403: its members are not told"}
+    assert table.grants[issues] == after[issues]
+    forge.open("Later")
+    forge.hours += 1
+    made.list()
+    forge.refused.clear()
+    assert told(made).grants[issues].verified_at > after[issues].verified_at
 
 
 def test_who_was_asked_later_has_the_last_word(served: Any, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ _ASKS = re.compile(
 _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
-_IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(?:-/)?(commit|issues|pull|merge_requests)/(\w+)")
+_IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(-/)?(commit|issues|work_items|pull|merge_requests)/(\w+)")
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
@@ -137,18 +137,21 @@ def numbers_of(chunk: StoredChunk) -> tuple[str, frozenset[str]]:
     """Return where a repository is read in a browser, and the issues and pull requests there that a chunk is about.
 
     Those are the numbers that a commit names, or the number of the thread that it is from; none of anything else.
+    GitLab counts merge requests (``!12``) apart from issues (``12``).
     """
     if not (place := _IN_REPOSITORY.match(chunk.url or "")):
         return "", frozenset()
-    if place[2] != COMMIT:
-        return place[1], frozenset({place[3]})
-    return place[1], frozenset(THREAD_NUMBER.findall(chunk.content) if chunk.metadata.get("kind") == COMMIT else ())
+    repository, is_gitlab, kind, number = place.groups()
+    if kind != COMMIT:
+        return repository, frozenset({f"!{number}" if kind == "merge_requests" else number})
+    named = THREAD_NUMBER.finditer(chunk.content) if chunk.metadata.get("kind") == COMMIT else ()
+    return repository, frozenset(f"!{each[1]}" if is_gitlab and each[0][0] == "!" else each[1] for each in named)
 
 
 def about_numbers(generation: Index, repository: str, numbers: Iterable[str]) -> list[StoredChunk]:
     """Return the first chunks of the commits and threads of a repository that are about these numbers, newest first."""
     wanted = frozenset(numbers)
-    found = generation.named([f"name:{number}" for number in wanted]).values()
+    found = generation.named([f"name:{number.lstrip('!')}" for number in wanted]).values()
     documents: dict[str, StoredChunk] = {}
     for chunk in generation.chunks(np.concatenate([NO_HITS.numbers, *found])).values():
         place, told = numbers_of(chunk)

@@ -48,7 +48,7 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}3:"
+GATE = f"{HISTORY_GATE}4:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN = 1_200, 2_800, 12, 100, 20, 600
 MAX_PATCH_BYTES = 8 << 20
@@ -69,6 +69,8 @@ MIN_LETTERS = 15
 """Of a line that says something by itself."""
 _BOT = re.compile(r"\[bot\]$|^(?:dependabot|renovate|greenkeeper|pre-commit)\b", re.IGNORECASE)
 _MERGED = re.compile(r"Merge (?:pull request #\d+ from \S+|branch '[^']*' into \S+)$")
+_MERGE_REQUEST = re.compile(r"See merge request \S{0,300}?(!\d{1,7})\s*")
+"""As GitLab ends the message of a merge, with the path of the project before the number."""
 _SIGNED = re.compile(r"(?:signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
 _ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.{0,300})")
@@ -307,7 +309,7 @@ class CommitHistory:
                 found = [*self._commits(f"--max-count={MAX_LISTED}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")]
             except GitFailedError as error:
                 raise TransientDocumentError(f"git cannot list the commits of the release: {error}") from error
-            subjects = [f"{_merged_title(said.strip(), body.strip())} ({short})" for short, said, body in found]
+            subjects = [f"{_titled(said.strip(), body.strip())} ({short})" for short, said, body in found]
             return canonical_json({**known, "subjects": subjects}).encode()
         sha = entry.path.removeprefix(COMMITS)
         wanted = PathFilter(exclude=self.exclude)
@@ -452,27 +454,28 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
     """Return what a commit says as a record; of a program's own commits the message is its first line."""
     subject, _, body = _ADDRESS.sub("", message.strip()).partition("\n")
     lines = [line for line in body.strip().splitlines() if not _SIGNED.match(line)]
-    if _MERGED.match(subject) and lines:
-        subject, lines = _merged_title(subject, lines[0]), lines[1:]
+    is_merge = _MERGED.match(subject) is not None and bool(lines)
+    subject = _titled(subject, "\n".join(lines))
+    lines = [line for line in lines[is_merge:] if not _MERGE_REQUEST.fullmatch(line)]
     body = "" if is_program(author) else "\n".join(lines).strip()
     body = _cut_to(body, MAX_BODY)
     names = dict.fromkeys(name for change in changes for name in change.names)
     return {
         "subject": subject.strip()[:300] or "(no message)",
         "body": body,
-        "numbers": [f"#{number}" for number in dict.fromkeys(THREAD_NUMBER.findall(message))][:20],
+        "numbers": [f"#{number}" for number in dict.fromkeys(THREAD_NUMBER.findall(f"{subject}\n{message}"))][:20],
         "changes": [change.shown() for change in changes],
         "paths": [path for change in changes for path in (change.path, change.old) if path][:MAX_LISTED],
         "touches": list(names)[:MAX_LISTED],
     }
 
 
-def _merged_title(subject: str, body: str) -> str:
-    """Return the title of what a merge merged, which says more than its own, with its number."""
-    if not _MERGED.match(subject) or not body:
-        return subject
-    title, number = body.splitlines()[0], THREAD_NUMBER.search(subject)
-    return f"{title} ({number[0]})" if number and number[0] not in title else title
+def _titled(subject: str, body: str) -> str:
+    """Return the title of a commit with its number; of a merge that of what it merged, which says more than its own."""
+    title = body.splitlines()[0] if body and _MERGED.match(subject) else subject
+    number, request = THREAD_NUMBER.search(subject), _MERGE_REQUEST.search(body)
+    named = request[1] if request else number[0] if number else ""
+    return f"{title} ({named})" if named not in title else title
 
 
 def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, list[_Change]]:

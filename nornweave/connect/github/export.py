@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from nornweave.connect.conversation import (
@@ -27,6 +27,7 @@ from nornweave.connect.conversation import (
     to_canonical,
 )
 from nornweave.connect.files.exports import FolderSource
+from nornweave.connect.mirror.feed import Body
 from nornweave.core.errors import DocumentError
 from nornweave.core.types import Entry, JsonValue, Listing, Message, digest
 
@@ -143,7 +144,19 @@ def _reactions(content: Mapping[str, Any]) -> int:
     return sum(as_is((as_is(each.get("users"), dict) or {}).get("totalCount"), int) or 0 for each in groups)
 
 
-def write_issues(issues: Sequence[Issue], name: str) -> bytes:
+class Forge(NamedTuple):
+    """How a service writes the number of a thread, what the page of one is called, and where on it a comment stands."""
+
+    name: str
+    mark: str
+    page: re.Pattern[str]
+    anchor: str
+
+
+GITHUB = Forge("github", "#", _WEB_PATH, "issuecomment-")
+
+
+def write_issues(issues: Sequence[Issue], name: str, forge: Forge = GITHUB) -> bytes:
     """Write issues as a conversation; of several, ``name`` is its title."""
     several = len({issue.repository for issue in issues if issue.repository}) > 1
     messages: list[Message] = []
@@ -154,18 +167,27 @@ def write_issues(issues: Sequence[Issue], name: str) -> bytes:
     only = issues[0] if len(issues) == 1 else None
     url = only.url or "" if only else ""
     header: dict[str, JsonValue] = {
-        "format": "github",
-        "title": f"#{only.number} {only.title}".rstrip() if only else name,
+        "format": forge.name,
+        "title": f"{forge.mark}{only.number} {only.title}".rstrip() if only else name,
         "url": url or None,
         "updated_at": only.updated_at.isoformat() if only and only.updated_at else None,
         "metadata": {
-            "source_type": "github",
+            "source_type": forge.name,
             "tags": sorted({label for issue in issues for label in issue.labels}),
             "state": only.state if only else None,
-            "thread_permalink": f"{url}#issuecomment-{{id}}" if _WEB_PATH.search(url) else None,
+            "thread_permalink": f"{url}#{forge.anchor}{{id}}" if forge.page.search(url) else None,
         },
     }
     return to_canonical(header, gather_threads(messages))
+
+
+def thread_bytes(path: str, records: Iterable[tuple[str, Body]], repository: str, forge: Forge) -> bytes:
+    """Return the conversation of one thread: its opening, the record ``PATH/0``, and what is said under it."""
+    bodies, number = dict(records), path.rpartition("/")[2]
+    opening = bodies.pop(f"{path}/0", {})
+    place, said = {"full_name": repository}, list(bodies.values())
+    content = {"number": number, **opening, "repository": place, "comments": said}
+    return write_issues([read_issue(content)], number, forge)
 
 
 class GithubDumpSource(FolderSource):

@@ -20,11 +20,12 @@ from urllib.parse import urlsplit
 
 from nornweave.connect.connectors import GithubSettings
 from nornweave.connect.conversation import as_is, conversation_document, mappings
-from nornweave.connect.github.export import read_issue, write_issues
-from nornweave.connect.github.graphql import GithubGraphql, moment_of
+from nornweave.connect.github.export import GITHUB, thread_bytes
+from nornweave.connect.github.graphql import GithubGraphql
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import (
+    PER_PAGE,
     Body,
     Feed,
     FeedRecord,
@@ -32,15 +33,14 @@ from nornweave.connect.mirror.feed import (
     Pass,
     RecordPage,
     least_confirmed,
+    linked,
     pages_of,
     staged,
 )
-from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant
+from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant, named
 from nornweave.core.types import Domain
 
 API_VERSION = "2022-11-28"
-PER_PAGE = 100
 # A pass for changes asks whether so many issues are still there, with one request.
 AGAIN = 100
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
@@ -91,11 +91,7 @@ class GithubFeed(Feed):
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return an issue with its comments, reviews and review comments."""
-        bodies, number = dict(records), path.rpartition("/")[2]
-        opening = bodies.pop(f"{path}/0", {})
-        repository, said = {"full_name": self._repository}, list(bodies.values())
-        content = {"number": number, **opening, "repository": repository, "comments": said}
-        return write_issues([read_issue(content)], number)
+        return thread_bytes(path, records, self._repository, GITHUB)
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
         """Return the repository."""
@@ -116,7 +112,7 @@ class GithubFeed(Feed):
         if visibility == "internal":
             lists.append(f"orgs/{self._repository.partition('/')[0]}/members")
         try:
-            people = [each for address in lists for each in self._all(address)]
+            people = [each for address in lists for each in linked(self._client, address)]
         except AnswerError as error:
             if error.status not in (403, 404):
                 raise
@@ -130,7 +126,7 @@ class GithubFeed(Feed):
     def _named(self, kind: str, name: str) -> str:
         """Return a name of this service: of another server than github.com with its address, for both may have it."""
         own = self._api_url == _PUBLIC
-        return f"github:{kind}:{name.casefold()}{'' if own else f'@{urlsplit(self._api_url).netloc}'}"
+        return named("github", kind, name, "" if own else urlsplit(self._api_url).netloc)
 
     def _discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
         if self._graphql:
@@ -150,11 +146,11 @@ class GithubFeed(Feed):
         for answer, following in pages_of(partial(self._page_of, name, before), url, name):
             if answer.status == 304:
                 return
-            listed = _list(answer)
+            listed = answer.objects()
             if url is None:
                 # An ETag is that of one page: what is new stands behind a full one and does not change it.
                 etag = answer.headers.get("etag") if len(listed) < PER_PAGE else None
-                notes[name] = {"at": before.get("at") or moment_of(answer), "etag": etag}
+                notes[name] = {"at": before.get("at") or answer.since, "etag": etag}
             if not state.is_full:
                 notes[name] = _moved(notes[name], listed)
             records: tuple[FeedRecord, ...] = ()
@@ -202,20 +198,13 @@ class GithubFeed(Feed):
         records, gone = [record], []
         if is_pull:
             gone.append(f"{document}/review/")
-            reviews = self._all(f"repos/{self._repository}/pulls/{number}/reviews")
+            reviews = linked(self._client, f"repos/{self._repository}/pulls/{number}/reviews")
             records += [_said(document, "review", each) for each in reviews if each.get("body")]
         if has_lost:
             gone.append(f"{document}/comment/")
-            comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
+            comments = linked(self._client, f"repos/{self._repository}/issues/{number}/comments")
             records += [_said(document, "comment", each) for each in comments]
         return RecordPage(records=tuple(records), gone=tuple(gone), position=here)
-
-    def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
-        def ask(url: str | None) -> tuple[ApiAnswer, str | None]:
-            answer = self._client.get(address, {"per_page": PER_PAGE}) if url is None else self._client.get(url)
-            return answer, answer.following
-
-        return (each for answer, _ in pages_of(ask, None, address) for each in _list(answer))
 
 
 def _issue(content: Mapping[str, Any]) -> FeedRecord:
@@ -240,13 +229,6 @@ def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
     login = (as_is(content.get("user"), dict) or {}).get("login")
     count = (as_is(content.get("reactions"), dict) or {}).get("total_count")
     return {**kept, "user": {"login": login}, "reactions": {"total_count": count or 0}}
-
-
-def _list(answer: ApiAnswer) -> list[dict[str, Any]]:
-    content = answer.json()
-    if not isinstance(content, list):
-        raise SourceUnavailableError(f"{answer.url}: a JSON {type(content).__name__}; expected a list; check api_url")
-    return mappings(content)
 
 
 def _moved(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

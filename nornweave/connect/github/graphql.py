@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
@@ -19,8 +18,6 @@ from nornweave.core.types import JsonValue
 
 log = logging.getLogger(__name__)
 
-# A server whose clock is ahead of its database would hide what changes in between.
-_OVERLAP = timedelta(minutes=2)
 _SAID = """
 fragment said on DiscussionComment {
   id body createdAt author { login }
@@ -83,7 +80,7 @@ class GithubGraphql:
             nodes = mappings(connection.get("nodes"))
             if after is None:
                 newest = nodes[0].get("updatedAt") if nodes and not state.is_full else None
-                notes["discussions"] = {"at": newest or before.get("at") or moment_of(answer)}
+                notes["discussions"] = {"at": newest or before.get("at") or answer.since}
             fresh = [each for each in nodes if str(each.get("updatedAt") or "") >= (before.get("at") or "")]
             return fresh, _next(connection) if len(fresh) == len(nodes) else None
 
@@ -154,8 +151,3 @@ def _next(connection: Mapping[str, Any]) -> str | None:
     """Return the cursor of the next page of a GraphQL connection."""
     page = connection.get("pageInfo") or {}
     return page.get("endCursor") if page.get("hasNextPage") else None
-
-
-def moment_of(answer: ApiAnswer) -> str:
-    """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
-    return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
@@ -17,6 +18,10 @@ from nornweave.core.errors import SourceUnavailableError
 
 # The wait after a rate limit that names no time; GitHub asks for this much.
 _UNNAMED_WAIT_S = 60.0
+# A server whose clock is ahead of its database would hide what changes in between.
+_OVERLAP = timedelta(minutes=2)
+# A number below is one of seconds, and no moment since 1970.
+_A_MOMENT = 1e9
 
 
 class AnswerError(SourceUnavailableError):
@@ -106,6 +111,18 @@ class ApiAnswer:
             raise SourceUnavailableError(f"{self.url}: a JSON {type(content).__name__}; expected an object")
         return content
 
+    def objects(self) -> list[dict[str, Any]]:
+        """Read the content as a JSON list, and return the objects in it.
+
+        Raises:
+            SourceUnavailableError: it is something else.
+        """
+        content = self.json()
+        if not isinstance(content, list):
+            kind = type(content).__name__
+            raise SourceUnavailableError(f"{self.url}: a JSON {kind}; expected a list; check the address of the API")
+        return [each for each in content if isinstance(each, dict)]
+
     @property
     def moment(self) -> float:
         """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
@@ -113,6 +130,11 @@ class ApiAnswer:
             return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
         except (ValueError, TypeError, OverflowError):
             return time.time()
+
+    @property
+    def since(self) -> str:
+        """Return from when on a later request asks for changes: when this answer was made, less some overlap."""
+        return (datetime.fromtimestamp(self.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
     def validators(self) -> dict[str, str]:
@@ -144,10 +166,11 @@ def limited_for(answer: ApiAnswer) -> float | None:
     if answer.status not in (403, 429, 503):
         return None
     wait = _seconds(answer.headers.get("retry-after"))
-    if wait is None and answer.headers.get("x-ratelimit-remaining") == "0":
-        reset = answer.headers.get("x-ratelimit-reset", "")
-        # One second more: the server's clock decides, not ours.
-        wait = float(reset) - time.time() + 1 if re.fullmatch(r"\d{1,12}", reset) else None
+    for named in ("x-ratelimit", "ratelimit"):
+        reset = answer.headers.get(f"{named}-reset", "")
+        if wait is None and answer.headers.get(f"{named}-remaining") == "0" and re.fullmatch(r"\d{1,12}", reset):
+            # One second more: the server's clock decides, not ours.
+            wait = float(reset) - (time.time() if float(reset) > _A_MOMENT else 0.0) + 1
     is_limit = answer.status == 429 or b"secondary rate limit" in answer.content[:2_000]
     if wait is None and is_limit:
         wait = _UNNAMED_WAIT_S

@@ -14,6 +14,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from nornweave.connect.mirror.answers import ApiAnswer
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.membership import Grant
@@ -168,6 +169,8 @@ def _body(packed: bytes) -> Body:
 LEFT_OUT = "left out/"
 """Keys of records that begin so tell what a feed leaves out on purpose: ``path`` and ``reason``; an empty reason is
 nobody's concern. The records belong to no document."""
+PER_PAGE = 100
+"""Of GitHub's and GitLab's lists, the most that they give."""
 MAX_PAGES = 20_000
 """A server that sends more pages of a list than this sends the same ones for ever."""
 
@@ -269,6 +272,23 @@ def pages_of(
             return
         at = following
     raise SourceUnavailableError(f"{name}: more than {MAX_PAGES:,} pages; expected an end")
+
+
+def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}") -> Iterator[dict[str, Any]]:
+    """Yield the objects of a list, over all the pages that its answers link to.
+
+    Args:
+        asked: the query of the first page.
+
+    Raises:
+        SourceUnavailableError: an answer is none, or no list.
+    """
+
+    def ask(url: str | None) -> tuple[ApiAnswer, str | None]:
+        answer = client.get(url or f"{address}?{asked}")
+        return answer, answer.following
+
+    return (each for answer, _ in pages_of(ask, None, address) for each in answer.objects())
 
 
 def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:

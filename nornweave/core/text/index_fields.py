@@ -90,7 +90,7 @@ SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
 THREAD_NUMBER = re.compile(r"(?<![\w/&])(?:[#!]|GH-)(\d{1,7})\b")
 """How a commit names an issue or a pull request: ``#12``, ``!12``, ``GH-12``."""
 # Formats whose threads have a number or a key.
-_NUMBERED = frozenset({"github", "jira"})
+_NUMBERED = frozenset({"github", "gitlab", "jira"})
 
 
 def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:

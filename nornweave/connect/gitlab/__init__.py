@@ -1,0 +1,1 @@
+"""GitLab: issues, merge requests and the wiki of a project."""

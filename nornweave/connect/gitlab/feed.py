@@ -1,0 +1,364 @@
+"""Read the issues, merge requests and the wiki of a GitLab project from its REST API, version 4.
+
+A pass lists issues, then merge requests: all of them, or those that changed since the last one. A page begins at the
+moment at which the one before it ended, so that what goes meanwhile shifts none. Each thread is stored with all of its
+comments at once; they are asked for where it changed. A comment that goes changes its thread's count and not its time,
+and no list tells of a thread that is gone: a pass for changes asks again for those that were confirmed longest ago.
+The wiki is one answer.
+
+Source: docs.gitlab.com/api, /user/permissions and /user/project/issues/confidential_issues.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, ClassVar
+from urllib.parse import quote, urlsplit
+
+from nornweave.connect.connectors import GitlabSettings
+from nornweave.connect.conversation import as_is, conversation_document, load_stored, mappings
+from nornweave.connect.github.export import Forge, thread_bytes
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits
+from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.feed import (
+    PER_PAGE,
+    Body,
+    Feed,
+    FeedRecord,
+    Known,
+    Pass,
+    RecordPage,
+    least_confirmed,
+    linked,
+    pages_of,
+    staged,
+)
+from nornweave.core.access import RIGHTS, account
+from nornweave.core.errors import DocumentSkipped
+from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant, named
+from nornweave.core.types import ContentHash, Document, Domain, Entry, SourceId, digest, freeze
+from nornweave.read.file import parse_version, read_document
+
+ISSUES, MERGE_REQUESTS = "issues", "merge_requests"
+# A pass for changes asks whether so many issues, and merge requests, are still there, each with one request.
+AGAIN = 100
+_PUBLIC = "https://gitlab.com"
+_LOGIN = re.compile(r"[\w.-]{1,255}", re.ASCII)
+_THREAD_PAGE = re.compile(r"/(?:issues|work_items|merge_requests)/\d+$")
+_FORGES = {kind: Forge("gitlab", mark, _THREAD_PAGE, "note_") for kind, mark in ((ISSUES, "#"), (MERGE_REQUESTS, "!"))}
+_SUFFIXES = {"asciidoc": ".adoc", "org": ".org", "rdoc": ".rdoc"}
+_GUEST, _PLANNER, _REPORTER = 10, 15, 20
+# By principal: the features of a public project that have to be for everybody so that it is, and the role that is
+# needed otherwise. Guests of a private project see neither code nor merge requests.
+_READERS: Mapping[str, tuple[Sequence[str], int]] = {
+    "issues": ((ISSUES,), _GUEST),
+    "confidential": ((), _PLANNER),
+    "merges": ((MERGE_REQUESTS, "repository"), _REPORTER),
+    "wiki": (("wiki",), _GUEST),
+    "code": (("repository",), _REPORTER),
+}
+_INTERNAL = "whoever has an account may read an internal project, and no list of those is asked for; its members may"
+
+
+class ProjectFeed(Feed):
+    """Something of one project, and who may read it."""
+
+    principals: ClassVar[Sequence[str]]
+
+    def __init__(self, settings: GitlabSettings, *, limits: Limits | None = None) -> None:
+        self._project, self._url = settings.project or "", settings.url.rstrip("/")
+        self._has_rights = RIGHTS in settings.restricted_to
+        self.client = self._client = ApiClient(
+            f"{self._url}/api/v4",
+            token=settings.token,
+            token_name=settings.token_name,
+            advice=_advice(self._project, settings.token_name),
+            limits=limits,
+        )
+        # Without rights, issues that only some may see are not read: what was read with them is thrown away.
+        rights = ["rights"] if self._has_rights else []
+        self.scope = json.dumps(["gitlab", 1, self._url, self._project, settings.domain.value, *rights])
+
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
+        project = self._client.get(f"projects/{quote(self._project, safe='')}").mapping()
+        return self._pages(f"projects/{int(project['id'])}", project, state, known)
+
+    @abstractmethod
+    def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
+        """Read the project whose address in the API is ``place``."""
+
+    def origin(self, known: Known) -> str:  # noqa: ARG002
+        """Return the server, of which several sources may read projects."""
+        return self._url
+
+    def members(self, known: Known) -> Iterator[Grant]:
+        """Ask who is a member, also through a group, in which role; for a public project everybody may count.
+
+        What is said of issues is no newer than they are: one that became confidential must not stay open for long.
+        """
+        project = self._client.get(f"projects/{quote(self._project, safe='')}").mapping()
+        unread, people = None, dict[str, Mapping[str, Any]]()
+        try:
+            listed = linked(self._client, f"projects/{int(project['id'])}/members/all")
+            people = {each["username"]: each for each in listed if _is_active(each)}
+        except AnswerError as error:
+            if error.status not in (401, 403, 404):
+                raise
+            unread = f"status {error.status}: its members are not told"
+        for name in self.principals:
+            features, role = _READERS[name]
+            is_open = project.get("visibility") == "public" and features
+            is_open = is_open and all(project.get(f"{each}_access_level") == "enabled" for each in features)
+            inside = (login for login, each in people.items() if (as_is(each.get("access_level"), int) or 0) >= role)
+            yield Grant(
+                principal=self._named(name, self._project),
+                members=frozenset(
+                    {EVERYBODY_WHO_ASKS} if is_open else {self._named("user", login) for login in inside}
+                ),
+                verified_at=self._seen_at(known) if name == "issues" else None,
+                unread=None if is_open else unread,
+            )
+        for login, each in people.items():
+            if "@" in (email := as_is(each.get("email") or each.get("public_email"), str) or ""):
+                yield Grant(principal=self._named("user", login), members=frozenset({account("email", email)}))
+        if project.get("visibility") == "internal":
+            yield Grant(principal=self._named("internal", self._project), unread=_INTERNAL)
+
+    def _seen_at(self, known: Known) -> float:
+        """Return when the last complete pass began; until there is one, this one."""
+        state = known.state()
+        return float((state.since or {}).get("began_at") or state.began_at)
+
+    def _named(self, kind: str, name: str) -> str:
+        """Return a name of this service: of another server than gitlab.com with its address, for both may have it."""
+        return named("gitlab", kind, name, "" if self._url == _PUBLIC else urlsplit(self._url).netloc)
+
+
+class GitlabFeed(ProjectFeed):
+    """The issues and merge requests of a project."""
+
+    domain = Domain.CONVERSATIONS
+    version = "gitlab-1"
+    parser = staticmethod(conversation_document)
+    principals = ("issues", "confidential", "merges", "code")
+
+    def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
+        notes: dict[str, Any] = {**(state.since or {}), "began_at": state.began_at}
+        kinds = [kind for kind in _FORGES if project.get(f"{kind}_access_level") != "disabled"]
+        stages = {kind: partial(self._listed, f"{place}/{kind}", kind, state, known, notes) for kind in kinds}
+        again = {f"again {kind}": partial(self._again, f"{place}/{kind}", kind, state, known) for kind in kinds}
+        yield RecordPage(listed=tuple(f"{kind}/" for kind in _FORGES if kind not in kinds), position=state.position)
+        yield from staged(state, {**stages, **({} if state.is_full else again)}, notes)
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        """Return an issue or a merge request with its comments."""
+        return thread_bytes(path, records, self._project, _FORGES[path.partition("/")[0]])
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
+        """Return who reads issues, or merge requests; of a confidential issue also those that may see it.
+
+        Its author and those it is assigned to are named beside those whose role is enough.
+        """
+        opening = known.body(f"{path}/0")
+        if opening is None:
+            return []
+        if path.startswith(f"{MERGE_REQUESTS}/"):
+            return [(self._named("merges", self._project),)]
+        only = opening.get("only_for")
+        people = [self._named("user", login) for login in only or ()]
+        closed = [(self._named("confidential", self._project), *people)] if only is not None else []
+        return [(self._named("issues", self._project),), *closed]
+
+    def _listed(
+        self, place: str, kind: str, state: Pass, known: Known, notes: dict[str, Any], at: list[Any] | None
+    ) -> Iterator[RecordPage]:
+        """Read one list; note from when on the next pass asks for changes."""
+        since = None if state.is_full else (state.since or {}).get(kind)
+        for answer, following in pages_of(partial(self._page_of, place, since), at, kind):
+            if at is None:
+                notes[kind] = answer.since
+            yield from self._threads(place, kind, answer.objects(), known, here=at, is_changed=since is not None)
+            yield RecordPage(position=following)
+            at = following
+
+    def _page_of(self, place: str, since: str | None, at: list[Any] | None) -> tuple[ApiAnswer, list[Any] | None]:
+        """Ask for what came after a moment, or changed; the place of a page is a moment, and which page from there."""
+        order = "updated" if since else "created"
+        after, page = at or (since, 1)
+        asked: dict[str, str | int] = {"scope": "all", "state": "all", "order_by": f"{order}_at", "sort": "asc"}
+        begins = {f"{order}_after": after} if after else {}
+        answer = self._client.get(place, {**asked, **begins, "per_page": PER_PAGE, "page": page})
+        if answer.following is None:
+            return answer, None
+        last = [str(each[f"{order}_at"]) for each in answer.objects()][-1:]
+        return answer, [after, page + 1] if last in ([], [after]) else [*last, 1]
+
+    def _threads(
+        self,
+        place: str,
+        kind: str,
+        listed: Iterable[Mapping[str, Any]],
+        known: Known,
+        *,
+        here: list[Any] | None = None,
+        is_changed: bool = False,
+    ) -> Iterator[RecordPage]:
+        """Store those that are not stored as they are now.
+
+        Args:
+            is_changed: they changed lately: what is said within a minute of a change leaves the time of the thread.
+        """
+        same, hidden = list[str](), list[str]()
+        for content in listed:
+            document = f"{kind}/{int(content['iid'])}"
+            opening = _opening(content)
+            if "only_for" in opening and not self._has_rights:
+                hidden.append(f"{document}/")
+            elif known.body(f"{document}/0") == opening and not (is_changed and opening["said"]):
+                same.append(f"{document}/")
+            else:
+                yield RecordPage(
+                    records=(FeedRecord(key=f"{document}/0", document=document, body=opening),
+                             *self._comments(f"{place}/{int(content['iid'])}", document, opening)),
+                    gone=(f"{document}/",),
+                    position=here,
+                )  # fmt: skip
+        yield RecordPage(confirmed=tuple(same), gone=tuple(hidden), position=here)
+
+    def _comments(self, place: str, document: str, opening: Body) -> list[FeedRecord]:
+        """Return what people said, without what is for some of those alone who see the thread."""
+        try:
+            threads = list(linked(self._client, f"{place}/discussions")) if opening["said"] else []
+        except AnswerError as error:
+            if error.status != 404:
+                raise
+            threads = []  # it went a moment ago, and goes with the next pass
+        notes = chain.from_iterable(mappings(each.get("notes")) for each in threads)
+        return [
+            FeedRecord(key=f"{document}/note/{int(each['id'])}", document=document, body=_note(each))
+            for each in notes
+            if not (each.get("system") or each.get("internal") or each.get("confidential"))
+        ]
+
+    def _again(self, place: str, kind: str, state: Pass, known: Known, _: None) -> Iterator[RecordPage]:
+        """Ask whether threads are still there, and as they were."""
+        numbers = least_confirmed(known, f"{kind}/", state.began_at, AGAIN)
+        if numbers:
+            asked = "&".join((f"scope=all&state=all&per_page={PER_PAGE}", *(f"iids[]={each}" for each in numbers)))
+            there = list(linked(self._client, place, asked))
+            yield from self._threads(place, kind, there, known)
+            gone = set(numbers).difference(str(each["iid"]) for each in there)
+            yield RecordPage(gone=tuple(f"{kind}/{each}/" for each in sorted(gone)))
+
+
+def wiki_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
+    """Build the document of a page of the wiki, as that of a file of its format.
+
+    Raises:
+        DocumentSkipped: nothing stands on it.
+        DocumentError: too large, or not what the feed wrote.
+    """
+    page = load_stored(raw, entry.path)
+    text = as_is(page.get("content"), str) or ""
+    if not text.strip():
+        raise DocumentSkipped("no text on the page")
+    known = {"title": as_is(page.get("title"), str), "url": as_is(page.get("url"), str), "source_type": "gitlab"}
+    described = replace(entry, metadata=freeze({**entry.metadata, **known}))
+    document = read_document(source_id, described, text.encode("utf-8", "replace"), domain=domain, is_handed_in=True)
+    return replace(document, content_hash=ContentHash(digest(raw)))
+
+
+class GitlabWiki(ProjectFeed):
+    """The pages of a project's wiki."""
+
+    domain = Domain.DOCUMENTATION
+    version = f"gitlab-wiki-1,{parse_version()}"
+    parser = staticmethod(wiki_document)
+    options = MappingProxyType({"domain": Domain.DOCUMENTATION})
+    principals = ("wiki", "code")
+
+    def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
+        is_there = project.get("wiki_access_level") != "disabled"
+        pages = self._client.get(f"{place}/wikis", {"with_content": 1}).objects() if is_there else []
+        base = as_is(project.get("web_url"), str) or f"{self._url}/{self._project}"
+        yield RecordPage(records=tuple(_page(each, base) for each in pages), listed=("wiki/",), expected=len(pages))
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        """Return a page as JSON."""
+        return json.dumps(next(body for _, body in records), ensure_ascii=False, sort_keys=True).encode(
+            "utf-8", "replace"
+        )
+
+    def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
+        """Return those of the wiki."""
+        return [(self._named("wiki", self._project),)]
+
+
+def _page(content: Mapping[str, Any], base: str) -> FeedRecord:
+    slug, kind = str(content["slug"]), as_is(content.get("format"), str) or ""
+    body = {key: as_is(content.get(key), str) or "" for key in ("title", "content")}
+    url = f"{base}/-/wikis/{quote(slug)}"
+    return FeedRecord(key=f"wiki/{slug}", document=f"{slug}{_SUFFIXES.get(kind, '.md')}", body={**body, "url": url})
+
+
+def _opening(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stored of a thread, under GitHub's names; of a confidential issue also who may see it anyway."""
+    author, state = _login(content.get("author")), content.get("state")
+    assigned = (_login(each) for each in mappings(content.get("assignees")))
+    only = (
+        {"only_for": sorted({login for login in (author, *assigned) if login})} if content.get("confidential") else {}
+    )
+    return {
+        "id": int(content["id"]),
+        "number": int(content["iid"]),
+        "title": as_is(content.get("title"), str),
+        "body": as_is(content.get("description"), str),
+        "state": "open" if state == "opened" else as_is(state, str),
+        "html_url": as_is(content.get("web_url"), str),
+        "labels": [each for each in as_is(content.get("labels"), list) or () if isinstance(each, str)],
+        "user": {"login": author},
+        "created_at": as_is(content.get("created_at"), str),
+        "updated_at": as_is(content.get("updated_at"), str),
+        "reactions": {"total_count": as_is(content.get("upvotes"), int) or 0},
+        "said": as_is(content.get("user_notes_count"), int) or 0,
+        **only,
+    }
+
+
+def _note(content: Mapping[str, Any]) -> Body:
+    """Return what is stored of a comment, under GitHub's names: what it is about belongs to it."""
+    place = as_is(content.get("position"), dict) or {}
+    return {
+        "id": int(content["id"]),
+        "body": as_is(content.get("body"), str),
+        "user": {"login": _login(content.get("author"))},
+        "created_at": as_is(content.get("created_at"), str),
+        "path": as_is(place.get("new_path") or place.get("old_path"), str),
+        "line": as_is(place.get("new_line") or place.get("old_line"), int),
+    }
+
+
+def _login(person: object) -> str | None:
+    login = as_is((as_is(person, dict) or {}).get("username"), str) or ""
+    return login if _LOGIN.fullmatch(login) else None
+
+
+def _is_active(member: Mapping[str, Any]) -> bool:
+    """Tell whether a member may use the project: nobody who is blocked, or waits for a seat."""
+    return (
+        bool(_login(member)) and member.get("state") == "active" and member.get("membership_state") in (None, "active")
+    )
+
+
+def _advice(project: str, token_name: str) -> Mapping[int, str]:
+    return {
+        403: f"not allowed; {token_name} needs the scope read_api, and its owner the right to read this",
+        404: f"not found; check that {project!r} exists, and that {token_name} may read it if it is private",
+    }
