@@ -73,7 +73,7 @@ def test_every_example_in_it_is_a_valid_source(tmp_path: Path) -> None:
     lines = (tmp_path / "nornweave.yaml").read_text().partition("sources: []\n")[2].splitlines()
     examples = [line.removeprefix("# ") for line in lines if line.startswith(("# - {", "#    "))]
     (tmp_path / "nornweave.yaml").write_text("sources:\n" + "\n".join(f"  {line}" for line in examples))
-    assert len(load_settings(tmp_path / "nornweave.yaml").sources) == 7
+    assert len(load_settings(tmp_path / "nornweave.yaml").sources) == 8
 
 
 def test_places_are_added_to_a_configuration(tmp_path: Path) -> None:
