@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.core.types import GenerationId
+from nornweave.core.types import FIELDS, GenerationId
 from nornweave.index.generations.checksums import checksum_of
 from nornweave.index.generations.kept import segment_build_path
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.manifest import Manifest, SegmentFile, named
 from nornweave.index.searching.arrays import arrays_file
-from nornweave.index.searching.generation_file import DataFile, lengths_in, read_rows
+from nornweave.index.searching.generation_file import DataFile, read_rows
+from nornweave.index.searching.inverted import Lengths
 from nornweave.index.writing import segment_plan
 
 
@@ -35,6 +36,14 @@ def small_segments(
         yield
     finally:
         segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE = before
+
+
+def lengths_in(file: DataFile) -> Lengths:
+    """Return how many chunks there are in a file, and how many terms they hold together in each field."""
+    columns = ", ".join(f"coalesce(sum(in_{field}), 0)" for field in FIELDS)
+    query = f"select count(*), {columns} from lengths semi join chunks using (chunk_no)"  # noqa: S608 - constants
+    ((chunks, *terms),) = read_rows(file, query)
+    return Lengths(chunks, tuple(map(int, terms)))
 
 
 def publish_copy(files: GenerationFiles, built: Path) -> GenerationId:

@@ -16,8 +16,8 @@ from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
 from lab.small_segments import small_segments
-from nornweave.carry.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
 from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.publication import Publication, PublishedCommit, read_state
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.ingest.pipeline import run
@@ -111,21 +111,19 @@ class _Campaign:
     def _problems(self) -> list[str]:
         """Read what the store says, as a replica that starts now would."""
         store = ObjectStore(PublishSettings.model_validate(self._publish))
-        if store.look(pointer_key(DOMAIN)) is None:
+        if not (state := Publication(store, DOMAIN.value).state()):
             return []  # every upload so far was killed
-        stored = store.read(pointer_key(DOMAIN))
-        assert stored
-        pointer = read_json(Pointer, stored.content, "pointer")
-        content = store.read(pointer.manifest)
-        assert content
-        manifest = read_json(PublishedManifest, content.content, "manifest")
-        problems = [] if digest_of(content.content) == pointer.sha256 else ["the manifest is another"]
-        for file in manifest.files:
-            found = hashlib.sha256(store.read_range(file.key, 0, file.size)).hexdigest()
-            problems += [] if found == file.sha256 else [f"{file.suffix} is damaged"]
+        commit = read_state(PublishedCommit, state, "the commit")
+        problems = []
+        for name, file in commit.files.items():
+            found = hashlib.sha256()
+            for key in file.parts:
+                part = store.read(key)
+                found.update(part.content if part else b"")
+            problems += [] if found.hexdigest() == file.sha256 else [f"{name} is damaged"]
         self._tally.outcomes["states of the store that were whole"] += not problems
         self._tally.outcomes["of them of several segments"] += (
-            not problems and sum(file.suffix.endswith("-000.duckdb") for file in manifest.files) > 1
+            not problems and sum(name.endswith("-000.duckdb") for name in commit.files) > 1
         )
         return problems
 

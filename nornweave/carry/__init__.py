@@ -1,6 +1,6 @@
 """A domain's folder on several machines: leases, PostgreSQL, publication to object storage, replicas, workers.
 
-Below its address: ``objects/sha256/<hex>`` are files, ``domains/<domain>/manifests/`` say which of them are a
-generation, ``domains/<domain>/CURRENT`` names the manifest that counts, ``WORKSPACE`` says how to answer from it all.
-Objects and manifests never change. The two pointers are replaced only by who read what they replace.
+``parts`` stores files as parts and brings them, and has the two ports: a ``Claim`` (a lease, a lock in PostgreSQL, a
+publication) says what was committed and lets one commit at a time; ``Objects`` (a bucket, a folder, a table) has the
+parts. A commit names every file of the domain that others need, with its parts; what none names any more is removed.
 """

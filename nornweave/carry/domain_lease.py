@@ -14,14 +14,29 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from nornweave.carry.lease import Claim
-from nornweave.carry.parts import Digests, Objects, join, send, sha256_of
+from nornweave.carry.parts import (
+    FORMAT,
+    Claim,
+    Digests,
+    Files,
+    Objects,
+    StoredFile,
+    earlier_copy,
+    fetch,
+    files_in,
+    has_file,
+    parts_of,
+    prefix_of,
+    pull,
+    push,
+    remove_unnamed,
+)
 from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock, held
@@ -30,7 +45,6 @@ from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
 log = logging.getLogger(__name__)
 
-FILES = "files"
 _COMMIT, _MARK = "commit", ".commit"
 """The name of a commit, and the file with the name of the one that the files of a folder come from."""
 _PULL_S = 2.0
@@ -38,8 +52,6 @@ _PULL_S = 2.0
 _LOCAL = (".lock", ".wal", ".tmp")
 _READERS = "generations/"
 _SEGMENT = re.compile(r"(generations/gen-\d{6,}-\d{3}\.duckdb)(?:\.arrays)?")
-Files: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What the row of a lease says of each file: its SHA-256, the object or parts that have it, and what it was made of."""
 
 
 class DomainLease:
@@ -64,7 +76,7 @@ class DomainLease:
             stack.enter_context(self._local)
             state = self._lease.take(self._wait_s)
             stack.callback(self._lease.release)
-            self._files = state.get(FILES, {})
+            self._files = files_in(state, self._objects.url)
             if self._files and not _is_newest_here(self._folder, state):
                 _check_out(self._objects, self._folder, self._files)
             self._resources = stack.pop_all()
@@ -87,7 +99,8 @@ class DomainLease:
         if named is None or file.exists():
             return
         try:
-            _fetch(self._objects, named, file)
+            with _translated(file):
+                fetch(self._objects, named, file)
         except StoreError:
             self._lease.confirm()  # who took the lease meanwhile removes what the row does not name any more
             raise
@@ -99,60 +112,22 @@ class DomainLease:
     def commit(self, *, overwriting: bool = False) -> None:
         """Store what changed and name it in the lease's row; see ``Lock``."""
         self._lease.confirm()
-        stored = {found.key for found in self._objects.list(f"domains/{self._folder.name}")}
-        files = self._uploaded(stored)
+        prefix, digests = prefix_of(self._folder.name), Digests(self._folder)
+        paths = {path.relative_to(self._folder).as_posix(): path for path in _files_of(self._folder)}
+        pushed = push(self._objects, prefix, self._lease.fence, paths, self._files.values(), digests)
+        digests.save()
+        files = {name: file for name, file in self._files.items() if _stays_elsewhere(self._folder, name)} | pushed
         if files == self._files:
             return
         mark, name = self._folder / _MARK, secrets.token_hex(8)
         mark.unlink(missing_ok=True)  # if this fails, the next holder begins with what was committed
-        self._lease.commit({FILES: files, _COMMIT: name})
+        stated = {name: file.model_dump(mode="json") for name, file in files.items()}
+        self._lease.commit({"format": FORMAT, "files": stated, _COMMIT: name})
         self._files = files
         write_whole(mark, name)
-        try:
-            self._remove_others(stored)
-            if overwriting:
-                self._objects.overwrite()
-        except PublicationError as error:
-            log.warning("what is not needed any more stays: %s", error)
-
-    def _remove_others(self, stored: set[str]) -> None:
-        """Remove the objects that nobody names, and nobody can name any more: a commit asks for its own fence."""
-        for key in stored.difference(*map(_objects_of, self._files.values())):
-            fence = key.rpartition("/")[2].partition("-")[0]
-            if fence.isdecimal() and int(fence) <= self._lease.fence:
-                self._objects.remove(key)
-
-    def _uploaded(self, stored: set[str]) -> dict[str, Mapping[str, Any]]:
-        """Return the files as the row names them; a name holds the fence, so nobody else writes it.
-
-        Args:
-            stored: the objects that there are. What was lost is stored anew if its file is here.
-        """
-        digests = Digests(self._folder)
-        found = {name: file for name, file in self._files.items() if _stays_elsewhere(self._folder, name)}
-        for path in _files_of(self._folder):
-            name, sha256 = path.relative_to(self._folder).as_posix(), digests.of(path)
-            known = self._files.get(name)
-            if known is None or known["sha256"] != sha256 or not stored.issuperset(_objects_of(known)):
-                known = {"sha256": sha256, **self._stored(name, path, sha256, stored)}
-            found[name] = known
-        digests.save()
-        if DOCUMENTS_FILE in found and WORKING_FILE in found:
-            found[DOCUMENTS_FILE] = {**found[DOCUMENTS_FILE], "of": found[WORKING_FILE]["sha256"]}
-        return found
-
-    def _stored(self, name: str, path: Path, sha256: str, stored: set[str]) -> Mapping[str, Any]:
-        """Store a file; the working file in parts, most of which the last holder has stored."""
-        prefix = f"domains/{self._folder.name}/{self._lease.fence}-"
-        if name == WORKING_FILE:
-            known = stored.intersection(self._files.get(name, {}).get("parts", ()))
-            return {"parts": send(self._objects, path, prefix, known)}
-        self._objects.write(f"{prefix}{sha256}", path)
-        return {"object": f"{prefix}{sha256}"}
-
-
-def _objects_of(file: Mapping[str, Any]) -> Sequence[str]:
-    return file.get("parts") or [file["object"]]
+        remove_unnamed(self._objects, prefix, self._lease.fence, parts_of(files.values()))
+        if overwriting:
+            self._objects.overwrite()
 
 
 class FilesElsewhere:
@@ -184,16 +159,17 @@ class FilesElsewhere:
                 if file.exists():  # another process has waited for it as well
                     return
                 try:
-                    _fetch(self._objects(), named, file)
+                    with _translated(file):
+                        fetch(self._objects(), named, file)
                 except StoreError:
                     self._files = {}
                     if self._named(file) == named:  # as the row names it now, not when it was read for another file
                         raise
 
-    def _named(self, file: Path) -> Mapping[str, Any] | None:
+    def _named(self, file: Path) -> StoredFile | None:
         name = file.relative_to(self._folder).as_posix()
         if name not in self._files:
-            self._files = self._lease().state().get(FILES, {})
+            self._files = files_in(self._lease().state(), str(self._folder))
         return self._files.get(name)
 
 
@@ -204,13 +180,13 @@ def pull_generations(lease: Claim, objects: Objects, folder: Path) -> bool:
     """
     try:
         with held(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
-            while wanted := _published(state := lease.state()):
+            while wanted := _published(files_in(state := lease.state(), objects.url)):
                 if _is_newest_here(folder, state):
                     return True
                 try:
                     _check_out(objects, folder, wanted, within=_READERS)
                 except StoreError:
-                    if _published(lease.state()) == wanted:
+                    if _published(files_in(lease.state(), objects.url)) == wanted:
                         raise
                 else:
                     return True
@@ -227,9 +203,8 @@ def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
     return mark.is_file() and pointer.is_file() and mark.read_text(encoding="ascii") == state.get(_COMMIT)
 
 
-def _published(state: Mapping[str, Any]) -> Files:
+def _published(files: Files) -> Files:
     """Return what readers open, and what says how it was made."""
-    files: Files = state.get(FILES, {})
     return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 
 
@@ -245,27 +220,23 @@ def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = ""
     Raises:
         StoreError: a file is missing or damaged on object storage.
     """
+
+    def is_later(name: str) -> bool:
+        """Tell whether a file is brought when it is read: a segment, or the working file if its documents are known."""
+        return DOCUMENTS_FILE in files if name == WORKING_FILE else _SEGMENT.fullmatch(name) is not None
+
     digests = Digests(folder)
-    for name, file in sorted(files.items(), key=lambda item: (item[0].endswith("CURRENT"), item[0])):
-        path = _below(folder, name)
-        is_here = path.is_file() and digests.of(path) == file["sha256"]
-        if not is_here and not _is_brought_later(name, files):
-            _fetch(objects, file, path)
-        elif not is_here and path.is_file():
-            path.replace(_earlier(path)) if name == WORKING_FILE else path.unlink()
+    for name in filter(is_later, files):
+        if (path := folder / name).is_file() and not has_file(path, files[name], digests):
+            path.replace(earlier_copy(path)) if name == WORKING_FILE else path.unlink()
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+    digests.save()
+    with _translated(folder):
+        pull(objects, folder, files, is_later=is_later)
     for path in _files_of(folder):
         name = path.relative_to(folder).as_posix()
         if name.startswith(within) and name not in files:
             path.unlink()
-    digests.save()
-
-
-def _is_brought_later(name: str, files: Files) -> bool:
-    """Tell whether a file is brought when it is read: a segment, or the working file if its documents are known."""
-    if name == WORKING_FILE:
-        return bool(files.get(DOCUMENTS_FILE, {}).get("of") == files[WORKING_FILE]["sha256"])
-    return _SEGMENT.fullmatch(name) is not None
 
 
 def _stays_elsewhere(folder: Path, name: str) -> bool:
@@ -274,40 +245,11 @@ def _stays_elsewhere(folder: Path, name: str) -> bool:
     return name == WORKING_FILE or (segment is not None and checksum_file(folder / segment[1]).exists())
 
 
-def _below(folder: Path, name: str) -> Path:
-    pure = PurePosixPath(name)
-    if pure.is_absolute() or ".." in pure.parts:
-        raise StoreError(f"the lease of {folder.name!r} names the file {name!r}, which is outside of its folder")
-    return folder / pure
-
-
-def _fetch(objects: Objects, file: Mapping[str, str], path: Path) -> None:
-    """Bring a file.
-
-    Raises:
-        StoreError: it is missing or damaged on object storage, or that does not answer.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.arriving")
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
     try:
-        if "parts" in file:
-            size = join(objects, file["parts"], temporary, [path, _earlier(path)])
-        else:
-            objects.fetch(file["object"], temporary)
-            size = temporary.stat().st_size
+        yield
     except MissingObjectError as error:
         raise StoreError(f"{error}; the next sync of a machine that has the file stores it anew") from error
     except (PublicationError, OSError) as error:
         raise StoreError(f"{path}: could not be brought: {error}") from error
-    log.info("%s: brought, %d bytes", path, size)
-    if "object" in file and sha256_of(temporary) != file["sha256"]:  # each part was compared when it came
-        temporary.unlink()
-        raise StoreError(f"{objects.url}/{_objects_of(file)[0]}: is damaged: not the bytes that were stored")
-    _earlier(path).unlink(missing_ok=True)
-    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a writer that was killed here
-    temporary.replace(path)
-
-
-def _earlier(path: Path) -> Path:
-    """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
-    return path.with_name(f".{path.name}.earlier")

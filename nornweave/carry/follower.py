@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from nornweave.carry.bring import Stopped, bring
-from nornweave.carry.manifest import Pointer, pointer_key, read_json
 from nornweave.carry.object_store import ObjectStore, StoredDocument
+from nornweave.carry.parts import Digests, has_file, pull
+from nornweave.carry.publication import PublishedCommit, commit_key, read_json
 from nornweave.carry.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
-from nornweave.carry.wiring import store_of
+from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.carry.workspace_document import KEY, WorkspaceDocument, replica_configuration, take_over
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
-from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.types import Domain
+from nornweave.core.files.atomic_write import sync_path, write_whole
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
+from nornweave.index.outcomes import STATUS
 
 log = logging.getLogger(__name__)
 
@@ -192,26 +197,26 @@ class Follower:
         """Bring a domain up to date; whatever goes wrong, what was brought before stays. Return what is wrong."""
         files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
-        pointer: Pointer | None = None
+        commit: PublishedCommit | None = None
 
         def note(problem: str | None) -> None:
-            standing = _standing_of(files, pointer, known, problem)
+            standing = _standing_of(files, commit, known, problem)
             self._note(replace(self._standing, domains={**self._standing.domains, domain.value: standing}))
 
         try:
-            stored = self._changed(pointer_key(domain))
+            stored = self._changed(commit_key(domain.value))
             if stored:
-                where = f"{self._store.url}/{pointer_key(domain)}"
-                pointer = read_json(Pointer, stored.content, where, self._keys)
+                where = f"{self._store.url}/{commit_key(domain.value)}"
+                commit = read_json(PublishedCommit, stored.content, where, self._keys)
                 note(known.problem)
-                bring(self._store, self.settings, pointer, self._stopping, self._keys)
-                self._read[pointer_key(domain)] = stored
+                bring(self._store, self.settings, domain, commit, self._stopping)
+                self._read[commit_key(domain.value)] = stored
             problem = None
         except Stopped:
             raise
         except MissingObjectError as error:
-            problem = f"{error}; it was replaced and removed, looking again" if pointer else None
-            if pointer is None and known.published:
+            problem = f"{error}; it was replaced and removed, looking again" if commit else None
+            if commit is None and known.published:
                 problem = f"{error}; the store was emptied, or another one is there under the same address"
         except (NornWeaveError, OSError) as error:
             problem = str(error)
@@ -230,18 +235,86 @@ class Follower:
 
 
 def _standing_of(
-    files: GenerationFiles, pointer: Pointer | None, before: DomainStanding, problem: str | None
+    files: GenerationFiles, commit: PublishedCommit | None, before: DomainStanding, problem: str | None
 ) -> DomainStanding:
-    published = f"gen-{pointer.number:06d}" if pointer else before.published
+    published = commit.generation if commit else before.published
     current = files.current()
     is_behind = published is not None and published != current
     return DomainStanding(
         published=published,
-        published_at=pointer.published_at if pointer else before.published_at,
+        published_at=commit.published_at if commit else before.published_at,
         generation=current,
         behind_since=(before.behind_since or time.time()) if is_behind else None,
         problem=problem,
     )
+
+
+class Stopped(PublicationError):  # noqa: N818 - not a failure
+    """The replica is shutting down; a download goes on where it was with the next start."""
+
+
+def bring(
+    store: ObjectStore, settings: Settings, domain: Domain, commit: PublishedCommit, stopping: threading.Event
+) -> None:
+    """Make a domain answer from what was committed; remove the generations that must not answer any more.
+
+    Raises:
+        MissingObjectError: the store has one of the objects no more.
+        PublicationError: the store cannot be reached, or what it has is damaged, older or of another domain.
+        Stopped: the replica is shutting down.
+    """
+    files = store_of(settings, domain).files
+    if commit.domain is not domain:
+        raise PublicationError(f"{store.url}/{commit_key(domain.value)}: is of {commit.domain.value}")
+    if not _is_here(store, commit, files.current()):
+        if commit.generation not in files.all():
+            _download(store, domain_folder(settings, domain), commit, stopping)
+        files.point_at(commit.generation, datetime.fromisoformat(commit.published_at), commit.built_at)
+        log.info("%s: %s was brought", domain.value, commit.generation)
+        # For the status; why documents failed is known where they were read.
+        latest = {"generation": commit.generation, "documents": commit.documents, "chunks": commit.chunks}
+        status = {"checked_at": commit.published_at, "latest": latest}
+        write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
+        storage = settings.domains[domain].storage
+        files.prune(storage.keep_generations, storage.keep)
+    files.remove([generation for generation in files.all() if number_of(generation) < commit.oldest])
+
+
+def _is_here(store: ObjectStore, commit: PublishedCommit, current: GenerationId | None) -> bool:
+    """Tell whether what was committed answers already.
+
+    Raises:
+        PublicationError: something newer does.
+    """
+    if current and number_of(current) > commit.number:
+        raise PublicationError(
+            f"{store.url}: names {commit.generation} of {commit.domain.value}, older than {current}, which "
+            "answers: a stale answer of the store, or another store under the same address"
+        )
+    return current == commit.generation
+
+
+def _download(store: ObjectStore, folder: Path, commit: PublishedCommit, stopping: threading.Event) -> None:
+    """Make a generation complete; the pointer to it is not moved. Segments that are here are not downloaded again.
+
+    Raises:
+        PublicationError: another file has the name of a segment, and processes may have it open.
+    """
+    digests = Digests(folder)
+    for name, file in commit.files.items():
+        if ".duckdb" in name and (folder / name).is_file() and not has_file(folder / name, file, digests):
+            raise PublicationError(
+                f"{folder / name}: is another file than the one that was published under this name, as after the loss "
+                "of the publisher's disk; run `nornweave sync --full` there"
+            )
+    digests.save()
+    pull(store, folder, commit.files, arrived=partial(_go_on, stopping))
+    sync_path(folder / "generations")
+
+
+def _go_on(stopping: threading.Event, _: int) -> None:
+    if stopping.is_set():
+        raise Stopped("is shutting down")
 
 
 def follow_in_background(follower: Follower) -> Callable[[], None]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, LiteralString, Protocol
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.installation import optional
@@ -73,31 +73,8 @@ def _make_table(connection: Connection[Any]) -> None:
         connection.execute(_TABLE)
 
 
-class Claim(Protocol):
-    """What one machine at a time has of a domain, with the state that it leaves to the next; see ``Lease``."""
-
-    @property
-    def fence(self) -> int:
-        """The number of this taking; it grows with each."""
-
-    def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take it; return the state that the last holder committed, empty at first."""
-
-    def state(self) -> Mapping[str, Any]:
-        """Return what the last holder committed, without taking it."""
-
-    def confirm(self) -> None:
-        """Return if it is still held."""
-
-    def commit(self, state: Mapping[str, Any]) -> None:
-        """Write what the next holder gets, if it is still held."""
-
-    def release(self) -> None:
-        """Let others take it."""
-
-
 class Lease:
-    """One lease; ``take`` it, then ``release`` it.
+    """One lease; ``take`` it, then ``release`` it; implements ``parts.Claim``.
 
     Args:
         database: address of the PostgreSQL server; never shown, since it may hold a password.

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 # 30 kB/s it is sent within SEND_S.
 CONNECT_S, READ_S, SEND_S, RETRY_S = 5, 3_600, 300, 10
 MAX_RETRIES = 3
-PART_BYTES = 8 << 20
 PIECE_BYTES = 64 << 10
-PARTS_AT_ONCE = 4
-MAX_DOCUMENT_BYTES = 64 << 20
+MAX_OBJECT_BYTES = 64 << 20
 SILENT_S = 15
 
 _CREDENTIALS = {
@@ -43,7 +41,7 @@ _SYSTEM_MESSAGE = re.compile(r'(?:message|error): "([^"]{1,200})"')
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A small object as it was read, and the tag by which it can be replaced or asked for again."""
+    """An object as it was read, and the tag by which it can be replaced or asked for again."""
 
     content: bytes
     tag: str | None
@@ -54,7 +52,6 @@ class StoredObject:
     """What a listing says of an object; ``modified`` is of the store's clock."""
 
     key: str
-    size: int
     modified: datetime
 
 
@@ -74,8 +71,13 @@ class ObjectStore:
             self._store = self._folder_store(self._folder) if self._folder else _remote_store(settings)
             self._sender = self._store if self._folder else _remote_store(settings, is_sending=True)
 
-    def read(self, key: str, unless: str | None = None) -> StoredDocument | None:
-        """Return a small object; ``None`` when it still has the tag ``unless``.
+    def read(
+        self, key: str, unless: str | None = None, *, arrived: Callable[[int], None] = lambda _: None
+    ) -> StoredDocument | None:
+        """Return an object; ``None`` when it still has the tag ``unless``.
+
+        Args:
+            arrived: told how many bytes came, piece by piece; what it raises ends the request.
 
         Raises:
             MissingObjectError: there is none.
@@ -84,49 +86,18 @@ class ObjectStore:
         from obstore.exceptions import NotModifiedError
 
         options: Any = {"if_none_match": unless} if unless else None
+        content = bytearray()
         try:
             with self._translated(key):
                 answer = obstore.get(self._store, key, options=options)
-                if answer.meta["size"] > MAX_DOCUMENT_BYTES:
-                    raise PublicationError(
-                        f"{self.url}/{key}: larger than {MAX_DOCUMENT_BYTES} bytes; it is no document"
-                    )
-                return StoredDocument(bytes(answer.bytes()), answer.meta["e_tag"])
+                if answer.meta["size"] > MAX_OBJECT_BYTES:
+                    raise PublicationError(f"{self.url}/{key}: larger than {MAX_OBJECT_BYTES} bytes")
+                for piece in answer.stream(min_chunk_size=PIECE_BYTES):
+                    content += piece
+                    arrived(len(piece))
         except NotModifiedError:
             return None
-
-    def read_range(self, key: str, start: int, length: int, arrived: Callable[[int], None] = lambda _: None) -> bytes:
-        """Return a part of an object.
-
-        Args:
-            start: the first byte.
-            length: in bytes.
-            arrived: told how many bytes came, piece by piece; what it raises ends the request.
-
-        Raises:
-            MissingObjectError: there is no such object.
-        """
-        obstore = _obstore()
-
-        part = bytearray()
-        with self._translated(key):
-            answer = obstore.get(self._store, key, options={"range": (start, start + length)})
-            for piece in answer.stream(min_chunk_size=PIECE_BYTES):
-                part += piece
-                arrived(len(piece))
-        return bytes(part)
-
-    def fetch(self, key: str, file: Path) -> None:
-        """Write an object to a file, a part at a time.
-
-        Raises:
-            MissingObjectError: there is no such object.
-            OSError: the file cannot be written.
-        """
-        size = self._look(key).size
-        with file.open("wb") as target:
-            for start in range(0, size, PART_BYTES):
-                target.write(self.read_range(key, start, min(PART_BYTES, size - start)))
+        return StoredDocument(bytes(content), answer.meta["e_tag"])
 
     def create(self, key: str, content: bytes) -> bool:
         """Write a small object unless there is one; return whether it was written."""
@@ -139,26 +110,27 @@ class ObjectStore:
             return False
         return True
 
-    def write(self, key: str, content: bytes | Path) -> None:
-        """Write an object; it is there as a whole or not at all. A file goes in parts, several at a time."""
+    def write(self, key: str, content: bytes) -> None:
+        """Write an object; it is there as a whole or not at all."""
         obstore = _obstore()
 
         with self._translated(key):
-            obstore.put(self._sender, key, content, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+            obstore.put(self._sender, key, content, use_multipart=False)
 
-    def replace(self, key: str, content: bytes, tag: str | None) -> None:
-        """Write a document only if it still has this tag, or for ``None`` if there is none.
+    def replace(self, key: str, content: bytes, tag: str | None) -> str | None:
+        """Write a document only if it still has this tag, or for ``None`` if there is none; return its tag.
 
         Raises:
             PublisherConflictError: somebody else has written it since it was read.
         """
         try:
-            self._replace(key, content, tag)
+            return self._replace(key, content, tag)
         except PublicationError:
-            if not self._says(key, content):  # a write that was answered late, or tried twice, may have been done
-                raise
+            if written := self._written(key, content):  # a write that was answered late, or tried twice
+                return written.tag
+            raise
 
-    def _replace(self, key: str, content: bytes, tag: str | None) -> None:
+    def _replace(self, key: str, content: bytes, tag: str | None) -> str:
         obstore = _obstore()
 
         if self._folder and tag is not None:
@@ -166,32 +138,29 @@ class ObjectStore:
             with held(self._folder / ".lock"), self._translated(key):
                 if obstore.head(self._store, key)["e_tag"] != tag:
                     raise PublisherConflictError(f"{self.url}/{key}: was written by somebody else meanwhile")
-                obstore.put(self._sender, key, content)
-            return
+                return str(obstore.put(self._sender, key, content)["e_tag"])
         with self._translated(key):
             mode: Any = {"e_tag": tag} if tag is not None else "create"
-            obstore.put(self._sender, key, content, mode=mode, use_multipart=False)
+            return str(obstore.put(self._sender, key, content, mode=mode, use_multipart=False)["e_tag"])
 
-    def _says(self, key: str, content: bytes) -> bool:
+    def _written(self, key: str, content: bytes) -> StoredDocument | None:
+        """Return a document if it says this."""
         try:
             stored = self.read(key)
         except PublicationError:
-            return False
-        return stored is not None and stored.content == content
-
-    def look(self, key: str) -> StoredObject | None:
-        """Return what the store says of an object; ``None`` if there is none."""
-        try:
-            return self._look(key)
-        except MissingObjectError:
             return None
+        return stored if stored and stored.content == content else None
 
-    def _look(self, key: str) -> StoredObject:
+    def has(self, key: str) -> bool:
+        """Tell whether there is an object."""
         obstore = _obstore()
 
-        with self._translated(key):
-            meta = obstore.head(self._store, key)
-        return StoredObject(key, meta["size"], meta["last_modified"])
+        try:
+            with self._translated(key):
+                obstore.head(self._store, key)
+        except MissingObjectError:
+            return False
+        return True
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects below a prefix; a store may leave out what was written lately."""
@@ -200,7 +169,7 @@ class ObjectStore:
         with self._translated(prefix):
             for batch in obstore.list(self._store, prefix):
                 for meta in batch:
-                    yield StoredObject(meta["path"], meta["size"], meta["last_modified"])
+                    yield StoredObject(meta["path"], meta["last_modified"])
 
     def remove(self, key: str) -> None:
         """Remove an object; one that is gone already is no error."""

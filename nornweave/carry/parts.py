@@ -1,42 +1,80 @@
-"""A large file as parts of object storage: of a file that changed in a few places, a few parts are sent and fetched.
+"""Files as parts: how a commit names them, how they are stored, how they come, and what is removed.
 
-DuckDB writes blocks of 256 kB in place. Of a working file of 194 MB, a sync with one changed document leaves 5 MB in
-parts of 1 MiB that it did not have before; smaller parts would be more requests.
+Every object is a part of a file, of 8 MiB at most, named by the fence of who stored it and its SHA-256. DuckDB writes
+blocks of 256 kB of the working file in place: of 194 MB, a sync with one changed document leaves 5 MB in parts of 1 MiB
+that it did not have before; smaller parts would be more requests.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Any, Protocol, TypeAlias
 
-from nornweave.carry.object_store import PARTS_AT_ONCE, StoredDocument, StoredObject
-from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-PART_BYTES = 1 << 20
+from nornweave.carry.object_store import StoredDocument, StoredObject
+from nornweave.core.errors import PublicationError, StoreError
+from nornweave.core.files.atomic_write import sync_file, write_whole
+from nornweave.index.writing.moving import WORKING_FILE
+
+log = logging.getLogger(__name__)
+
+FORMAT = 2
+"""Of what is stored; another version's is refused."""
+PART_BYTES, WORKING_PART_BYTES = 8 << 20, 1 << 20
+PARTS_AT_ONCE = 4
+DAMAGED_READS = 3
 CLOCK_NS = 50_000_000
 """A file that was written later than this before it was read may be written again without another time."""
+_ARRIVING = ".arriving"
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+PartKey = Annotated[str, StringConstraints(pattern=r"^domains/[A-Za-z0-9_-]+/\d{1,12}-[0-9a-f]{64}$")]
+FileName = Annotated[
+    str, StringConstraints(pattern=r"^([A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}/){0,3}[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}$")
+]
+
+
+class StoredFile(BaseModel):
+    """What a commit says of a file.
+
+    Attributes:
+        size: in bytes.
+        sha256: of all of it.
+        part_size: bytes of each part but the last.
+        parts: the objects that have them, in order.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    size: int = Field(ge=0, le=1 << 44)
+    sha256: Sha256
+    part_size: int = Field(ge=1 << 10, le=PART_BYTES)
+    parts: tuple[PartKey, ...]
+
+
+Files: TypeAlias = Mapping[FileName, StoredFile]
+"""The files of a commit by their names in the folder of the domain."""
+_FILES: TypeAdapter[Files] = TypeAdapter(Files)
 
 
 class Objects(Protocol):
-    """Where files lie that others can fetch; see ``ObjectStore``."""
+    """Where parts lie that others can fetch; see ``ObjectStore``."""
 
     url: str
 
-    def read(self, key: str) -> StoredDocument | None:
-        """Return a small object."""
+    def read(self, key: str, *, arrived: Callable[[int], None] = ...) -> StoredDocument | None:
+        """Return an object; tell of the bytes that came, piece by piece."""
 
-    def fetch(self, key: str, file: Path) -> None:
-        """Write an object to a file."""
-
-    def write(self, key: str, content: bytes | Path) -> None:
+    def write(self, key: str, content: bytes) -> None:
         """Write an object; it is there as a whole or not at all."""
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
@@ -49,55 +87,232 @@ class Objects(Protocol):
         """Leave no bytes of what was removed."""
 
 
-def send(objects: Objects, path: Path, prefix: str, stored: Iterable[str]) -> list[str]:
-    """Store the parts of a file that are not ``stored`` yet, under names that begin with ``prefix``.
+class Claim(Protocol):
+    """What one machine at a time has of a domain, with the state that it leaves to the next.
 
-    Returns:
-        The objects of all parts, in order; each is named by the SHA-256 of its content.
+    Implemented by ``Lease``, ``PostgresCarrier`` and ``Publication``.
+    """
+
+    @property
+    def fence(self) -> int:
+        """The number of this taking; it grows with each after which something was committed."""
+
+    def take(self, wait_s: float) -> Mapping[str, Any]:
+        """Take it; return the state that was committed last, empty at first."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what was committed last, without taking it."""
+
+    def confirm(self) -> None:
+        """Return if it is still held."""
+
+    def commit(self, state: Mapping[str, Any]) -> None:
+        """Write what the next one gets, if it is still held."""
+
+    def release(self) -> None:
+        """Let others take it."""
+
+
+def files_in(state: Mapping[str, Any], where: str) -> Files:
+    """Return the files of a commit.
 
     Raises:
-        PublicationError: the store does not take them.
+        StoreError: another version has written it, or it is damaged.
     """
-    known = {_digest_in(key): key for key in stored}
+    if not state:
+        return {}
+    if state.get("format") != FORMAT:
+        raise StoreError(
+            f"{where}: has format {state.get('format', 1)!r}, this version needs {FORMAT}; begin at another place "
+            "(workers.objects, storage.schema_prefix): the next sync fills it from the sources"
+        )
+    try:
+        return _FILES.validate_python(state["files"])
+    except (KeyError, ValidationError) as error:
+        raise StoreError(f"{where}: is damaged: what it says of its files cannot be read") from error
 
-    def sent(start: int, digest: str) -> str:
+
+def prefix_of(domain: str) -> str:
+    """Return below what everything of a domain lies, by its folder."""
+    return f"domains/{domain}"
+
+
+def parts_of(files: Iterable[StoredFile]) -> set[str]:
+    """Return the objects of some files."""
+    return {key for file in files for key in file.parts}
+
+
+def push(
+    objects: Objects, prefix: str, fence: int, paths: Mapping[str, Path], named: Iterable[StoredFile], digests: Digests
+) -> dict[str, StoredFile]:
+    """Store the parts of files that are not stored yet.
+
+    Args:
+        objects: where to.
+        prefix: of the domain.
+        fence: of the claim that is held; its own parts of an earlier try are used again.
+        paths: the files by the names that the commit gives them.
+        named: the files of commits that are kept. What was lost of them is stored anew.
+        digests: of the files.
+
+    Raises:
+        PublicationError: the store does not take them, or a file cannot be read.
+    """
+    named, stored = list(named), {found.key for found in objects.list(prefix)}
+    whole = {file.sha256: file for file in named if stored.issuperset(file.parts)}
+    usable = {key for key in stored if _fence_of(key) == fence} | stored & parts_of(named)
+    known = {_digest_in(key): key for key in sorted(usable)}
+
+    def send(path: Path, start: int, length: int, digest: str) -> str:
         if digest not in known:
-            with path.open("rb") as file:
-                file.seek(start)
-                objects.write(f"{prefix}{digest}", file.read(PART_BYTES))
-        return known.get(digest, f"{prefix}{digest}")
+            objects.write(f"{prefix}/{fence}-{digest}", _read(path, start, length))
+        return known.get(digest, f"{prefix}/{fence}-{digest}")
 
-    with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="parts") as pool:
-        return list(pool.map(lambda part: sent(*part), _parts(path)))
+    pushed = {}
+    with _threads() as pool:
+        for name, path in paths.items():
+            try:
+                sha256, size = digests.of(path), path.stat().st_size
+                part_size = WORKING_PART_BYTES if name == WORKING_FILE else PART_BYTES
+                pushed[name] = whole.get(sha256) or StoredFile(
+                    size=size,
+                    sha256=sha256,
+                    part_size=part_size,
+                    parts=tuple(pool.map(lambda part, path=path: send(path, *part), _parts(path, part_size))),
+                )
+            except OSError as error:
+                raise PublicationError(f"{path}: cannot be read: {error}; try again") from error
+    return pushed
 
 
-def join(objects: Objects, keys: Sequence[str], target: Path, earlier: Sequence[Path]) -> int:
-    """Write a file out of its parts; those that an ``earlier`` copy has are not fetched.
+def pull(
+    objects: Objects,
+    folder: Path,
+    files: Files,
+    *,
+    is_later: Callable[[str], bool] = lambda _: False,
+    arrived: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Make a folder have the files of a commit; what lets readers find others comes last.
 
-    Returns:
-        How many bytes were fetched.
+    Args:
+        objects: where they lie.
+        folder: of the domain.
+        files: of the commit.
+        is_later: whether a file is only brought when it is read.
+        arrived: is told how many bytes came, by several threads; what it raises ends the pull.
 
     Raises:
-        PublicationError: a part is missing, or the store does not answer.
-        StoreError: a part is damaged.
+        MissingObjectError: an object is gone.
+        PublicationError: the store cannot be reached, or what it has is damaged.
+        OSError: a file cannot be written.
     """
-    here = {digest: (file, start) for file in earlier if file.is_file() for start, digest in _parts(file)}
-    with target.open("wb") as stream:
+    digests = Digests(folder)
+    for left in folder.rglob(f".*{_ARRIVING}"):
+        if left.with_name(left.name[1:].removesuffix(_ARRIVING)).relative_to(folder).as_posix() not in files:
+            left.unlink(missing_ok=True)
+    for name in sorted(files, key=_order):
+        if not is_later(name) and not (has_file(path := folder / name, files[name], digests)):
+            fetch(objects, files[name], path, arrived)
+    digests.save()
 
-        def place(number: int, key: str) -> int:
-            file, start = here.get(_digest_in(key), (None, 0))
-            if file is None:
-                stored = objects.read(key)
-                if stored is None or hashlib.sha256(stored.content).hexdigest() != _digest_in(key):
-                    raise StoreError(f"{objects.url}/{key}: is damaged: not the bytes that were stored")
-                return os.pwrite(stream.fileno(), stored.content, number * PART_BYTES)
-            with file.open("rb") as copy:
-                copy.seek(start)
-                os.pwrite(stream.fileno(), copy.read(PART_BYTES), number * PART_BYTES)
+
+def _order(name: str) -> tuple[bool, bool, bool, str]:
+    """Sort the pointer after manifests, these after segments, and each file after what belongs to it."""
+    return name.endswith("/CURRENT"), name.endswith(".json"), name.endswith(".duckdb"), name
+
+
+def has_file(path: Path, file: StoredFile, digests: Digests) -> bool:
+    """Tell whether a file is here as a commit names it."""
+    return path.is_file() and path.stat().st_size == file.size and digests.of(path) == file.sha256
+
+
+def fetch(objects: Objects, file: StoredFile, path: Path, arrived: Callable[[int], None] = lambda _: None) -> None:
+    """Bring a file; parts that an earlier copy of it has, or an earlier try has brought, are not read again.
+
+    Raises:
+        MissingObjectError: an object is gone.
+        PublicationError: the store cannot be reached, or what it has is damaged.
+        OSError: it cannot be written.
+    """
+    if len(file.parts) != -(-file.size // file.part_size):
+        raise PublicationError(f"{objects.url}: a commit names {len(file.parts)} parts of {file.size} bytes")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary, earlier = path.with_name(f".{path.name}{_ARRIVING}"), earlier_copy(path)
+    here = {
+        digest: (copy, start)
+        for copy in (temporary, earlier, path)
+        if copy.is_file()
+        for start, _, digest in _parts(copy, file.part_size)
+    }
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def bring(number: int, key: str) -> int:
+        start = number * file.part_size
+        length, digest = min(file.part_size, file.size - start), _digest_in(key)
+        copy, there = here.get(digest, (None, 0))
+        if copy == temporary and there == start:
             return 0
+        content = b"" if copy in {None, temporary} else _read(copy, there, length)
+        if _digest(content) == digest:
+            arrived(length)
+        else:
+            content = _read_part(objects, key, length, arrived)
+        os.pwrite(descriptor, content, start)
+        return length
 
-        with ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="parts") as pool:
-            return sum(pool.map(lambda part: place(*part), enumerate(keys)))
+    try:
+        os.ftruncate(descriptor, file.size)
+        with _threads() as pool:
+            written = sum(pool.map(lambda part: bring(*part), enumerate(file.parts)))
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+    earlier.unlink(missing_ok=True)
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a writer that was killed here
+    temporary.replace(path)
+    log.info("%s: brought, %d bytes", path, written)
+
+
+@contextmanager
+def _threads() -> Iterator[ThreadPoolExecutor]:
+    """Give threads for parts; when one fails, what has not begun is left."""
+    pool = ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="parts")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def earlier_copy(path: Path) -> Path:
+    """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
+    return path.with_name(f".{path.name}.earlier")
+
+
+def _read_part(objects: Objects, key: str, length: int, arrived: Callable[[int], None]) -> bytes:
+    """Return a part as it was stored; one that arrives damaged is read again."""
+    for _ in range(DAMAGED_READS):
+        stored = objects.read(key, arrived=arrived)
+        if stored and len(stored.content) == length and _digest(stored.content) == _digest_in(key):
+            return stored.content
+        log.warning("%s/%s: arrived damaged", objects.url, key)
+    raise PublicationError(
+        f"{objects.url}/{key}: is damaged in the store; run `nornweave publish --full` where it is published, or "
+        "remove it there: the next sync of a machine that has the file stores it anew"
+    )
+
+
+def remove_unnamed(objects: Objects, prefix: str, fence: int, needed: Collection[str]) -> None:
+    """Remove what was committed no more and can be no more: a commit asks for its own fence, and these are older.
+
+    A failure is logged: the next commit tries again.
+    """
+    try:
+        for key in [found.key for found in objects.list(prefix)]:
+            if key not in needed and 0 <= _fence_of(key) <= fence:
+                objects.remove(key)
+    except PublicationError as error:
+        log.warning("what is not needed any more stays: %s", error)
 
 
 class Digests:
@@ -118,7 +333,8 @@ class Digests:
         known = self.known.get(name)
         if known and known[1:] == identity:
             return str(known[0])
-        sha256 = sha256_of(path)
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if time.time_ns() - status.st_ctime_ns > CLOCK_NS:
             self.known[name] = [sha256, *identity]
         return sha256
@@ -130,20 +346,30 @@ class Digests:
             write_whole(self._file, json.dumps(there))
 
 
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _parts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield where each part of a file starts, and its SHA-256."""
+def _parts(path: Path, size: int) -> Iterator[tuple[int, int, str]]:
+    """Yield where each part of a file starts, its length, and its SHA-256."""
     with path.open("rb") as file:
         start = 0
-        while part := file.read(PART_BYTES):
-            yield start, hashlib.sha256(part).hexdigest()
+        while part := file.read(size):
+            yield start, len(part), _digest(part)
             start += len(part)
+
+
+def _read(path: Path, start: int, length: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(length)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _digest_in(key: str) -> str:
     return key.rpartition("-")[2]
+
+
+def _fence_of(key: str) -> int:
+    """Return the fence in the name of a part; -1 of what is none."""
+    fence = key.rpartition("/")[2].partition("-")[0]
+    return int(fence) if fence.isdecimal() else -1

@@ -1,59 +1,38 @@
 """What a publisher does: after a sync, and for ``nornweave publish``.
 
-A generation is copied to the object store: files, then a manifest, then the pointer. The pointer is replaced only if it
-is still the one that was read at the start, so of two publishers one wins. Whatever ends an upload before that leaves
-the store as readers know it.
+A generation is copied to the object store: the parts of its files, then the commit that names them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from nornweave.carry.garbage import collect_garbage
-from nornweave.carry.manifest import (
-    FileEntry,
-    Pointer,
-    PublishedManifest,
-    digest_of,
-    is_segment,
-    is_signed,
-    manifest_key,
-    object_key,
-    pointer_key,
-    read_document,
-    read_json,
-    to_json,
-)
-from nornweave.carry.object_store import PART_BYTES, ObjectStore
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import Digests, Files, parts_of, prefix_of, push, remove_unnamed
+from nornweave.carry.publication import Publication, PublishedCommit, is_signed, read_state
 from nornweave.carry.standing import Published, publisher_id, read_published, record_file, write_published
 from nornweave.carry.wiring import domain_folder, held_domain, store_of
 from nornweave.carry.workspace_document import publish_workspace, take_over_workspace
 from nornweave.config import Settings
 from nornweave.config.publish import PublishSettings
-from nornweave.core.errors import (
-    ConfigError,
-    MissingObjectError,
-    NornWeaveError,
-    PublicationError,
-    PublisherConflictError,
-)
+from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
 from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, GenerationId, present
-from nornweave.index.generations.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles
-from nornweave.index.searching.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.searching.generation_file import statistics_of
+from nornweave.index.searching.arrays import SUFFIX as ARRAYS
+
+log = logging.getLogger(__name__)
+
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,143 +75,88 @@ class Upload:
         generation = self.files.current()
         if generation is None:
             return None
-        started = time.monotonic()
-        pointer, tag = self._pointer()
+        claim = Publication(self.store, self.domain.value, signer_of(self.data_dir))
+        state = claim.take()
+        before = read_state(PublishedCommit, state, f"{self.store.url}: {self.domain.value}") if state else None
         self.confirm()  # whoever takes over after this and publishes first changes the tag
         known = read_published(record_file(self.data_dir, self.domain.value))
         if known and (known.url != self.store.url or not (known.at or known.lost)):
             known = None
-        self._check_publisher(pointer, known)
-        is_ours = pointer is not None and is_signed(pointer, self.data_dir)
-        is_stored = is_ours and known and pointer and (known.built_as, known.manifest) == (generation, pointer.sha256)
-        if is_stored and not self.full:
+        self._check_publisher(before, known)
+        is_ours = before is not None and is_signed(before, self.data_dir) and not self.full
+        if before and is_ours and known and (known.built_as, known.commit) == (generation, before.commit):
             return known
-        replaced = self._manifest(pointer) if pointer else None
-        copies = self._copies(generation, replaced)
-        is_same = replaced is not None and _is_same(replaced, self.publisher, generation, copies)
-        if is_ours and pointer and replaced and is_same and not self.full:
-            return self._noted(replaced, pointer.sha256)  # by another machine, or by one killed before it noted it
-        manifest = self._made(generation, pointer, copies)
-        content = to_json(manifest, signer_of(self.data_dir))
-        key = manifest_key(manifest, content)
-        _check_pace(started, self.settings.grace_hours, self.store.url)
-        self.store.write(key, content)
-        self._point(manifest, key, content, tag, oldest=pointer.oldest if pointer else 0)
-        published = self._noted(manifest, digest_of(content))
-        self._check_objects(manifest)
-        collect_garbage(self.store, self.settings, self.domain)
+        commit = self._commit(generation, before, claim.fence)
+        if before and is_ours and _is_same(before, commit):
+            return self._noted(before)  # by another machine, or by one killed before it noted it
+        self._replace(claim, commit)
+        published = self._noted(commit)
+        remove_unnamed(self.store, prefix_of(self.domain.value), claim.fence, parts_of(commit.kept_files))
         return published
 
-    def _pointer(self) -> tuple[Pointer | None, str | None]:
-        key = pointer_key(self.domain)
-        try:
-            stored = self.store.read(key)
-        except MissingObjectError:
-            return None, None
-        assert stored is not None
-        return read_json(Pointer, stored.content, f"{self.store.url}/{key}"), stored.tag
-
-    def _check_publisher(self, pointer: Pointer | None, known: Published | None) -> None:
+    def _check_publisher(self, before: PublishedCommit | None, known: Published | None) -> None:
         """Let a publisher without a memory, as after the loss of a disk, go on; refuse two that take turns."""
-        if pointer is None or pointer.publisher == self.publisher or self.take_over:
+        if before is None or before.publisher == self.publisher or self.take_over:
             return
         if known is not None:
             raise PublisherConflictError(
-                f"{self.store.url}: another publisher ({pointer.publisher[:8]}) published {self.domain.value} "
-                f"gen-{pointer.number:06d} at {pointer.published_at}; two publishers of one address take turns in "
+                f"{self.store.url}: another publisher ({before.publisher[:8]}) published {self.domain.value} "
+                f"{before.generation} at {before.published_at}; two publishers of one address take turns in "
                 "hiding each other's work: stop one, then run `nornweave publish --take-over` with the other"
             )
-        log.warning("%s: continues after gen-%06d of another publisher", self.domain.value, pointer.number)
+        log.warning("%s: continues after %s of another publisher", self.domain.value, before.generation)
 
-    def _manifest(self, pointer: Pointer) -> PublishedManifest | None:
-        """Return the manifest that counts now; one that is damaged is replaced like any other."""
-        try:
-            return read_document(self.store, PublishedManifest, pointer.manifest)
-        except PublicationError as error:
-            log.warning("%s: %s", self.domain.value, error)
-            return None
-
-    def _copies(self, generation: GenerationId, replaced: PublishedManifest | None) -> tuple[FileEntry, ...]:
-        """Copy the files; return what and where they are."""
-        served = {file.suffix: file for file in replaced.files} if replaced and not self.full else {}
-        if not all(part.is_file() or self.files.is_elsewhere(part) for part in self.files.parts(generation)):
-            raise PublicationError(f"{self.files.folder}: a file of {generation} is gone; sync, then publish again")
-        return tuple(self._entry(*file, served) for file in generation_files(self.files, generation))
-
-    def _made(
-        self, generation: GenerationId, pointer: Pointer | None, copies: tuple[FileEntry, ...]
-    ) -> PublishedManifest:
-        return PublishedManifest(
+    def _commit(self, generation: GenerationId, before: PublishedCommit | None, fence: int) -> PublishedCommit:
+        """Copy the files that the store does not have; return the commit that names them."""
+        number = max(number_of(generation), before.number + 1 if before else 1)
+        wanted = dict(generation_files(self.files, generation, number))
+        served = dict(before.files) if before and not self.full else {}
+        digests = Digests(self.files.folder.parent)
+        there = {name: served[name] for name, path in wanted.items() if _is_served(name, path, served, digests)}
+        here = {name: path for name, path in wanted.items() if name not in there}
+        for path in here.values():
+            self.files.bring(path)
+        named = [] if self.full or before is None else before.kept_files
+        files = push(self.store, prefix_of(self.domain.value), fence, here, named, digests) | there
+        digests.save()
+        manifest, grace = self.files.manifest(generation), timedelta(hours=self.settings.grace_hours)
+        return PublishedCommit(
             domain=self.domain,
-            number=max(number_of(generation), pointer.number + 1 if pointer else 1),
+            commit=secrets.token_hex(8),
+            fence=fence,
+            number=number,
             built_as=generation,
-            files=copies,
-            facts=self.files.facts(generation),
-            statistics=statistics_of(self.files.data_files(generation)),
-            previous=pointer.manifest if pointer else None,
+            built_at=datetime.fromisoformat(manifest.built_at),
+            documents=manifest.counts.documents,
+            chunks=manifest.counts.chunks,
+            files=files,
+            replaced=before.replaced_by(files.values(), self.settings.keep_generations - 1, grace) if before else (),
+            oldest=before.oldest if before else 0,
             publisher=self.publisher,
             published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
 
-    def _entry(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
-        """Copy a file unless what is served has it; a segment that it has is known by its checksum and is not read."""
-        known, checksum = served.get(suffix), served.get(f"{suffix.removesuffix(ARRAYS_SUFFIX)}{CHECKSUM_SUFFIX}")
-        if known and checksum and is_segment(suffix) and (not path.is_file() or known.size == path.stat().st_size):
-            stored = checksum_file(path.with_name(suffix.removesuffix(ARRAYS_SUFFIX)))
-            if measured(checksum.suffix, stored).sha256 == checksum.sha256:
-                return known
-        return self._copied(suffix, path, served)
-
-    def _copied(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
-        """Copy a file unless what is served has it.
-
-        An object that nothing refers to is used again only while it is too young to be removed: a collection of garbage
-        that another process has begun must not take it away. Otherwise the file gets a name of its own.
-        """
-        self.files.bring(path)
-        entry = measured(suffix, path)
-        if same := next((file for file in served.values() if file.sha256 == entry.sha256), None):
-            return entry.model_copy(update={"key": same.key})
-        there = self.store.look(entry.key)
-        young = timedelta(hours=self.settings.grace_hours) / 4
-        is_usable = there and there.size == entry.size and datetime.now(UTC) - there.modified < young
-        if is_usable and not self.full:
-            return entry
-        if there:
-            entry = entry.model_copy(update={"key": object_key(entry.sha256, secrets.token_hex(4))})
-        self.store.write(entry.key, path)
-        return entry
-
-    def _point(self, manifest: PublishedManifest, key: str, content: bytes, tag: str | None, *, oldest: int) -> None:
-        pointer = Pointer(
-            domain=self.domain,
-            number=manifest.number,
-            manifest=key,
-            sha256=digest_of(content),
-            publisher=self.publisher,
-            published_at=manifest.published_at,
-            oldest=oldest,
-        )
+    def _replace(self, claim: Publication, commit: PublishedCommit) -> None:
         try:
-            self.store.replace(pointer_key(self.domain), to_json(pointer, signer_of(self.data_dir)), tag)
+            claim.commit(commit.model_dump(mode="json"))
         except PublisherConflictError as error:
             self._note(Published(url=self.store.url, lost=True))
             raise PublisherConflictError(
-                f"{self.store.url}: another publisher published {self.domain.value} while {manifest.built_as} was "
+                f"{self.store.url}: another publisher published {self.domain.value} while {commit.built_as} was "
                 "being copied; theirs counts. Stop one of the two, then run `nornweave publish --take-over`"
             ) from error
 
-    def _noted(self, manifest: PublishedManifest, sha256: str) -> Published:
+    def _noted(self, commit: PublishedCommit) -> Published:
         published = Published(
             url=self.store.url,
-            number=manifest.number,
-            manifest=sha256,
-            built_as=manifest.built_as,
-            at=manifest.published_at,
-            tried_at=manifest.published_at,
+            number=commit.number,
+            commit=commit.commit,
+            built_as=commit.built_as,
+            at=commit.published_at,
+            tried_at=commit.published_at,
         )
         self._note(published)
-        self.files.raise_floor(manifest.number)
+        self.files.raise_floor(commit.number)
         return published
 
     def _note(self, record: Published) -> None:
@@ -241,69 +165,37 @@ class Upload:
         except OSError as error:
             raise PublicationError(f"{self.data_dir}: cannot be written: {error}") from error
 
-    def _check_objects(self, manifest: PublishedManifest) -> None:
-        """Copy again what was removed while this process was held up, under new names."""
-        missing = [file.suffix for file in manifest.files if self.store.look(file.key) is None]
-        if missing:
-            self._note(Published(url=self.store.url))
-            raise PublicationError(
-                f"{self.store.url}: {', '.join(missing)} of {manifest.generation} was removed during the upload; "
-                "run `nornweave publish --full`"
-            )
+
+def _is_served(name: str, path: Path, served: Files, digests: Digests) -> bool:
+    """Tell whether a file of a segment that is not here is the one that the store has: its checksum says it."""
+    checksum = checksum_file(path.with_name(path.name.removesuffix(ARRAYS)))
+    known = served.get(checksum_file(Path(name.removesuffix(ARRAYS))).as_posix())
+    return not path.is_file() and name in served and known is not None and known.sha256 == digests.of(checksum)
 
 
-def _check_pace(started: float, grace_hours: float, address: str) -> None:
-    """Refuse to name objects that may have been removed meanwhile."""
-    took_s, longest_s = time.monotonic() - started, grace_hours * 3600 / 2
-    if 0 < longest_s < took_s:
-        raise PublicationError(
-            f"{address}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
-        )
+def _is_same(commit: PublishedCommit, other: PublishedCommit) -> bool:
+    """Tell whether two commits are of a publisher's generation with the same files."""
+    files, others = (sorted(file.sha256 for file in each.files.values()) for each in (commit, other))
+    return (commit.publisher, commit.built_as, files) == (other.publisher, other.built_as, others)
 
 
-def _is_same(
-    manifest: PublishedManifest, publisher: str, generation: GenerationId, copies: Sequence[FileEntry]
-) -> bool:
-    """Tell whether a manifest is of a publisher's generation with the same files."""
-    files, others = ({(file.suffix, file.sha256) for file in each} for each in (manifest.files, copies))
-    return (manifest.publisher, manifest.built_as, files) == (publisher, generation, others)
+def generation_files(files: GenerationFiles, generation: GenerationId, number: int) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a generation with their checksums and arrays, by the names that a commit gives them.
 
+    What belongs to this generation alone is named by its number in the store; a segment, which later generations may
+    share, has its own name.
 
-def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a generation with their checksums and arrays, by the names that a manifest gives them.
-
-    What belongs to this generation alone is named by what follows its name; a segment, which later generations may
-    share, by its whole name.
+    Raises:
+        PublicationError: one is gone.
     """
     for part in files.parts(generation):
+        if not part.is_file() and not files.is_elsewhere(part):
+            raise PublicationError(f"{files.folder}: a file of {generation} is gone; sync, then publish again")
         for path in (part, checksum_file(part)):
             if path.is_file() or files.is_elsewhere(path):
                 own = path.name.startswith(f"{generation}.")
-                yield (path.name.removeprefix(generation) if own else path.name), path
-
-
-def measured(suffix: str, path: Path) -> FileEntry:
-    """Return what a manifest says of a file.
-
-    Raises:
-        PublicationError: it cannot be read.
-    """
-    whole, parts, size = hashlib.sha256(), [], 0
-    try:
-        with path.open("rb") as stream:
-            while part := stream.read(PART_BYTES):
-                whole.update(part)
-                parts.append(hashlib.sha256(part).hexdigest())
-                size += len(part)
-    except OSError as error:
-        raise PublicationError(f"{path}: cannot be read: {error}; publish again") from error
-    sha256 = whole.hexdigest()
-    return FileEntry(suffix=suffix, key=object_key(sha256), size=size, sha256=sha256, parts=tuple(parts))
-
-
-log = logging.getLogger(__name__)
-
-WAIT_S = 60.0
+                name = f"gen-{number:06d}{path.name.removeprefix(generation)}" if own else path.name
+                yield f"{files.folder.name}/{name}", path
 
 
 def publish_domains(

@@ -110,7 +110,7 @@ class Published:
     Attributes:
         url: of the store.
         number: under which the store has it; 0 before the first time.
-        manifest: SHA-256 of its manifest.
+        commit: its name in the store.
         built_as: the generation's name on this disk.
         at: when, ISO 8601.
         problem: why the last try failed; ``None`` when it did not.
@@ -120,7 +120,7 @@ class Published:
 
     url: str
     number: int = 0
-    manifest: str = ""
+    commit: str = ""
     built_as: str | None = None
     at: str | None = None
     problem: str | None = None

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import Field
 
 from nornweave.carry.ledger_file import ledger_file
-from nornweave.carry.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
 from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.publication import PublisherId, SignedDocument, as_json, is_signed, read_json
 from nornweave.carry.standing import Published, read_published, record_file, write_published
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
@@ -43,7 +43,7 @@ OWN_OF_FUSION = {"synthesis_model", "synthesis_fallback"}
 """Where questions and passages are sent: each machine says it itself."""
 
 
-class WorkspaceDocument(ManifestDocument):
+class WorkspaceDocument(SignedDocument):
     """How the publisher answers.
 
     Attributes:
@@ -55,7 +55,6 @@ class WorkspaceDocument(ManifestDocument):
         membership: by source what it said of its members.
     """
 
-    format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
     publisher: PublisherId
     published_at: str
     configuration: dict[str, Any]
@@ -102,7 +101,8 @@ def publish_workspace(
             document = document.model_copy(update={"verified": verified, "ledger": ledger, "membership": membership})
         if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
-    store.replace(KEY, to_json(document, signer_of(settings.data_dir)), stored.tag if stored else None)
+    signed = signer_of(settings.data_dir).signed(document.model_dump(mode="json"))
+    store.replace(KEY, as_json(signed), stored.tag if stored else None)
     write_published(record, Published(url=store.url, at=document.published_at))
     return document
 
@@ -184,7 +184,9 @@ def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
         OSError: they cannot be written.
     """
     with suppress(MissingObjectError):
-        take_over(read_document(store, WorkspaceDocument, KEY), settings)
+        stored = store.read(KEY)
+        assert stored is not None
+        take_over(read_json(WorkspaceDocument, stored.content, f"{store.url}/{KEY}"), settings)
 
 
 def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[str, Any]) -> str:

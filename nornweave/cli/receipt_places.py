@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nornweave.ask.feedback import feedback_of
-from nornweave.carry.garbage import store_places
 from nornweave.carry.ledger_file import ledger_place
+from nornweave.carry.remains import store_places
 from nornweave.carry.wiring import INBOX, store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source

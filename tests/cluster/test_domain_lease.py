@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import random
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,15 +17,12 @@ from postgres_server import new_database
 from syncing_process import SyncingProcess
 from waiting import until
 
-from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.carry.lease import Lease
-from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.parts import Digests
 from nornweave.carry.wiring import pull, store_of
 from nornweave.config import Settings
-from nornweave.config.publish import ObjectStoreSettings
 from nornweave.connect.connectors import load_settings
-from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
+from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.types import Domain
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.searching.generation_file import read_rows
@@ -40,11 +36,6 @@ NOBODY = "postgresql://nobody:secret-password@127.0.0.1:1/none"
 
 def lease_of(database: str, *, seconds: float = 60, name: str = "code") -> Lease:
     return Lease(database, name, purpose="test", seconds=seconds)
-
-
-def domain_lease(database: str, tmp_path: Path, machine: str, *, seconds: float = 60) -> DomainLease:
-    objects, folder = ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects")), tmp_path / machine / "code"
-    return DomainLease(lease_of(database, seconds=seconds), objects, folder, purpose="test", wait_s=0)
 
 
 def test_one_holds_a_lease_and_the_next_one_has_a_higher_fence(database):
@@ -73,24 +64,6 @@ def test_machines_that_begin_at_once_make_the_table_once():
             assert set(machines.map(taken, range(8))) == {1}
 
 
-def test_whoever_lost_a_lease_commits_nothing(database):
-    late, quick = lease_of(database, seconds=60), lease_of(database)
-    late.take(0)
-    late.commit({"files": "of the first"})
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("update nornweave_leases set expires_at = '-infinity'")
-    assert quick.take(0) == {"files": "of the first"}
-    with pytest.raises(LeaseLostError, match="another machine has taken over"):
-        late.commit({"files": "too late"})
-    with pytest.raises(LeaseLostError):
-        late.confirm()
-    late.release()  # which does not release the other's
-    with pytest.raises(DomainBusyError):
-        lease_of(database).take(0)
-    assert quick.state() == {"files": "of the first"}
-    quick.release()
-
-
 def test_a_holder_renews_its_lease(database):
     holder = lease_of(database, seconds=1)
     holder.take(0)
@@ -103,82 +76,6 @@ def test_without_postgresql_nobody_writes_and_the_password_is_not_told():
     with pytest.raises(StoreError, match="PostgreSQL cannot be asked") as caught:
         lease_of(NOBODY).take(0)
     assert "secret-password" not in str(caught.value)
-
-
-def test_the_files_of_a_domain_move_with_its_lease(database, tmp_path):
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
-        (tmp_path / "one/code/generations").mkdir()
-        (tmp_path / "one/code/generations/CURRENT").write_bytes(b"gen-000001\n")
-    (tmp_path / "two/code").mkdir(parents=True)
-    (tmp_path / "two/code/left-over.duckdb").write_bytes(b"of an earlier time")
-    with domain_lease(database, tmp_path, "two"):
-        assert (tmp_path / "two/code/working.duckdb").read_bytes() == b"working, 1"
-        assert not (tmp_path / "two/code/left-over.duckdb").exists()
-        (tmp_path / "two/code/working.duckdb").write_bytes(b"working, 2")
-        (tmp_path / "objects/domains/code/1-late").write_bytes(b"of a writer that lost its lease")
-        (tmp_path / "objects/domains/code/9-early").write_bytes(b"of a writer that has taken it since")
-    (tmp_path / "objects/domains/code/9-early").unlink()
-    with domain_lease(database, tmp_path, "one"):
-        assert (tmp_path / "one/code/working.duckdb").read_bytes() == b"working, 2"
-        assert (tmp_path / "one/code/generations/CURRENT").read_bytes() == b"gen-000001\n"
-    assert len(list((tmp_path / "objects/domains/code").iterdir())) == 2  # what nobody names is removed
-
-
-def test_who_was_killed_goes_on_where_it_was_unless_another_machine_has_committed(database, tmp_path):
-    working, pointer = tmp_path / "one/code/working.duckdb", tmp_path / "one/code/generations/CURRENT"
-
-    def killed(content: bytes) -> None:
-        holder = domain_lease(database, tmp_path, "one")
-        holder.__enter__()
-        working.write_bytes(content)
-        holder._lease.release()
-        holder._local.__exit__()
-
-    with domain_lease(database, tmp_path, "one"):
-        pointer.parent.mkdir()
-        pointer.write_bytes(b"gen-000001\n")
-        working.write_bytes(b"working, 1")
-    killed(b"working, 2")
-    objects = ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
-    assert pull_generations(lease_of(database), objects, tmp_path / "one/code")
-    with domain_lease(database, tmp_path, "one"):
-        assert working.read_bytes() == b"working, 2"
-    killed(b"working, 3")
-    with domain_lease(database, tmp_path, "two"):
-        (tmp_path / "two/code/working.duckdb").write_bytes(b"working, 4")
-    with domain_lease(database, tmp_path, "one"):
-        assert working.read_bytes() == b"working, 4"
-    pointer.unlink()
-    with domain_lease(database, tmp_path, "one"):
-        assert pointer.is_file()
-
-
-def test_a_damaged_object_is_not_checked_out(database, tmp_path):
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
-    (stored,) = (tmp_path / "objects/domains/code").iterdir()
-    stored.write_bytes(b"working, X")
-    with pytest.raises(StoreError, match="is damaged"), domain_lease(database, tmp_path, "two"):
-        pass
-    assert not (tmp_path / "two/code/working.duckdb").exists()
-    lease = lease_of(database)
-    lease.take(0)  # the one that failed gave its lease back
-    lease.release()
-
-
-def test_generations_can_be_pulled_without_the_lease(database, tmp_path):
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(b"working")
-        (tmp_path / "one/code/generations").mkdir()
-        (tmp_path / "one/code/generations/CURRENT").write_bytes(b"gen-000001\n")
-    folder = tmp_path / "two/code"
-    with domain_lease(database, tmp_path, "one"):  # somebody is writing meanwhile
-        assert pull_generations(
-            lease_of(database), ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects")), folder
-        )
-    assert GenerationFiles(folder / "generations").current() == "gen-000001"
-    assert not (folder / "working.duckdb").exists()
 
 
 @pytest.fixture
@@ -351,7 +248,7 @@ def test_generations_that_are_kept_no_more_leave_the_store_from_a_machine_that_n
     stored = {name for name in _state(database)["files"] if "/gen-" in name and not name.endswith(".crc32")}
     assert len(kept.all()) == 3
     assert stored == named
-    objects = {key for file in _state(database)["files"].values() for key in file.get("parts", [file.get("object")])}
+    objects = {key for file in _state(database)["files"].values() for key in file["parts"]}
     assert {
         f"domains/documentation/{file.name}" for file in (tmp_path / "objects/domains/documentation").iterdir()
     } == objects
@@ -399,86 +296,6 @@ def test_what_a_killed_writer_left_in_its_log_is_known_of_the_documents(synced, 
         )
 
 
-def test_whoever_lost_the_lease_fetches_nothing_of_the_next_holder(database, tmp_path):
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
-        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 1")
-    late, working = domain_lease(database, tmp_path, "late"), tmp_path / "late/code/working.duckdb"
-    late.__enter__()
-    assert not working.exists()
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("update nornweave_leases set expires_at = '-infinity'")
-    with domain_lease(database, tmp_path, "two") as quick:
-        quick.bring(tmp_path / "two/code/working.duckdb")
-        assert (tmp_path / "two/code/working.duckdb").read_bytes() == b"working, 1"
-        (tmp_path / "two/code/working.duckdb").write_bytes(b"working, 2")
-        (tmp_path / "two/code/documents.duckdb").write_bytes(b"documents, 2")
-    state = _state(database)
-    with pytest.raises(LeaseLostError):
-        late.bring(working)
-    with pytest.raises(LeaseLostError):
-        late.__exit__(None, None, None)
-    assert not working.exists()
-    assert _state(database) == state
-
-
-def test_of_a_working_file_that_changed_in_one_place_one_part_is_sent_and_fetched(database, tmp_path):
-    content, stored = bytearray(random.Random(1).randbytes(5 << 19)), tmp_path / "objects/domains/code"
-    for machine in ("one", "two"):  # the second one fetches it, and has it from now on
-        with domain_lease(database, tmp_path, machine):
-            (tmp_path / machine / "code/working.duckdb").write_bytes(content)
-    first = {*stored.iterdir()}
-    content[1 << 20] ^= 1
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(content)
-        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 2")
-    (sent,) = (file for file in {*stored.iterdir()} - first if file.stat().st_size > 100)
-    assert sent.read_bytes() == content[1 << 20 : 2 << 20]
-    for file in first & {*stored.iterdir()}:
-        file.rename(tmp_path / file.name)  # what the second machine has already
-    working = tmp_path / "two/code/working.duckdb"
-    with domain_lease(database, tmp_path, "two") as lease:
-        assert not working.exists()
-        lease.bring(working)
-        assert working.read_bytes() == content
-    with domain_lease(database, tmp_path, "three") as lease:  # the second one has stored anew what was lost
-        lease.bring(tmp_path / "three/code/working.duckdb")
-    assert (tmp_path / "three/code/working.duckdb").read_bytes() == content
-
-
-def test_a_reader_reads_the_row_again_only_when_a_file_is_not_where_that_said(database, tmp_path):
-    names, leases = [f"generations/gen-000001-000.duckdb{suffix}" for suffix in ("", ".arrays")], []
-
-    def lease() -> Lease:
-        leases.append(lease_of(database))
-        return leases[-1]
-
-    def written(content: bytes) -> None:
-        with domain_lease(database, tmp_path, "one"):
-            for name in names:
-                file = tmp_path / "one/code" / name
-                file.parent.mkdir(exist_ok=True)
-                file.write_bytes(content + name.encode())
-
-    def read(reader: FilesElsewhere, machine: str) -> list[bytes]:
-        files = [tmp_path / machine / "code" / name for name in names]
-        for file in files:
-            reader.fetch(file)
-        return [file.read_bytes() for file in files]
-
-    objects = ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
-    written(b"1 ")
-    assert read(FilesElsewhere(lease, lambda: objects, tmp_path / "two/code"), "two") == [
-        b"1 " + name.encode() for name in names
-    ]
-    assert len(leases) == 1
-    reader = FilesElsewhere(lease, lambda: objects, tmp_path / "three/code")
-    assert reader.has(tmp_path / "three/code" / names[0])
-    written(b"2 ")
-    assert read(reader, "three") == [b"2 " + name.encode() for name in names]
-    assert len(leases) == 3
-
-
 def test_a_file_is_read_again_once_it_was_written(tmp_path):
     file, digests = tmp_path / "working.duckdb", Digests(tmp_path)
     for content in (b"one", b"two", b"twice"):
@@ -494,18 +311,6 @@ def test_a_file_is_read_again_once_it_was_written(tmp_path):
     assert Digests(tmp_path).of(file) == "as it was noted"
     file.write_bytes(b"of now")
     assert Digests(tmp_path).of(file) == hashlib.sha256(b"of now").hexdigest()
-
-
-def test_documents_of_another_working_file_are_not_believed(database, tmp_path):
-    with domain_lease(database, tmp_path, "one"):
-        (tmp_path / "one/code/working.duckdb").write_bytes(b"working, 1")
-        (tmp_path / "one/code/documents.duckdb").write_bytes(b"documents, 1")
-    with psycopg.connect(database, autocommit=True) as connection:  # as a version that does not know of them leaves it
-        connection.execute(
-            "update nornweave_leases set state = jsonb_set(state, '{files,documents.duckdb,of}', '\"x\"')"
-        )
-    with domain_lease(database, tmp_path, "two"):
-        assert (tmp_path / "two/code/working.duckdb").read_bytes() == b"working, 1"
 
 
 def _state(database: str) -> Any:

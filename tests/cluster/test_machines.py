@@ -27,8 +27,8 @@ from redis_server import RedisServer
 from waiting import until as until_soon
 
 from lab.s3_server import BUCKET, s3_server
-from nornweave.carry.manifest import Pointer, PublishedManifest
 from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.publication import Publication, PublishedCommit
 from nornweave.config.publish import ObjectStoreSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
@@ -301,13 +301,13 @@ def test_nothing_is_lost_and_nothing_is_published_twice(
     until(lambda: api.generation() == "gen-000001", told)
     assert " of documentation: " in encoding.log()
     assert api.says("settle")
-    assert _manifest(published).statistics["documents"] == PAGES
-    state = _state(postgres), _pointer(published)
+    assert _commit(published).documents == PAGES
+    state = _state(postgres), _commit(published)
     two.heal()
     until(lambda: "Task execute_job" in two.log() and " succeeded in " in two.log(), told)
     assert "another machine has taken over" in two.log()
     until(lambda: dagster.statuses(first) == ["FAILURE", "FAILURE"], told)
-    assert (_state(postgres), _pointer(published)) == state
+    assert (_state(postgres), _commit(published)) == state
 
     one.lose_power()
     two.write("clear")
@@ -315,8 +315,8 @@ def test_nothing_is_lost_and_nothing_is_published_twice(
     until(lambda: dagster.statuses(third)[:1] == ["SUCCESS"], told)
     until(lambda: api.generation() == "gen-000002", told)
     assert api.says("clear")
-    assert _manifest(published).statistics["documents"] == PAGES
-    assert len(list(published.list("domains/documentation/manifests"))) == 2
+    assert _commit(published).documents == PAGES
+    assert _commit(published).fence == 2
 
 
 def _connected(path: str) -> socket.socket:
@@ -348,16 +348,8 @@ def _state(postgres: PostgresServer) -> object:
         ).fetchone()
 
 
-def _pointer(published: ObjectStore) -> Pointer:
-    stored = published.read("domains/documentation/CURRENT")
-    assert stored
-    return Pointer.model_validate_json(stored.content)
-
-
-def _manifest(published: ObjectStore) -> PublishedManifest:
-    stored = published.read(_pointer(published).manifest)
-    assert stored
-    return PublishedManifest.model_validate_json(stored.content)
+def _commit(published: ObjectStore) -> PublishedCommit:
+    return PublishedCommit.model_validate(Publication(published, "documentation").state())
 
 
 def _free_port() -> int:

@@ -16,7 +16,7 @@ import forked
 import httpx
 import pytest
 from publishers import Publisher, Replica
-from s3_proxy import Call, Proxy
+from s3_proxy import PART, Call, Proxy
 from waiting import HANGS_S, SOON_S, until
 
 To = dict[str, object]
@@ -123,7 +123,7 @@ def _replica_dies_while_it_downloads(publisher: Publisher, proxy: Proxy, replica
     reached, go_on = threading.Event(), threading.Event()
 
     def held(call: Call) -> Any:
-        if call.method == "GET" and "objects/" in call.path:
+        if call.method == "GET" and re.search(PART, call.path):
             reached.set()
             go_on.wait(HANGS_S)
         return call.answer()
@@ -177,7 +177,7 @@ def _held_objects(proxy: Proxy) -> Iterator[threading.Event]:
     go_on = threading.Event()
 
     def held(call: Call) -> Any:
-        if call.method == "GET" and "objects/" in call.path:
+        if call.method == "GET" and re.search(PART, call.path):
             go_on.wait(HANGS_S)
         return call.answer()
 

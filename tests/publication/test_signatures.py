@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import answer_document
-from nornweave.carry.manifest import digest_of, pointer_key
+from nornweave.carry.publication import commit_key
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import PublishSettings
 from nornweave.core.access import OPERATOR
@@ -23,7 +23,7 @@ from nornweave.core.signatures import NEXT, check_signed, own_keys, read_signed,
 from nornweave.core.types import present
 from nornweave.index.outcomes import Verified, VerifiedSource, write_verified
 
-POINTER, WORKSPACE = pointer_key(DOCUMENTATION), "WORKSPACE"
+CURRENT, WORKSPACE = commit_key(DOCUMENTATION.value), "WORKSPACE"
 
 
 def replica_of(folder: Path, publisher: Publisher, *keys: str) -> Replica:
@@ -66,7 +66,7 @@ def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> N
     publisher.change("a settlement takes nine days")
     assert publisher.number() == 2
     assert replica.look() == "gen-000002"
-    for key in (POINTER, WORKSPACE):
+    for key in (CURRENT, WORKSPACE):
         stored = publisher.store.read(key)
         assert stored
         check_signed(json.loads(stored.content), [key_of(publisher)])
@@ -79,7 +79,7 @@ def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> N
     lambda document: {**document, "signed_by": "ed25519:" + "A" * 43 + "="},
     lambda document: {**document, "oldest": 99},
 ], ids=["changed", "unsigned", "another signature", "another key", "purging"])  # fmt: skip
-@pytest.mark.parametrize("key", [POINTER, WORKSPACE])
+@pytest.mark.parametrize("key", [CURRENT, WORKSPACE])
 def test_what_others_write_is_refused_and_what_was_there_answers(
     publisher: Publisher, tmp_path: Path, key: str, forge: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
@@ -91,7 +91,7 @@ def test_what_others_write_is_refused_and_what_was_there_answers(
     assert "sign" in replica.problem
     assert replica.follower.config.read_text(encoding="utf-8") == before
     fresh = replica_of(tmp_path / "fresh", publisher, key_of(publisher))
-    if key == POINTER:
+    if key == CURRENT:
         assert fresh.look() is None, "nor does a new replica believe it"
     else:
         with pytest.raises(PublicationError, match="sign"):
@@ -119,26 +119,12 @@ def test_signed_json_is_read_in_one_way() -> None:
 
 
 def test_a_key_that_stands_twice_in_what_was_published_is_refused(publisher: Publisher, tmp_path: Path) -> None:
-    stored = publisher.store.read(POINTER)
+    stored = publisher.store.read(CURRENT)
     assert stored
-    publisher.store.write(POINTER, stored.content.replace(b"{", b'{"number": 99, ', 1))
+    publisher.store.write(CURRENT, stored.content.replace(b"{", b'{"number": 99, ', 1))
     replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
     assert replica.look() is None
     assert "the key 'number' stands twice" in replica.problem
-
-
-def test_a_manifest_that_its_pointer_names_has_to_be_signed_too(publisher: Publisher, tmp_path: Path) -> None:
-    stored = publisher.store.read(POINTER)
-    assert stored
-    pointer = json.loads(stored.content)
-    rewrite(publisher, pointer["manifest"], lambda manifest: {**manifest, "signature": ""})
-    manifest = publisher.store.read(pointer["manifest"])
-    assert manifest
-    signed = signer_of(publisher.settings.data_dir).signed({**pointer, "sha256": digest_of(manifest.content)})
-    publisher.store.write(POINTER, json.dumps(signed).encode())
-    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
-    assert replica.look() is None
-    assert "signature" in replica.problem
 
 
 def test_a_key_is_rotated_while_replicas_follow(publisher: Publisher, tmp_path: Path) -> None:

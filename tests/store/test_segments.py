@@ -19,7 +19,7 @@ from support import MemorySource, memory_parts, published_texts, sync
 
 from lab.access.corpora import GROUPS, SOURCES, Written, publish_into, published
 from lab.campaigns.processes import CampaignChild
-from lab.small_segments import small_segments
+from lab.small_segments import lengths_in, small_segments
 from nornweave.config.domain import Bm25Settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
@@ -29,7 +29,7 @@ from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.searching.arrays import arrays_file
-from nornweave.index.searching.generation_file import statistics_of
+from nornweave.index.searching.inverted import NO_LENGTHS
 from nornweave.index.writing.segment_plan import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
@@ -159,7 +159,8 @@ def assert_same_stores(one: DuckDBStore, several: DuckDBStore, words: list[str])
             first, second = (index.seen_by(viewer) for index in indexes)
             assert_same(first, second, words, 5)
     files = [store.files.data_files(store.current()) for store in (one, several)]
-    assert statistics_of(files[0]) == statistics_of(files[1])
+    lengths = [sum(map(lengths_in, each), NO_LENGTHS) for each in files]
+    assert lengths[0] == lengths[1]
     assert read_passages({"documentation": files[0]}) == read_passages({"documentation": files[1]})
     assert read_fact_pairs({"documentation": files[0]}) == read_fact_pairs({"documentation": files[1]})
 

@@ -369,8 +369,8 @@ def test_another_machine_fetches_a_segment_once(make: Make, tmp_path: Path) -> N
     with elsewhere.open(store.current()) as there:
         assert there.document_count == len(WRITTEN)
     for statement, problem in (
-        ("update objects set content = substr(content, 2) where part = 0 returning part", "is damaged"),
-        ("delete from objects returning part", "there is no such object"),
+        ("update objects set content = substr(content, 2) returning key", "is damaged"),
+        ("delete from objects returning key", "there is no such object"),
     ):
         segment.unlink(missing_ok=True)
         assert server_of(store).rows(statement)

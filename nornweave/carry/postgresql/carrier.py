@@ -18,7 +18,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
-from nornweave.carry.object_store import PART_BYTES, StoredDocument, StoredObject
+from nornweave.carry.object_store import StoredDocument, StoredObject
 from nornweave.carry.postgresql.people import show
 from nornweave.carry.postgresql.pool import Connection
 from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
@@ -29,9 +29,9 @@ from nornweave.index.generations.publish import GenerationFiles
 
 
 class PostgresCarrier:
-    """The schema of one domain; implements ``lease.Claim`` and ``parts.Objects``.
+    """The schema of one domain; implements ``Claim`` and ``Objects`` of ``parts``.
 
-    Objects are rows of 8 MB at most, which a reader fetches within the deadline of one statement.
+    Objects are rows of 8 MiB at most, which a reader fetches within the deadline of one statement.
     """
 
     def __init__(self, server: Server, folder: Path, purpose: str) -> None:
@@ -86,40 +86,24 @@ class PostgresCarrier:
         """Let others take the lock; see ``Claim``."""
         self._resources.close()
 
-    def read(self, key: str) -> StoredDocument:
+    def read(self, key: str, *, arrived: Callable[[int], None] = lambda _: None) -> StoredDocument:
         """Return an object; see ``Objects``."""
-        return StoredDocument(b"".join(self._parts(key)), None)
-
-    def fetch(self, key: str, file: Path) -> None:
-        """Write an object to a file; see ``Objects``."""
-        with file.open("wb") as stream:
-            for part in self._parts(key):
-                stream.write(part)
-
-    def _parts(self, key: str) -> Iterator[bytes]:
-        ((count,),) = self._server.rows("select count(*) from objects where key = %s", [key])
-        if not count:
+        rows = self._server.rows("select content from objects where key = %s", [key])
+        if not rows:
             raise MissingObjectError(f"{self.url}/{key}: there is no such object")
-        for part in range(count):
-            statement = "select content from objects where key = %s and part = %s"
-            yield from (content for (content,) in self._server.rows(statement, [key, part]))
+        arrived(len(rows[0][0]))
+        return StoredDocument(rows[0][0], None)
 
-    def write(self, key: str, content: bytes | Path) -> None:
+    def write(self, key: str, content: bytes) -> None:
         """Write an object; see ``Objects``."""
-        statement = (
-            "insert into objects values (%s, %s, %s) on conflict (key, part) do update set content = excluded.content"
-        )
-        with self._lock, translated(self._server, f"{key} was not stored"), self._connection.transaction():
-            for part, piece in enumerate(_pieces(content)):
-                self._connection.execute(statement, [key, part, piece])
+        statement = "insert into objects values (%s, %s) on conflict (key) do update set content = excluded.content"
+        with self._lock, translated(self._server, f"{key} was not stored"):
+            self._connection.execute(statement, [key, content])
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects below a prefix; see ``Objects``."""
-        statement = (
-            "select key, sum(octet_length(content))::bigint from objects where starts_with(key, %s) group by key"
-        )
-        for key, size in self._server.rows(statement, [prefix]):
-            yield StoredObject(key, size, datetime.now(UTC))
+        for (key,) in self._server.rows("select key from objects where starts_with(key, %s)", [prefix]):
+            yield StoredObject(key, datetime.now(UTC))
 
     def remove(self, key: str) -> None:
         """Remove an object; see ``Objects``."""
@@ -130,15 +114,6 @@ class PostgresCarrier:
         """Write the tables anew, which have the bytes of removed rows; see ``Objects``."""
         with translated(self._server, "removed rows are not overwritten"):
             compact(self._connection, ("objects", "documents", "chunks"))
-
-
-def _pieces(content: bytes | Path) -> Iterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") as stream:
-        while piece := stream.read(PART_BYTES):
-            yield piece
 
 
 class FilesInServer(FilesElsewhere):

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.1
 _WRITER = 0
 # Each changes when its tables do.
-SCHEMA = "2"
+SCHEMA = "3"
 WORKSPACE_SCHEMA = "1"
 _MAKING = 1  # the second key of an advisory lock; 0 is the writer's
 

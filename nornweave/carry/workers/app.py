@@ -182,7 +182,7 @@ def encode_batch(
     batch = receive_texts(objects, encoder, key, texts)
     if batch is None:
         return "refused: the texts are not those of the key"
-    if objects.look(batch.result_key):
+    if objects.has(batch.result_key):
         return "done before"
     own = encoders(domain, encoder)
     if own.version != encoder:

@@ -12,10 +12,8 @@ import duckdb
 import numpy as np
 
 from nornweave.core.errors import StoreError
-from nornweave.core.types import FIELDS
 from nornweave.index.connection import Connection, connect_reader
 from nornweave.index.port import Numbers
-from nornweave.index.searching.inverted import NO_LENGTHS, Lengths
 from nornweave.index.writing.build import GENERATION_SCHEMA
 
 # With 9 the BM25 tables were in the file.
@@ -182,27 +180,3 @@ def facts_of(path: Path) -> Mapping[str, str]:
         StoreError: it cannot be read.
     """
     return dict(read_rows(DataFile(path), "select key, value from meta"))
-
-
-def lengths_in(file: DataFile) -> Lengths:
-    """Return how many chunks there are in a file, and how many terms they hold together in each field.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
-    columns = ", ".join(f"coalesce(sum(in_{field}), 0)" for field in FIELDS)
-    query = f"select count(*), {columns} from lengths semi join chunks using (chunk_no)"
-    ((chunks, *terms),) = read_rows(file, query)
-    return Lengths(chunks, tuple(map(int, terms)))
-
-
-def statistics_of(files: Sequence[DataFile]) -> Mapping[str, int]:
-    """Return counts of chunks and documents, and the total length of each field in terms, over all files together.
-
-    Raises:
-        StoreError: one cannot be read.
-    """
-    lengths = sum(map(lengths_in, files), NO_LENGTHS)
-    documents = sum(number for file in files for (number,) in read_rows(file, "select count(*) from documents"))
-    of_fields = {f"in_{field}": terms for field, terms in zip(FIELDS, lengths.terms, strict=True)}
-    return {"chunks": lengths.chunks, **of_fields, "documents": documents}

@@ -3,10 +3,8 @@
 create table if not exists meta (key text collate "C" primary key, value text not null);
 
 create table if not exists objects (
-  key text collate "C" not null,
-  part integer not null,
-  content bytea not null,
-  primary key (key, part)
+  key text collate "C" primary key,
+  content bytea not null
 );
 
 alter table objects alter column content set storage external;

@@ -1,0 +1,214 @@
+"""What stands in an object store beside parts: the commits of domains and ``WORKSPACE``, as signed JSON.
+
+``CURRENT`` of a domain is its last commit. It is replaced on condition that it is still the one that was read, so of
+two publishers that work at once one wins; whatever ends an upload before that leaves the store as readers know it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import FORMAT, StoredFile, parts_of, prefix_of
+from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError, SignatureError
+from nornweave.core.signatures import Signer, check_signed, own_keys, read_signed
+from nornweave.core.types import Domain, GenerationId
+
+GenerationFile = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^generations/(gen-\d{6,12}\.json(\.crc32)?|gen-\d{6,12}-\d{3}\.duckdb(\.crc32|\.arrays)?)$"
+    ),
+]
+PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class SignedDocument(BaseModel):
+    """A document of the store; keys of later versions are left out.
+
+    Attributes:
+        signed_by: the public key of its publisher.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
+    signed_by: str = ""
+
+
+D = TypeVar("D", bound=SignedDocument)
+
+
+class Replaced(BaseModel):
+    """What a commit named and the next one does not: readers may be at it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    at: datetime
+    files: Mapping[str, StoredFile]
+
+
+class PublishedCommit(SignedDocument):
+    """One generation of a domain, complete.
+
+    Attributes:
+        commit: its name, which no other has.
+        fence: grows with every commit.
+        number: by which replicas know it; grows with every publication, also with one of an older generation.
+        built_as: the name that the publisher's disk has it under.
+        replaced: the oldest first.
+        oldest: older generations must not be served any more: replicas remove them.
+    """
+
+    domain: Domain
+    commit: str
+    fence: int = Field(ge=1, lt=10**12)
+    number: int = Field(ge=1, lt=10**12)
+    built_as: str
+    built_at: datetime
+    documents: int
+    chunks: int
+    files: Mapping[GenerationFile, StoredFile] = Field(min_length=1, max_length=10_000)
+    replaced: tuple[Replaced, ...] = ()
+    oldest: int = 0
+    publisher: PublisherId
+    published_at: str
+
+    @property
+    def generation(self) -> GenerationId:
+        """Return the name that replicas have it under."""
+        return GenerationId(f"gen-{self.number:06d}")
+
+    @property
+    def kept_files(self) -> list[StoredFile]:
+        """Return the files that it keeps in the store: its own, and those that were replaced a while ago."""
+        return [*self.files.values(), *(file for each in self.replaced for file in each.files.values())]
+
+    def replaced_by(self, files: Iterable[StoredFile], keep: int, grace: timedelta) -> tuple[Replaced, ...]:
+        """Return what stays for readers beside the files of the next commit: ``keep`` commits, or all of a time."""
+        now, parts = datetime.now(UTC), parts_of(files)
+        dropped = {name: file for name, file in self.files.items() if not parts.issuperset(file.parts)}
+        every = [*self.replaced, Replaced(at=now, files=dropped)]
+        recent = len(every) - keep
+        return tuple(each for place, each in enumerate(every) if place >= recent or now - each.at < grace)
+
+
+class Publication:
+    """The commits of one domain in an object store; implements ``parts.Claim``.
+
+    Nobody holds it: of two that have taken it the second one to commit is refused.
+
+    Args:
+        store: where it is.
+        domain: by its folder.
+        signer: signs what is committed; who only reads has none.
+        keys: public keys of which one must have signed what is read; none: it is believed.
+    """
+
+    def __init__(
+        self, store: ObjectStore, domain: str, signer: Signer | None = None, keys: Collection[str] = ()
+    ) -> None:
+        self.fence = 0
+        self._store = store
+        self._key = commit_key(domain)
+        self._signer = signer
+        self._keys = keys
+        self._tag: str | None = None
+
+    def take(self, wait_s: float = 0) -> Mapping[str, Any]:  # noqa: ARG002 - nobody is waited for
+        """Read what was committed last; see ``Claim``."""
+        state, self._tag = self._read()
+        self.fence = int(state.get("fence", 0)) + 1
+        return state
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what was committed last; see ``Claim``."""
+        return self._read()[0]
+
+    def _read(self) -> tuple[Mapping[str, Any], str | None]:
+        try:
+            stored = self._store.read(self._key)
+        except MissingObjectError:
+            return {}, None
+        assert stored is not None
+        return checked(stored.content, f"{self._store.url}/{self._key}", self._keys), stored.tag
+
+    def confirm(self) -> None:
+        """Return if nobody has committed since it was taken; see ``Claim``."""
+        if self._read()[1] != self._tag:
+            raise PublisherConflictError(f"{self._store.url}/{self._key}: was written by somebody else meanwhile")
+
+    def commit(self, state: Mapping[str, Any]) -> None:
+        """Replace the commit that was read; see ``Claim``."""
+        assert self._signer
+        document = self._signer.signed({**state, "fence": self.fence})
+        self._tag = self._store.replace(self._key, as_json(document), self._tag)
+
+    def release(self) -> None:
+        """Return: nobody holds it."""
+
+
+def commit_key(domain: str) -> str:
+    """Return where the last commit of a domain stands."""
+    return f"{prefix_of(domain)}/CURRENT"
+
+
+def as_json(document: Mapping[str, Any]) -> bytes:
+    """Return a signed document as it is stored."""
+    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def is_signed(document: SignedDocument, data_dir: Path) -> bool:
+    """Tell whether a document is signed with a key that was not retired here; another machine's is its own matter."""
+    return document.signed_by not in {"", *own_keys(data_dir)[1:]}
+
+
+def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] = ()) -> D:
+    """Read a document.
+
+    Args:
+        kind: of the document.
+        content: as it was stored.
+        where: it was, for messages.
+        keys: the public keys of which one must have signed it; none: it is believed.
+
+    Raises:
+        PublicationError: it is damaged or of another format, or none of these keys has signed it.
+    """
+    return read_state(kind, checked(content, where, keys), where)
+
+
+def checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str, Any]:
+    """Return what a document says; see ``read_json``."""
+    try:
+        document = read_signed(content)
+        if keys:
+            check_signed(document, keys)
+    except SignatureError as error:
+        raise PublicationError(
+            f"{where}: {error}; `nornweave key` where it is published prints the key for 'publish.public_keys' here"
+        ) from error
+    except ValueError as error:
+        raise PublicationError(f"{where}: is damaged: {error}") from error
+    if document.get("format") != FORMAT:
+        raise PublicationError(
+            f"{where}: is of another version (format {document.get('format')!r}, not {FORMAT}); publish to another "
+            "address with this version, and let replicas of this version follow that one"
+        )
+    return document
+
+
+def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
+    """Return a document by what it says; see ``read_json``."""
+    try:
+        return kind.model_validate(state)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, problem["loc"])) or "the whole"
+        raise PublicationError(f"{where}: is damaged: {place}: {problem['msg']}") from error
