@@ -16,7 +16,15 @@ from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.read.front_matter import FORMATS, describe
 from nornweave.read.holders import FOREIGN
-from nornweave.read.kinds import DATA_SUFFIXES, TEMPLATES, format_of, is_licence_name, is_test_data
+from nornweave.read.kinds import (
+    DATA_SUFFIXES,
+    TEMPLATES,
+    format_of,
+    holds_code,
+    is_licence_name,
+    is_test_data,
+    is_unknown,
+)
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
@@ -84,6 +92,8 @@ def read_document(
     if domain is Domain.CODE:
         if not raw.removeprefix(b"\xef\xbb\xbf").strip():
             raise DocumentSkipped("empty")
+        if is_unknown(entry.path) and b"\0" in raw and not (is_handed_in or is_asked_for):
+            raise DocumentSkipped(f"binary: {PurePosixPath(entry.path.lower()).suffix}")
         parsed, format_ = Parsed(text=decode(raw, _text(entry.metadata.get(ENCODING)) or "")), None
     else:
         parsed, format_ = _prose(entry, raw, is_text=is_handed_in)
@@ -140,8 +150,9 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return "licence: a text of the law"
         if format_ is None and suffix in PAGES:
             return f"{suffix}: a page to read, not code"
-        if format_ is None:
-            return f"{suffix or 'no language'}: neither its name nor a #! line says a language of code"
+        if format_ is None and not (is_unknown(path) and holds_code(text)):
+            hint = f'; add "**/*{suffix}" to include to read it' if suffix else ""
+            return f"{suffix or 'no language'}: neither its name nor what it holds says a language of code{hint}"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
         if holder := _text(entry.metadata.get(FOREIGN)):

@@ -18,6 +18,7 @@ from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS
+from nornweave.read.worth import PROSE_SHARE, is_json, prose_share
 
 
 def _words(text: str) -> frozenset[str]:
@@ -90,6 +91,25 @@ BINARY_SUFFIXES = _words("""
 _LICENCE_NAME = re.compile(
     r"(?:un)?(?:licen[sc]e|copying)(?:[-_]\w+|\.(?:txt|md|rst|adoc|mit|bsd|apache|l?gpl|lesser))*", re.IGNORECASE
 )
+
+# Text, and known to be no code: drawings, tables, translations, mail, patches, keys, and what tools write.
+_OTHER = _words("""
+    .aiff .ambr .asc .bib .cer .crt .csr .csv .diff .drawio .eml .gpg .har .ics .key .lnk .log .map .mbox .odg .orig
+    .patch .pbxproj .pem .po .pom .pot .psd .rej .resolved .resx .rtf .sig .snap .stderr .stdout .storyboard .svg .tsv
+    .vcxproj .xcscheme .xib .xlf .xliff
+""")
+UNKNOWN_BYTES = 64 * 1024
+"""Of a file that only what it holds may tell for code; a bigger one is data."""
+_CODE_LINE = re.compile(
+    r".*(?:[{}();,\\]|[^:]:|=>?|->|\b(?:then|do|else|end|fi|done|endif|begin|endfunction))[ \t]*"
+    r"|[ \t]*[\w.$@-]+[ \t]*(?:[+:?]?=|:)(?!//)[ \t]*\S.*"
+    r"|[ \t]*(?:alias|autocmd|call|class|command|const|def|echo|export|for|from|function|highlight|if|import|include"
+    r"|let|local|map|print|return|set|source|use|var|while)\b.*",
+    re.IGNORECASE,
+)
+_CODE_REMARK = re.compile(r"[ \t]*(?:#|//|--|;|\"|/?\*|%|'|!|(?:rem|dnl)\b)", re.IGNORECASE)
+_CODE_LEAST, _CODE_SHARE, _TOLD_SHARE = 3, 0.4, 0.8
+"""Lines of code; their share of all; and with remarks."""
 
 # What has a suffix of text; a name without one is text or anything else.
 _TEXTS = frozenset(suffix for suffix in FORMATS if suffix)
@@ -189,6 +209,8 @@ def is_test_data(path: str, text: str) -> bool:
     suffix = PurePosixPath(name.lower()).suffix
     held = next((each for each in (folder.lower() for folder in folders) if each in TEST_DATA), None)
     are_tests = any(map(_OF_TESTS.fullmatch, folders))
+    if (held or are_tests) and is_unknown(path):
+        return True
     if held and suffix in _NOT_CODE:
         return are_tests or "test" in name.lower() or not _INITIAL.match(text[:_HEAD])
     if held and (held.startswith(("_", "test")) or are_tests):
@@ -200,6 +222,28 @@ def is_test_data(path: str, text: str) -> bool:
         doubles = len(_DOUBLE.findall(text)) if are_tests else 0
         return doubles >= _DOUBLES and doubles >= _DOUBLES_SHARE * len(_BODY.findall(text))
     return suffix in {".yaml", ".yml"} and bool(_RECORDED.match(text))
+
+
+def is_unknown(path: str) -> bool:
+    """Tell whether the suffix of a file is none that any table here says something of."""
+    name = PurePosixPath(path.lower()).name
+    suffix = PurePosixPath(name).suffix
+    known = suffix in _OTHER | BINARY_SUFFIXES | TEMPLATES | SUFFIXES[Domain.DOCUMENTATION]
+    return bool(suffix.strip(".0123456789")) and not (known or is_called_manual(name) or reads(Domain.CODE, path))
+
+
+def holds_code(text: str) -> bool:
+    """Tell whether a text under an unknown suffix is code or configuration: most lines are statements or remarks.
+
+    Markup, JSON, prose and keys are none.
+    """
+    if text.lstrip().startswith("<") or "-----BEGIN " in text or is_json(text) or prose_share(text) >= PROSE_SHARE:
+        return False
+    rows = [row for row in text.splitlines()[:_MOST_MARKS] if row.strip()]
+    stated = [_CODE_LINE.fullmatch(row) is not None for row in rows]
+    told = sum(states or _CODE_REMARK.match(row) is not None for row, states in zip(rows, stated, strict=True))
+    least = max(_CODE_LEAST, _CODE_SHARE * len(rows))
+    return sum(stated) >= least and told >= _TOLD_SHARE * len(rows)
 
 
 def is_licence_name(name: str) -> bool:

@@ -92,15 +92,19 @@ def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Pat
         "pkg/a.go",
         "pyproject.toml",
     ]
-    taken += ["requirements-dev.txt", "schema.sql", "web/app.tsx"]
+    taken += ["requirements-dev.txt", "schema.sql", "theme.xyz", "web/app.tsx"]
     write(tmp_path, dict.fromkeys(taken, "x"))
-    write(tmp_path, {"notes.md": "x", "logo.png": b"\x89PNG", "data.xyz": "x", ".env": "SECRET=1"})
+    write(
+        tmp_path,
+        {"notes.md": "x", "logo.png": b"\x89PNG", "data.csv": "x", ".env": "SECRET=1", "big.xyz": "x = 1\n" * 20_000},
+    )
     listing = code(tmp_path).list()
     assert paths(listing) == sorted(taken)
     assert reasons(listing) == {
         "notes.md": '.md: not a file type of code; add "**/*.md" to include to read it',
         "logo.png": "binary: .png",
-        "data.xyz": '.xyz: not a file type of code; add "**/*.xyz" to include to read it',
+        "data.csv": '.csv: not a file type of code; add "**/*.csv" to include to read it',
+        "big.xyz": '.xyz: not a file type of code; add "**/*.xyz" to include to read it',
         ".env": "its name is that of a secret; no source reads it",
     }
 
@@ -287,6 +291,39 @@ def test_a_big_json_file_is_data_unless_it_is_asked_for(tmp_path: Path) -> None:
     assert paths(listing) == ["exact.json", "small.json"]
     assert "262,145 bytes" in reasons(listing)["big.json"]
     assert "big.json" in paths(code(tmp_path, include=("**/*.json",)).list())
+
+
+THEME = "# A prompt.\nPROMPT='%n '\nif [ -n \"$SSH\" ]; then\n  PROMPT='%m '\nfi\n"
+SHADER = "uniform vec4 tint;\n\nvoid main() {\n  // no light\n  color = tint;\n}\n"
+TARGET = "module pki 1.0;\n\nrequire {\n  type java_t;\n}\nallow java_t self:process execmem;\n"
+
+
+@pytest.mark.parametrize(("path", "content", "is_read"), [
+    ("kettle.zsh-theme", THEME, True),
+    ("glow.fsh2", SHADER, True),
+    ("pki.te", TARGET, True),
+    ("test/fixtures/pki.te", TARGET, False),
+    ("words.lst", "kettle\ncup\nlid\n", False),
+    ("letter.xyz", "We met on Monday and spoke about the kettle.\nIt leaks at the lid, as all of us know.\n", False),
+    ("map.jhm2", "<map>\n  <id>a</id>\n</map>\n", False),
+    ("answer.rec", '{"a": 1,\n"b": 2,\n"c": 3}\n', False),
+    ("own.p13", "a = 1\nb = 2\nc = 3\n-----BEGIN PRIVATE KEY-----\n", False),
+    ("clip.xyz", b"a = 1;\nb = 2;\nc = 3;\n\0\0", False),
+])  # fmt: skip
+def test_what_a_file_holds_tells_where_its_suffix_is_unknown(
+    tmp_path: Path, path: str, content: str | bytes, *, is_read: bool
+) -> None:
+    write(tmp_path, {path: content})
+    source = code(tmp_path)
+    entry = only(source)
+    if is_read:
+        assert source.parse(entry, source.fetch(entry)).format == "text"
+    else:
+        with pytest.raises(DocumentSkipped):
+            source.parse(entry, source.fetch(entry))
+    if isinstance(content, str):
+        named = code(tmp_path, include=(path,))
+        assert named.parse(entry, named.fetch(entry)).text == content
 
 
 def test_gitignore_is_honoured_at_every_level_for_code_and_documentation(tmp_path: Path) -> None:

@@ -21,7 +21,16 @@ from nornweave.core.files.paths import PathFilter, folders_above
 from nornweave.core.files.withheld import Withheld
 from nornweave.core.types import Domain
 from nornweave.read.front_matter import FORMATS
-from nornweave.read.kinds import BINARY_SUFFIXES, DATA_SUFFIXES, SUFFIXES, TEST_DATA, TESTS, reads
+from nornweave.read.kinds import (
+    BINARY_SUFFIXES,
+    DATA_SUFFIXES,
+    SUFFIXES,
+    TEST_DATA,
+    TESTS,
+    UNKNOWN_BYTES,
+    is_unknown,
+    reads,
+)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -308,7 +317,9 @@ class Rules:
             is_read = (
                 self._types.matches(path) if self._types.include else reads(self._domain, path, is_program=is_program)
             )
-            if not (is_asked_for or is_read):
+            # What it holds tells.
+            is_open = self._domain is Domain.CODE and size <= UNKNOWN_BYTES and is_unknown(path)
+            if not (is_asked_for or is_read or (is_open and not self._types.include)):
                 example = f"**/*{suffix}" if suffix else f"**/{name}"
                 said = f"not a file type of {self._domain.value}"
                 return f'{suffix or name}: {said}; add "{example}" to include to read it'
