@@ -161,7 +161,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         if is_test_data(path, text):
             return "test data: what tests are given, compare with or put in the place of code, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
-            return "written by a tool: it is mostly digests, or names the tool as its author"
+            return "written by a tool: mostly digests, a tool named as the author, or a long schema of Kubernetes"
         if suffix in _DATA and is_measured(text):
             return "data: numbers that a program measured"
         if format_ in PROGRAMS and is_json(text):

@@ -96,14 +96,19 @@ _FROM_ANOTHER = re.compile(r'\s*#line\s+\d+\s+"')
 # A tool names itself as the author of its data.
 _AUTHOR = re.compile(r'"info"\s*:\s*\{[^{}]{0,200}"author"\s*:\s*"xcode"')
 _MAINTAINED = re.compile(r"^this\s+file\s+is\s+(?:maintained|managed)\s+automatically\s+by\b", re.IGNORECASE)
+_RESOURCE_SCHEMA = re.compile(
+    r"^kind:[ \t]*CustomResourceDefinition\b(?=.*^[ \t]*openAPIV3Schema:)", re.MULTILINE | re.DOTALL
+)
+_SCHEMA_LINES = 300
 _DIGEST = re.compile(r"(?<![\w+/])(?:[0-9a-f]{60,}|[A-Za-z0-9+/]{43,}={1,2})(?![\w+/=])")
 """Sums as lock files hold them; SHA-1, which pins what people wrote, is shorter."""
 _DIGEST_SHARE, _DIGESTS = 0.3, 12
 
 
 def states_tool(text: str) -> bool:
-    """Tell whether data names a tool as its author."""
-    return _AUTHOR.search(text) is not None
+    """Tell whether data names a tool as its author, or is a schema of Kubernetes too long to be written by hand."""
+    is_schema = text.count("\n") >= _SCHEMA_LINES and _RESOURCE_SCHEMA.search(text) is not None
+    return is_schema or _AUTHOR.search(text) is not None
 
 
 def is_lock(text: str) -> bool:

@@ -375,3 +375,41 @@ def test_the_items_of_a_list_of_yaml_are_called_by_what_all_begin_with() -> None
     assert titles("uses: a", "run: b", "uses: c", "run: d", "uses: e", "run: f") == ["tests", "tests"]
     assert titles(*["kind: Pod"] * 6) == ["tests", "tests"]
     assert titles(*["set:\n      a: 1"] * 6) == ["tests", "tests"]
+
+
+HANDLED = [
+    "    TRY\n    {\n        open(a);\n    }\n    CATCH(Error, e)\n    {\n        log(e);\n    }\n    END_CATCH\n",
+    "    KETTLE_TRY {\n        open(a);\n    } KETTLE_CATCH(...) {\n        log(a);\n    }\n",
+    "    Q_TRY\n    {\n        open(a);\n    }\n    Q_FINALLY_DO {\n        log(a);\n    }\n",
+]
+
+
+@pytest.mark.parametrize("handled", HANDLED)
+def test_exceptions_by_macros_part_no_function(handled: str) -> None:
+    text = f"#include <a.h>\n\nvoid first(int a)\n{{\n{handled}}}\n\nint second(int b)\n{{\n    return b;\n}}\n"
+    assert [title for title in titles(text, "a.cpp") if title] == ["first", "second"]
+
+
+ROWS = "".join(f"  key{n}: the value of number {n}\n" for n in range(60))
+
+
+@pytest.mark.parametrize("mark", ["---\n", "--- # second\n", "---\n\n# Source: b.yaml\n"])
+def test_a_document_of_yaml_begins_at_its_mark(mark: str) -> None:
+    text = f"kind: A\nmetadata:\n  name: one\ndata:\n{ROWS}{mark}kind: B\nmetadata:\n  name: two\ndata:\n{ROWS}"
+    chunks = chunks_of(text, "a.yaml")
+    assert_tiles(text, chunks)
+    (second,) = (chunk.content for chunk in chunks if "kind: B" in chunk.content)
+    assert second.startswith("---") and not any("---" in chunk.content for chunk in chunks if chunk.content != second)
+
+
+@pytest.mark.parametrize(("path", "begins", "ends"), [
+    ("a.sh", "while read -r line; do", "done < in.txt"), ("a.sh", 'if [ -n "$A" ]; then', "fi"),
+    ("a.py", "for row in rows:", ""), ("a.js", "if (ready) {", "}"),
+])  # fmt: skip
+def test_a_loop_stays_whole_as_a_function_would(path: str, begins: str, ends: str) -> None:
+    rows = "".join(f'    print("number {n} of the rows", {n})\n' for n in range(24))
+    if path == "a.sh":
+        rows = rows.replace("print(", "echo ").replace(")", "")
+    loop = f"{begins}\n{rows}{ends}".rstrip()
+    contents = [chunk.content for chunk in chunks_of(f"{loop}\n", path)]
+    assert contents == [loop]

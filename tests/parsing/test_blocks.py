@@ -69,6 +69,8 @@ ASCIIDOC = [
     "= yes1\n:no1: no2\n:description: yes2\n:no3: no4\n\n{description}\n\n|===\n| yes3 | yes4\n// no5\n| yes5 | yes6\n|===\n",
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
+    "yes1\nendif::no1[]\n\n* yes2\nifdef::no2,no3[]\n* yes3\nendif::[]\n\nyes4::\nifeval::[no5 > 1]\nyes5\nendif::no6[]\n",
+    "ifdef::no1[]\nimage::yes1.png[]\nendif::no2[]\nifndef::yes2[yes3]\n",
 ]
 ORG = [
     "#+TITLE: no1\n# no2\nyes1\n* yes2\n:PROPERTIES:\n:no3: 1\n:END:\nyes3 @@comment:no4@@\n#+begin_comment\nno5\n#+end_comment\n",

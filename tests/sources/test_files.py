@@ -293,6 +293,22 @@ def test_a_big_json_file_is_data_unless_it_is_asked_for(tmp_path: Path) -> None:
     assert "big.json" in paths(code(tmp_path, include=("**/*.json",)).list())
 
 
+@pytest.mark.parametrize(("kind", "rows", "is_read"), [
+    ("CustomResourceDefinition", 400, False), ("CustomResourceDefinition", 40, True), ("ConfigMap", 400, True),
+])  # fmt: skip
+def test_a_long_schema_of_kubernetes_is_written_by_a_tool(
+    tmp_path: Path, kind: str, rows: int, *, is_read: bool
+) -> None:
+    schema = "".join(f"            key{n}: {{type: string}}\n" for n in range(rows))
+    text = f"kind: {kind}\nspec:\n  versions:\n  - schema:\n      openAPIV3Schema:\n        properties:\n{schema}"
+    entry = Entry(path="crd.yaml", gate="")
+    if is_read:
+        assert code(tmp_path).parse(entry, text.encode()).text == text
+    else:
+        with pytest.raises(DocumentSkipped, match="written by a tool"):
+            code(tmp_path).parse(entry, text.encode())
+
+
 THEME = "# A prompt.\nPROMPT='%n '\nif [ -n \"$SSH\" ]; then\n  PROMPT='%m '\nfi\n"
 SHADER = "uniform vec4 tint;\n\nvoid main() {\n  // no light\n  color = tint;\n}\n"
 TARGET = "module pki 1.0;\n\nrequire {\n  type java_t;\n}\nallow java_t self:process execmem;\n"

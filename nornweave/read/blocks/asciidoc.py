@@ -29,7 +29,8 @@ _SUBSTITUTES = re.compile(r"subs=[\"']?[^\"'\]]*(?:attributes|normal)")
 # Pages show this entry of their head by its name: ``{description}``.
 _DESCRIPTION = ":description: "
 _DESCRIBED = re.compile(rf"^{_DESCRIPTION}[^\n]*$", re.MULTILINE)
-_PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|ifeval|endif)::")
+_PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|endif)::[^\[\]]*\[\][ \t]*$|ifeval::")
+"""Of a condition; text in its brackets (``ifdef::name[text]``) is shown."""
 _TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
 _ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
 _MARKS = re.compile(
@@ -190,7 +191,9 @@ def _term(rows: Sequence[str], at: int, term: re.Match[str]) -> Found:
 
 
 def _text_end(rows: Sequence[str], at: int) -> int:
-    return end_of(rows, at, lambda row: row and not _DELIMITER.match(row) and not _COMMENT.match(row))
+    return end_of(
+        rows, at, lambda row: row and not any(mark.match(row) for mark in (_DELIMITER, _COMMENT, _PREPROCESSOR))
+    )
 
 
 def _read(title: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 
 from tree_sitter import Node
@@ -19,7 +21,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-25"
+VERSION = "code-26"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -37,6 +39,10 @@ _RESOURCE = re.compile(
     r"^kind:[ \t]*(\w+)(?:\n(?!---|kind:).*)*?\n[ ]+name:[ \t]*[\"']?([^\s\"'].*?)[\"' \t]*$", re.MULTILINE
 )
 """What a file for Kubernetes describes."""
+_BRANCH = re.compile(r"(?:if|unless|case|switch|try|c_style_for|for|foreach|while|until)_statement")
+"""A statement that holds others: cut in two, neither half says when it runs."""
+_MARK = re.compile(r"^---(?:[ \t][^\n]*)?\n(?:[ \t]*\n)*", re.MULTILINE)
+"""Begins a document of YAML."""
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
 _IMPORT_WORDS = frozenset(
     [
@@ -125,7 +131,7 @@ class _Piece:
     continues: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Layout:
     """Regions → pieces."""
 
@@ -192,13 +198,32 @@ class _Layout:
         return before[len(before.rstrip()) :] + after[: len(after) - len(after.lstrip())]
 
     def _laid_out(self, found: Sequence[Region]) -> Iterator[_Piece]:
-        spanned = self._glue(_spanned(found, self.span))
+        spanned = self._glue(_spanned(found, self.span, self._documents))
         for (kind, _), group in groupby(spanned, key=lambda item: (item[0].kind, id(item[0].scope))):
             if kind in {Kind.WHOLE, Kind.VALUE}:
                 for region, span in group:
                     yield from self._whole(region, span)
             else:
                 yield from self._grouped(list(group), kind)
+
+    @cached_property
+    def _documents(self) -> dict[int, int]:
+        """Return where the documents of a YAML file begin behind their marks, and where these begin."""
+        marks = _MARK.finditer(self.text) if self.grammar.name == "yaml" else ()
+        return {at: mark.start() for mark in marks for at in (mark.start() + len("---"), mark.end())}
+
+    def _packed(self, spans: Sequence[Span], limit: int) -> Iterator[Span]:
+        """Pack neighbours; a document of YAML goes with others only as a whole."""
+        begins = sorted(set(self._documents.values()))
+        documents = [list(run) for _, run in groupby(spans, key=lambda span: bisect_right(begins, span.start))]
+        wholes = [Span(document[0].start, document[-1].end) for document in documents]
+        for is_whole, run in groupby(
+            zip(documents, wholes, strict=True), key=lambda pair: self.index.count(pair[1]) <= limit
+        ):
+            if is_whole:
+                yield from pack((whole for _, whole in run), self.index, limit)
+            else:
+                yield from (part for document, _ in run for part in pack(document, self.index, limit))
 
     def _cut(self, span: Span) -> list[Span]:
         return split(span, self.index, self.limit, TEXT_CUTS)
@@ -253,9 +278,10 @@ class _Layout:
         regions_at = {span.start: region for region, span in group}
         symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
         first = next((region for region, _ in group if region.symbol is not None), None)
-        for span in pack((span for _, span in group), self.index, limit):
+        for span in self._packed([span for _, span in group], limit):
             region = regions_at[span.start]
-            if self.index.count(span) <= most:
+            is_branch = _BRANCH.match(region.nodes[-1].type) is not None
+            if self.index.count(span) <= (self.limit if is_branch else most):
                 continues = first is None or span.start > first.start
                 held = [each for at, each in regions_at.items() if span.start <= at < span.end]
                 yield _Piece(span, kind.value, symbol or self._named(held), continues)
@@ -306,9 +332,9 @@ def _begins(selector: str, part: str) -> bool:
     return selector == part or (selector.startswith(part) and _SELECTED.match(selector, len(part)) is not None)
 
 
-def _spanned(found: Sequence[Region], whole: Span) -> list[tuple[Region, Span]]:
-    """Give each region the text up to the next one; the first begins with the whole."""
-    starts = [whole.start, *(region.start for region in found[1:]), whole.end]
+def _spanned(found: Sequence[Region], whole: Span, marks: Mapping[int, int]) -> list[tuple[Region, Span]]:
+    """Give each region the text up to the next one, with the mark above it; the first begins with the whole."""
+    starts = [whole.start, *(marks.get(region.start, region.start) for region in found[1:]), whole.end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
 
 

@@ -25,7 +25,7 @@ class _Guess:
     edits: Sequence[tuple[int, int, bytes]]
 
 
-ROUNDS = 8
+ROUNDS = 9
 """Guesses at one place; every round parses the file again."""
 _MISSING = 20
 """What a token counts that the parser had to make up, in characters of an error."""
@@ -44,6 +44,8 @@ _WORD = re.compile(
     rb"(?<![\w.>:@#])([A-Za-z_]\w*)(?!\w)(?P<given>\s*\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))?(?!\s*::)"
 )
 _LOUD = re.compile(rb"_*[A-Z][A-Z0-9_]{2,}")
+_HANDLES = re.compile(rb"(?:[A-Z0-9]+_)*(?:TRY|CATCH|EXCEPT|FINALLY)(?:_[A-Z0-9]+)*")
+"""Begins a block of a function where exceptions are macros."""
 _ENDS = re.compile(rb"[;{}]")
 _PAIRS = ((b"{", b"}"), (b"(", b")"))
 _GOES_ON = frozenset([b",", b"(", b")", b"=", b"|", b"&", b"+", b"?"]) - {b")"}
@@ -65,8 +67,13 @@ def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -
     cost, tried = _cost(tree), set[int]()
     for number in range(ROUNDS):
         quiet = _quiet(source)
-        steps = {0: _torn, 1: _alone}
-        guesses = list(steps[number](quiet) if number in steps else _guesses(tree, quiet, tried))
+        guesses = list(
+            _alone(quiet)
+            if number == 1
+            else _torn(quiet, every=number == 2)
+            if number < 3
+            else _guesses(tree, quiet, tried)
+        )
         while cost and guesses:
             written = bytearray(source)
             for guess in guesses:
@@ -114,15 +121,19 @@ def _blank(source: bytes) -> bytes:
     return _SHOWN.sub(lambda match: b" " * len(match[0]), source)
 
 
-def _torn(quiet: bytes) -> Iterator[_Guess]:
-    """Yield directives, and branches after the first, where a statement goes on over them or braces are unequal."""
+def _torn(quiet: bytes, *, every: bool = False) -> Iterator[_Guess]:
+    """Yield directives, and branches after the first, where a statement goes on over them or braces are unequal.
+
+    Args:
+        every: wherever they stand; a class may have too many for the grammar.
+    """
     groups: list[list[re.Match[bytes]]] = []
     for directive in _DIRECTIVE.finditer(quiet):
         if directive[1].startswith(b"if"):
             groups.append([directive])
         elif groups and directive[1].startswith((b"el", b"endif")):
             groups[-1].append(directive)
-            if directive[1] == b"endif" and _is_torn(quiet, group := groups.pop()):
+            if directive[1] == b"endif" and (_is_torn(quiet, group := groups.pop()) or every):
                 first, end = group[0], directive.end()
                 yield _Guess(first.start(), end, [(*first.span(), b""), (group[1].start(), end, b"")])
 
@@ -140,9 +151,13 @@ def _is_torn(quiet: bytes, group: list[re.Match[bytes]]) -> bool:
 
 
 def _alone(quiet: bytes) -> Iterator[_Guess]:
-    """Yield words in capitals that stand alone on their lines; some may be types of what is on the next."""
+    """Yield words in capitals that stand alone on their lines, or begin a block that handles exceptions.
+
+    Some may be types of what is on the next line.
+    """
     for word in _WORD.finditer(quiet):
-        if _LOUD.fullmatch(word[1]) and _stands_alone(quiet, word):
+        is_handler = _HANDLES.fullmatch(word[1]) and quiet[word.end() : word.end() + _REACH].lstrip()[:1] == b"{"
+        if is_handler or (_LOUD.fullmatch(word[1]) and _stands_alone(quiet, word)):
             yield _Guess(*word.span(), [(*word.span(), b"")])
 
 
