@@ -16,7 +16,7 @@ from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import COMMIT, RELEASE, Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.disagree.facts.statement import is_declared, told_terms
+from nornweave.disagree.facts.statement import is_declared
 from nornweave.index.records import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
@@ -53,7 +53,7 @@ def index_chunks(
             terms=terms_by_field(document, chunk),
             lines=lines.range(chunk.span),
             pairs=_pairs(chunk),
-            keys=tuple(sorted(lookup_keys(document, chunk) | _stated(stated, document.text))),
+            keys=tuple(sorted(lookup_keys(document, chunk) | _stated(stated))),
             facts=stated[:MAX_FACTS_OF_CHUNK],
         )
         seen[text_id] += 1
@@ -78,13 +78,11 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
     return [tuple(facts) for facts in stated]
 
 
-def _stated(facts: Sequence[Fact], text: str) -> set[str]:
-    """Return the lookup keys of the settings of which facts say the value, and of the words that describe them."""
+def _stated(facts: Sequence[Fact]) -> set[str]:
+    """Return the lookup keys of the settings of which facts say the value."""
     names = {fact.name for fact in facts if fact.attribute in {"default", "value", "setting"}}
-    told = frozenset[str]().union(*(terms for _, terms in told_terms(facts[:MAX_FACTS_OF_CHUNK], text, 0)))
     declared = {fact.name for fact in facts if is_declared(fact)}
-    declares = {f"defaults:{name}" for name in declared}
-    return declares.union((f"states:{name}" for name in names), (f"tells:{term}" for term in told))
+    return {*(f"defaults:{name}" for name in declared), *(f"states:{name}" for name in names)}
 
 
 def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fact, ...]:

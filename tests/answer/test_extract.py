@@ -65,6 +65,19 @@ def test_what_describes_a_setting_is_quoted_with_its_value(
     assert quoted in extract([item], question)[0].text
 
 
+def test_the_setting_that_the_search_found_is_quoted_first_with_what_describes_it() -> None:
+    page = "* **beds** - int, defaults to 5\n\n  How many are dug.\n\n* **soak**\n\n  Default: 53. Of seeds.\n"
+    facts = extract_facts(Passage(text=page, format="markdown", domain="documentation"))
+    cited = citation(char_range=(0, len(page)))
+    best = ranked("best", "How many flower places are made at most is said below.", domain="documentation")
+    for told, quoted in zip(facts, ("**beds** - int, defaults to 5\n\n  How many are dug.",
+                                    "**soak**\n\n  Default: 53. Of seeds."), strict=True):  # fmt: skip
+        item = ranked("page", page, domain="documentation", facts=facts, cited=cited)
+        item = replace(item, item=replace(item.item, told=told))
+        first, *_ = extract([best, item], "how many flower places are made at most?")
+        assert first.text == quoted
+
+
 def test_an_attribute_above_a_field_is_quoted_with_it() -> None:
     text = 'struct Args {\n    #[arg(long, default_value = "90")]\n    firing_limit: u64,\n}\n'
     facts = extract_facts(Passage(text=text, language="rust", domain="code", path="a.rs"))

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.core.text.analyzer import sequence
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.documentation import MAX_FACTS, documentation_facts
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.disagree.facts.statement import told_terms
+from nornweave.disagree.facts.statement import described
 
 Row = tuple[str, str, str, str | None]
 
@@ -518,13 +519,27 @@ def test_a_number_belongs_to_the_flag_behind_it_that_ends_with_the_word_beside_i
     assert read_ == found
 
 
+def test_an_indented_line_above_a_deeper_one_names_what_it_explains() -> None:
+    text = (
+        "Loom\n====\n\n    Weaves all day.\n\n    **max_warp**\n        The most threads (in %). Default: 90\n\n"
+        "    **pause**\n        Seconds between two picks.\n\n        Nothing is woven.\n\n        Defaults to 30s.\n\n"
+        "    **host**\n        Where it stands. (default: hall)\n    **port**\n        By which door. (default: 7)\n"
+    )
+    assert rows(text, format="rst") == [
+        ("max warp", "default", "90", None), ("pause", "default", "30", "s"),
+        ("host", "default", "hall", None), ("port", "default", "7", None),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("text", "terms"), [
     ("### expiry\nDefault: `120h`\n\nTime that it is valid.\n\n### other\nDefault: `3`\n\nBeds.\n",
      [{"time", "valid"}, {"bed"}]),
+    ("* **rows** - int, defaults to 5\n\n  How many beds.\n\n* **cols**, int\n\n  Default: 7. Width.\n\n* **copies**\n",
+     [{"bed"}, {"width"}]),
     ("| `rows` | How many beds. Defaults to `5` |\n| `cols` | Width. Defaults to `7` |\n", [{"bed"}, {"width"}]),
     ('### keep\nCopies that stay.\n\n```php title="Default value"\n7\n```\n\n### next\nBeds.\n', [{"copi", "stay"}]),
 ])  # fmt: skip
 def test_what_describes_a_value_stands_before_it_or_in_the_paragraph_below(text: str, terms: list[set[str]]) -> None:
     facts = extract_facts(Passage(text=text, format="markdown"))
     words = {"time", "valid", "bed", "width", "copi", "stay"}
-    assert [words & told for _, told in told_terms(facts, text, 0)] == terms
+    assert [words & {*sequence(text[slice(*told)])} for _, told in described(facts, text, 0)] == terms

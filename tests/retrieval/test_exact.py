@@ -1,6 +1,7 @@
 """Exact evidence over real generations: definitions lead, then uses, then tests; rare runs of words win."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +14,12 @@ from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
+from nornweave.ask.search.telling import Told, tell
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
+from nornweave.models.encoders.tokens import EncodedQuery
 from nornweave.read.chunking.chunker import Chunker
 
 TABLE = '''"""Tables."""
@@ -144,7 +147,25 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers, within: Any = None) -> ExactEvidence:
     query = read_query(text)
-    return exact_evidence(query, statistics_of(query, generation), generation, quoting, within)
+    statistics = statistics_of(query, generation)
+    told = told_of(text, generation)
+    return exact_evidence(query, statistics, generation, quoting, within, None if told is None else told.scores)
+
+
+def told_of(text: str, generation: Index, meanings: Mapping[str, Sequence[float]] | None = None) -> Told | None:
+    """Tell by words alone, or by the first of the given words that a text holds, with its vector."""
+    query = read_query(text)
+
+    def encode(said: str) -> Future[EncodedQuery]:
+        meant = next((meant for word, meant in (meanings or {}).items() if word in said), [0.0, 0.0, 1.0])
+        future = Future[EncodedQuery]()
+        future.set_result(
+            EncodedQuery(said, np.array(meant, np.float32), np.zeros((1, 64), np.int8) if meanings else None)
+        )
+        return future
+
+    every = np.arange(generation.size, dtype=np.int32).reshape(-1, 1)
+    return tell(query, encode(text).result(), statistics_of(query, generation), generation, [*every], encode)
 
 
 def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
@@ -215,6 +236,17 @@ def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> N
 ])  # fmt: skip
 def test_a_setting_is_found_by_the_words_that_describe_it(code: Index, text: str, stating: str) -> None:
     assert stating in leading(text, code)
+
+
+def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code: Index) -> None:
+    near, far = [0.8, 0.6, 0.0], [0.1, 0.0, 1.0]
+    meanings = {"tired": [1.0, 0.0, 0.0], "shuttle": near, "heddle": far}
+    told = told_of("how long may tired weavers rest?", code, meanings)
+    assert told is not None
+    best = int(told.scores.argmax())
+    assert (told.facts[best].name, told.facts[best].value) == ("pause", "9")
+    assert told_of("which function lets tired weavers rest?", code, meanings) is None
+    assert told_of("how do tired weavers rest?", code, meanings) is None
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
-from nornweave.disagree.facts.statement import is_declared, lines_at, statement_at
+from nornweave.disagree.facts.statement import described, is_declared, lines_at, statement_at
 from nornweave.read.blocks.man import is_called_manual
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
@@ -92,6 +92,7 @@ _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
 _UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
+_SENTENCE_END = re.compile(r"[.!?][\"')*_`]*(?=\s|\Z)")
 _FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -129,6 +130,7 @@ class _Candidate:
     says_value: bool
     is_declared: bool
     is_of_use: bool
+    is_told: bool = False
 
 
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
@@ -155,19 +157,24 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     candidates = [candidate for passage in passages for candidate in passage]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
-    if not weights:
+    if not weights and not any(candidate.is_told for candidate in candidates):
         return ()
 
     def worth(candidate: _Candidate) -> float:
-        covered = math.fsum(weights[term] for term in candidate.terms)
+        covered = math.fsum(weights.get(term, 0.0) for term in candidate.terms)
         covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
         return covered * candidate.item.score**SCORE_POWER * (VALUE_FACTOR if candidate.says_value else 1)
 
-    best = [max(passage, key=lambda candidate: (candidate.is_declared, worth(candidate))) for passage in passages]
+    def order(candidate: _Candidate) -> tuple[bool, float]:
+        """What the question describes comes first, in the order of the passages."""
+        return candidate.is_told, candidate.item.score if candidate.is_told else worth(candidate)
+
+    best = [max(passage, key=lambda candidate: (candidate.is_declared, *order(candidate))) for passage in passages]
     # Stable: equals stay in the order of their passages.
     said: dict[tuple[str, ...], ExtractedSentence] = {}
     is_last = any(candidate.is_declared for candidate in best)
-    for candidate in sorted(best, key=lambda candidate: (candidate.is_of_use and is_last, -worth(candidate))):
+    best.sort(key=order, reverse=True)
+    for candidate in sorted(best, key=lambda candidate: candidate.is_of_use and is_last):
         sentence = _sentence(candidate.item, candidate.unit)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
     return tuple(said.values())
@@ -281,6 +288,9 @@ def _candidates(
     first = 0 if is_code else front_matter(text).end
     facts = [(fact, at) for fact in item.facts if first <= (at := _place(fact, item))[0] < len(text)]
     own = frozenset(fact.name for fact, _ in facts if not _is_unset(fact))
+    if item.item.told is not None and not asked.settings.keys() & {fact.name for fact, _ in facts}:
+        yield _told(item, item.item.told)
+        return
     unset = [at for fact, at in facts if _is_unset(fact) and _is_in(fact.name, own if fact.kind == "none" else valued)]
     stated = [(fact, at) for fact, at in facts if fact.name in asked.settings and at not in unset]
     defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"]
@@ -323,6 +333,21 @@ def _candidates(
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in others)
             yield _Candidate(item, unit, terms[place], beside, says_value, is_declared, is_of_use)
+
+
+def _told(item: FusedItem, fact: Fact) -> _Candidate:
+    """Return what says the value of the setting that the question describes: from its name, with what describes it."""
+    text, at = item.item.content, _place(fact, item)
+    before = [each for each in item.facts if each.span.start <= fact.span.start]
+    read = [unit for each, unit in described(before, text, fact.span.start - at[0]) if each == fact]
+    first, last = read[-1] if read and read[-1][0] < read[-1][1] else lines_at(text, *at)
+    if last - first > LONGEST:
+        end = _SENTENCE_END.search(text, at[1], last)
+        last = end.end() if end else at[1]
+    if last - first > LONGEST:
+        first, last = _join_to_name(text, [*_sentences(text)], fact, at)
+    nothing = frozenset[str]()
+    return _Candidate(item, (first, last), nothing, nothing, True, False, False, is_told=True)
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:

@@ -24,7 +24,7 @@ import numpy as np
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.history import commits_in
 from nornweave.ask.search.pasted import tails
-from nornweave.ask.search.query import FLAG, Query, TermStatistics, Word
+from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import (
@@ -35,15 +35,12 @@ from nornweave.core.text.index_fields import (
     VARIANT,
     WORDS,
     WORDS_DONE_TO,
-    is_identifier,
     release_of,
     versions_in,
     words_key,
 )
 from nornweave.core.text.negation import is_question
-from nornweave.core.types import Fact
 from nornweave.disagree.facts.names import is_generic, read_name
-from nornweave.disagree.facts.statement import told_terms
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -61,7 +58,7 @@ IN_SENTENCE = 0.6
 """Share for a name that a sentence holds as an ordinary word ("set", "payments")."""
 FUNCTION_SHARE, UNKNOWN_SHARE, VALUE_SHARE = 0.15, 0.25, 0.15
 """What function words, words that the domain does not know, and values in a quoted text count of their rarity."""
-NAME_POWER, QUALIFIED_POWER, RUN_POWER, TOLD_POWER = 1.5, 0.6, 2.0, 2.5
+NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
 """How fast evidence falls with the share of the query that is accounted for."""
 LONG_RUN = 12.0
 """Summed idf of a run of words from which the rest of the query counts less and less."""
@@ -92,10 +89,9 @@ ASKS_FOR_VALUE = frozenset({
     "limit", "limited", "read", "option", "flag", "parameter", "environment", "variable", "env",
 })  # fmt: skip
 """What a question says beside the name of a setting."""
-_ASKS_IN_WORDS = frozenset(sequence(" ".join((*ASKS_FOR_VALUE, "long many much often unless nothing use used"))))
-"""What a question says beside the words that describe a setting."""
 ASKS_VALUE = re.compile(
-    r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bwhat (?:is|are)\b|\bdefaults?\b|\bunless\b",
+    r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bdefaults?\b|\bunless\b"
+    r"|\bwhat (?!do|did|can|could|should|would|happen|if|about|was|were|changed)\w+",
     re.IGNORECASE,
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
@@ -114,13 +110,11 @@ MEANS_DEFAULT = re.compile(
     re.IGNORECASE,
 )
 """What only says that the default is meant: "unless I say otherwise", "if nothing is set"."""
-MOST_TOLD = 16
-"""Chunks of which is read what each of their settings tells."""
 ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
 """What a question says beside a version."""
-_ASKS_WHERE = frozenset({"function", "method", "class", "code", "implemented", "defined", "called"})
+ASKS_WHERE = frozenset({"function", "method", "class", "file", "code", "implemented", "defined", "called"})
 """What a question says beside what something does."""
 _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
 """What ends with what is done, for which the code may have another word."""
@@ -177,12 +171,18 @@ class _Searched:
 
 
 def exact_evidence(
-    query: Query, statistics: TermStatistics, generation: Index, quoting: Numbers, within: Mask | None = None
+    query: Query,
+    statistics: TermStatistics,
+    generation: Index,
+    quoting: Numbers,
+    within: Mask | None = None,
+    told: Scores | None = None,
 ) -> ExactEvidence:
     """Return the evidence for every chunk of a generation.
 
     Args:
         quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
+        told: how well each chunk describes the setting that the query asks for (``telling``).
     """
     asked = [word for word in query.words if not word.is_function_word]
     unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
@@ -210,10 +210,11 @@ def exact_evidence(
             _weigh_named_lines,
             _saying,
             _stating,
-            _telling,
         )
     )
     proven = [each for each in found if each is not None]
+    if told is not None:
+        proven.append(DEFINED * told)
     if len(quoting):
         proven.append(searched.nothing())
         proven[-1][quoting] = SAID * searched.rarity(len(quoting))
@@ -281,7 +282,7 @@ def _named_in_words(searched: _Searched) -> Scores | None:
     if not is_question(searched.query.text):
         return None
     idf = searched.statistics.idf
-    asked = [word for word in searched.query.words if not word.is_function_word and word.whole not in _ASKS_WHERE]
+    asked = [word for word in searched.query.words if not word.is_function_word and word.whole not in ASKS_WHERE]
     words = [word for word in asked if not word.is_name or "-" in word.written]
     rarest = sorted(words, key=lambda word: -idf[word.whole])[:MOST_TRIED]
     fields = (WORDS, WORDS_DONE_TO) if _WHERE.search(searched.query.text) else (WORDS,)
@@ -293,7 +294,7 @@ def _named_in_words(searched: _Searched) -> Scores | None:
         if (key := words_key(chain(*(sequence(word.written) for word in chosen)), field))
     }
     done = {asked[-1].whole} if asked and _DONE.search(searched.query.text) else set[str]()
-    return _holding(named, _ASKS_WHERE | done, searched.defined_in, searched)
+    return _holding(named, ASKS_WHERE | done, searched.defined_in, searched)
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:
@@ -502,49 +503,6 @@ def _set_back(scores: Scores, searched: _Searched) -> Scores:
     for place in (RELEASE, ASIDE):
         scores[searched.known.get(place, NO_HITS.numbers)] *= ELSEWHERE_SHARE
     return scores
-
-
-def _telling(searched: _Searched) -> Scores | None:
-    """Weigh the chunks that say the value of what the question describes; ``None`` where it describes nothing.
-
-    Who does not know what a setting is called asks with words that stand beside it: in its help, its remark, its row.
-    What counts is the share of the question that one setting tells of, not all settings of a chunk: two words at least,
-    or all of its name, or the only one that is left of a question for a number.
-    """
-    query, statistics = searched.query, searched.statistics
-    is_named = any(is_identifier(word.written) or word.whole in _ASKS_WHERE for word in query.words)
-    if is_named or not ASKS_VALUE.search(query.text) or FLAG.search(query.text):
-        return None
-    words = dict.fromkeys(sequence(MEANS_DEFAULT.sub("", query.text)))
-    asked = [term for term in words if term in statistics.idf and term not in FUNCTION_TERMS | _ASKS_IN_WORDS]
-    weights = {term: statistics.idf[term] * (1.0 if statistics.frequencies[term] else UNKNOWN_SHARE) for term in asked}
-    held = searched.generation.named([f"tells:{term}" for term in asked])
-    bounds, whole = searched.nothing(), math.fsum(weights.values())
-    for key, chunks in held.items():
-        bounds[chunks] += weights[key.removeprefix("tells:")] / whole
-    bounds = bounds if searched.within is None else bounds * searched.within
-    likely = np.flatnonzero(DEFINED * bounds > LEAST).astype(np.int32)
-    likely = np.sort(likely[np.argsort(-bounds[likely], kind="stable")[:MOST_TOLD]])
-    if not len(likely):
-        return None
-    scores, kinds = searched.nothing(), kinds_asked(query.text)
-    least = 1 if len(weights) == 1 and ASKS_QUANTITY.search(query.text) else 2
-    for number, chunk in searched.generation.chunks(likely).items():
-        told = (
-            weights.keys() & terms
-            for fact, terms in told_terms(chunk.facts, chunk.content, chunk.char_range[0])
-            if fact.kind in kinds and (len(weights.keys() & terms) >= least or _is_called(fact, weights))
-        )
-        covered = (math.fsum(map(weights.__getitem__, terms)) for terms in told)
-        scores[number] = (max(covered, default=0.0) / whole) ** TOLD_POWER
-    rarity = searched.rarity(max(1, int(np.count_nonzero(scores >= ALIKE * scores.max()))))
-    return _set_back(DEFINED * rarity * scores, searched)
-
-
-def _is_called(fact: Fact, asked: Collection[str]) -> bool:
-    """Tell whether a question says all words of a setting's name, which says more than what kind of value it is."""
-    name = frozenset(sequence(fact.name)) - _ASKS_IN_WORDS
-    return bool(name) and name.issubset(asked) and not is_generic(fact.name)
 
 
 def kinds_asked(question: str) -> frozenset[str]:

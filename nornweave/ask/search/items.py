@@ -13,7 +13,7 @@ from nornweave.ask.search.records import Citation, Explanation, RecallItem, Sour
 from nornweave.ask.search.search import SearchContext
 from nornweave.config.addresses import is_web_address
 from nornweave.core.text.dates import iso_moment
-from nornweave.core.types import ANCHOR, Domain, Metadata
+from nornweave.core.types import ANCHOR, Domain, Fact, Metadata
 from nornweave.index.port import Vectors
 from nornweave.index.records import StoredChunk
 
@@ -61,6 +61,7 @@ def item_of(
     explanation: Explanation | None = None,
     vector: Vectors | None = None,
     folded: Sequence[StoredChunk] = (),
+    told: Fact | None = None,
 ) -> RecallItem:
     """Return a chunk as an item with this score, what is known of how it was found, and what folds behind it."""
     return RecallItem(
@@ -75,6 +76,7 @@ def item_of(
         facts=chunk.facts,
         vector=vector,
         folded=tuple(citation_of(context.domain, each) for each in folded),
+        told=told,
     )
 
 

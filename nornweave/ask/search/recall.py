@@ -259,6 +259,7 @@ def _explain_items(
             explanation=_explanation(number, ranked, searched) if explain else None,
             vector=vector,
             folded=[alike[other] for other in behind.get(number, ())],
+            told=searched.outcomes[0].told.get(number),
         )
         for (score, number, ranked), vector in zip(chosen, vectors, strict=False)
     )

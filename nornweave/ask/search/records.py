@@ -146,6 +146,7 @@ class RecallItem:
         facts: what it states; ``None`` when nobody has looked.
         vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
         folded: what is like it and shares its place, best first: tests of one file, other versions, translations.
+        told: which of its facts the question describes, if it asks for a value.
     """
 
     chunk_id: ChunkId
@@ -159,6 +160,7 @@ class RecallItem:
     facts: tuple[Fact, ...] | None = None
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     folded: tuple[Citation, ...] = ()
+    told: Fact | None = None
 
 
 @dataclass(frozen=True, slots=True)

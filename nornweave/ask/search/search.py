@@ -33,10 +33,11 @@ from nornweave.ask.search.retrievers import (
     search_structured,
     term_weights,
 )
+from nornweave.ask.search.telling import Told, tell
 from nornweave.config import PlanSettings, SourceWeights
-from nornweave.core.errors import NornWeaveError
+from nornweave.core.errors import EncoderError, NornWeaveError
 from nornweave.core.tracing import span
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, Fact
 from nornweave.index.index import Index
 from nornweave.index.outcomes import NOTHING_VERIFIED, Verified
 from nornweave.index.port import Mask, Numbers, Scores
@@ -100,6 +101,7 @@ class SearchOutcome:
         weights: what each source counts for, together 1.
         statistics: of the query's terms in the domain.
         places: what marks chunks → those chunks (``ExactEvidence``).
+        told: chunk → the setting in it that the question describes.
     """
 
     ranking: Ranking
@@ -109,6 +111,7 @@ class SearchOutcome:
     weights: Mapping[str, float]
     statistics: TermStatistics
     places: Mapping[str, Numbers]
+    told: Mapping[int, Fact] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,6 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     weighted = term_weights(query, statistics, context.plan)
     outcomes = {name: _retrieve(name, task, context) for name, task in _word_tasks(query, weighted, context).items()}
     quoting = _quoting(query, outcomes[RetrievalSource.FULLTEXT].finding)
-    evidence = exact_evidence(query, statistics, context.generation, quoting, context.within)
     outcomes[RetrievalSource.DENSE] = _retrieve(
         RetrievalSource.DENSE,
         lambda: search_dense(
@@ -155,6 +157,9 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     )
     retrieved = {name.value: outcomes[name] for name in RetrievalSource}
     findings = {name: each.finding for name, each in retrieved.items() if each.finding is not None}
+    told = _tell(query, statistics, findings, context)
+    scores = None if told is None else told.scores
+    evidence = exact_evidence(query, statistics, context.generation, quoting, context.within, scores)
     return SearchOutcome(
         ranking=_combine(findings, evidence, statistics.idf, context),
         findings=findings,
@@ -163,7 +168,23 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
         weights=source_weights(context.plan.weights),
         statistics=statistics,
         places=evidence.places,
+        told={} if told is None else told.facts,
     )
+
+
+def _tell(
+    query: Query, statistics: TermStatistics, findings: Mapping[str, RetrieverFinding], context: SearchContext
+) -> Told | None:
+    """Weigh the settings near a question; nothing where there is no time, or the encoder fails."""
+    dense = findings.get(_DENSE)
+    if dense is None or dense.query is None or (context.left_s is not None and context.left_s <= 0):
+        return None
+    near = [finding.hits.numbers for name, finding in findings.items() if name in _NEAR]
+    try:
+        return tell(query, dense.query, statistics, context.generation, near, context.encode, context.left_s)
+    except (EncoderError, TimeoutError) as error:
+        log.warning("the settings near a question were not compared: %s", error or "no answer before the deadline")
+        return None
 
 
 def _word_tasks(
@@ -241,6 +262,7 @@ def _unmapped(
 
 
 _DENSE = RetrievalSource.DENSE.value
+_NEAR = frozenset({_DENSE, RetrievalSource.SPARSE.value})
 
 
 def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.types import Fact
 
 MAX_STATEMENT = 400
@@ -20,6 +19,7 @@ _IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'
 # Three words behind a value, on its line.
 _REMARK_BEHIND = re.compile(r"[^\S\n](?:#+|//+|--)[^\S\n]*\w[^\n]*?\w\s\w+\s\w")
 _PARAGRAPH = re.compile(r"[^\n]*\n(?:[^\S\n]*\n)?((?!\s*(?:#|```|~~~))(?:[^\n]*\w[^\n]*(?:\n|\Z)){1,4})")
+_EACH_LINE = re.IGNORECASE | re.MULTILINE
 _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
 
@@ -48,11 +48,11 @@ def is_declared(fact: Fact) -> bool:
     return fact.attribute == "default" and fact.form != "fallback"
 
 
-def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, frozenset[str]]]:
-    """Yield each fact that says a value with the terms of its name and of the words that describe what it is of.
+def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, tuple[int, int]]]:
+    """Yield each fact that says a value with the stretch that describes what it is of; an empty one where none does.
 
-    In documentation these stand between its name, or the value of the fact before, and the value; where the value comes
-    first below its name, they are the paragraph after it.
+    In documentation that is what stands between its name, or the value of the fact before, and the end of the value's
+    line, and where the value comes first below its name, or what follows is indented deeper, the paragraph after it.
 
     Args:
         facts: by place.
@@ -67,21 +67,26 @@ def told_terms(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[F
             or not 0 <= first < len(text)
         ):
             continue
-        said = ""
         if fact.side in {"code", "configuration"}:
             told_from, told_to, is_told = statement_at(text, first, end)
-            said = text[told_from:told_to] if is_told else ""
-        else:
-            before = text[max(last, end - MAX_BEFORE) : end]
-            name = r"[\W_]*".join(map(re.escape, fact.name.split()))
-            lines = [*re.finditer(rf"^[^\w\n]*{name}\b", before, re.IGNORECASE | re.MULTILINE)]
-            named = lines[-1] if lines else re.search(name, before, re.IGNORECASE)
-            said = before[named.start() :] if named else ""
-            after = _PARAGRAPH.match(text, end) if "\n" in said and said.count("\n") <= NEAR else None
-            said = f"{said} {fact.statement} {after[1] if after else ''}"
-            last = end
-        terms = frozenset(sequence(f"{fact.name} {fact.owner} {said}")) - FUNCTION_TERMS
-        yield fact, frozenset(term for term in terms if not term.isdigit())
+            yield fact, (told_from, told_to) if is_told else (first, first)
+            continue
+        lead = max(last, end - MAX_BEFORE)
+        name = r"[\W_]*".join(map(re.escape, fact.name.split()))
+        at = [lead + found.start() for found in re.finditer(rf"^[^\w\n]*{name}", text[lead:end], _EACH_LINE)][-1:]
+        at = at or [lead + found.start() for found in re.finditer(name, text[lead:end], re.IGNORECASE)][:1]
+        told_from, behind = at[0] if at else lines_at(text, first, end)[0], text.find("\n", end)
+        told_to, after = behind if behind >= 0 else len(text), _PARAGRAPH.match(text, end)
+        deeper = _indent(text, after.start(1)) - _indent(text, text.rfind("\n", 0, first) + 1) if after else -1
+        if after and (deeper > 0 or (deeper == 0 and 0 < text.count("\n", told_from, first) <= NEAR)):
+            told_to = after.end(1)
+        last = end
+        yield fact, (told_from, told_to)
+
+
+def _indent(text: str, at: int) -> int:
+    line = text[at : at + MAX_STATEMENT]
+    return len(line) - len(line.lstrip(" \t"))
 
 
 def lines_at(text: str, start: int, end: int) -> tuple[int, int]:

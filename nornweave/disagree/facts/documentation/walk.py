@@ -22,6 +22,8 @@ CARRIED = 8
 """Tokens of earlier lines of an item that a literal may follow."""
 _LINE = lazy_pattern(r"[^\n]+")
 _RUNS_ON = lazy_pattern(r"\n[a-z]")
+_TERM = lazy_pattern(r"(?P<indent>[ \t]*)(?P<term>\S)[^\n]*\n(?P=indent)[ \t]+\S")
+"""A line above one that is indented deeper: what a list of definitions explains."""
 _FIELD = lazy_pattern(
     r":(?:param|parameter|arg|argument|key|keyword|ivar|cvar)\s+(?:[^:\n]{1,80}\s)?\*{0,2}(?P<sphinx>[\w.]+):"
     r"|[@\\](?:param|arg|argument|property|prop|option)\s+(?:\{[^{}\n]{1,120}\}\s*)?\[?`?(?P<tag>[A-Za-z_$][\w.$-]*)"
@@ -112,8 +114,12 @@ class Walk:
         if self.is_strict:
             self.carried = []
         start = self._field(text, block) if block.kind in {"field", "entry"} else block.body
-        for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
+        first = text.rfind("\n", 0, block.start) + 1
+        for match in _LINE.finditer(text, first, block.end):
             begin = start if match.start() <= start < match.end() else match.start()
+            term = _TERM.match(text, match.start(), block.end) if block.kind == "paragraph" else None
+            is_term = term is not None and len(term["indent"]) == block.start - first
+            begin = term.start("term") if term and is_term else begin
             tokens = list(tokens_of(text[begin : match.end()], begin)) if match.end() - begin <= MAX_LINE else []
             is_bold = bool(tokens) and text.startswith("**", begin) and text.startswith("**", tokens[0].end)
             if is_bold or (text[begin] == "`" and tokens[1:2] and tokens[1].text in "=:"):  # `limit = (integer)`
@@ -121,7 +127,7 @@ class Walk:
             is_indented = block.kind != "item" and match[0][:1] in " \t"
             is_bullet = block.kind == "item" and begin == block.body
             is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
-            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside)
+            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a block of code; in the help of a command line, lines below a flag speak of it."""
