@@ -91,7 +91,8 @@ ASKS_FOR_VALUE = frozenset({
 """What a question says beside the name of a setting."""
 ASKS_VALUE = re.compile(
     r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bdefaults?\b|\bunless\b"
-    r"|\bwhat (?!do|did|can|could|should|would|happen|if|about|was|were|changed)\w+",
+    r"|\bwhat (?!(?:an?|the|do|does|did|can|could|should|would|happens?|happened|if|about|was|were|changed|to"
+    r"|it|I|my|we|you)\b)\w+",
     re.IGNORECASE,
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""
