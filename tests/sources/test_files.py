@@ -184,9 +184,10 @@ def test_code_is_read_in_one_language(tmp_path: Path) -> None:
     kept = [
         "app/values/strings.xml", "compose.de.yml", "compose.yml", "i18n/de/only.json", "locales/en.json",
         "Res/en.lproj/a.strings", "res/messages.properties", "search/de.py", "search/en.py", "ui/en-US/a.json",
-        "web/lang/en.ts",
+        "web/lang/en.ts", "src/i18n/words/gb.json", "app/lang/ca.json", "app/lang/us.json",
     ]  # fmt: skip
     gone = {
+        **{f"src/i18n/words/{land}.json": "src/i18n/words/gb.json" for land in ("br", "cn", "es", "ir")},
         "app/values-de/strings.xml": "", "locales/de.json": "locales/en.json", "locales/en-GB.json": "locales/en.json",
         "locales/zh_Hant_TW.json": "locales/en.json", "res/messages_pt_BR.properties": "res/messages.properties",
         "ui/ar/a.json": "ui/en-US/a.json", "web/lang/de.ts": "web/lang/en.ts",

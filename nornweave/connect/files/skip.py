@@ -178,6 +178,8 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
             if (other["before"] or "") == before
         }
         english = sorted((each for each, tag in others.items() if re.match(r"en(?![a-z])", tag)), key=len)[:1]
+        if not english and len(others) >= _MANY_LANGUAGES and _I18N.intersection(parts[:at]):  # called by countries
+            english = [each for each, tag in others.items() if tag in {"gb", "us"}]
         plain = [f"{before[:-1]}{ending}"] if before and len(others) >= _MANY_LANGUAGES else []
         for each in english or plain:
             *above, name = twin = [*parts[:at], each, *parts[at + 1 :]]
