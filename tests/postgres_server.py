@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 
 from lab.access.corpora import DIMENSIONS
-from nornweave.carry.postgresql.carrier import FilesInServer, server_lock
+from nornweave.carry.postgresql.carrier import in_server
 from nornweave.carry.postgresql.server import Server
 from nornweave.config import StorageSettings
 from nornweave.index.corpus import DuckDBStore
@@ -79,8 +79,7 @@ def store_in(
         folder,
         settings,
         dimensions=dimensions,
-        open_lock=server_lock(server),
-        elsewhere=FilesInServer(server, folder),
+        shared=in_server(server, folder),
     )
 
 

@@ -17,7 +17,7 @@ from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.parts import Digests, Files, parts_of, prefix_of, push, remove_unnamed
 from nornweave.carry.publication import Publication, PublishedCommit, is_signed, read_state
 from nornweave.carry.standing import Published, publisher_id, read_published, record_file, write_published
-from nornweave.carry.wiring import domain_folder, held_domain, store_of
+from nornweave.carry.wiring import held_domain, store_of
 from nornweave.carry.workspace_document import publish_workspace, take_over_workspace
 from nornweave.config import Settings
 from nornweave.config.publish import PublishSettings
@@ -228,7 +228,7 @@ def publish_domains(
     has_lost = False
     for domain in domains:
         try:
-            with held_domain(settings, domain_folder(settings, domain), "publish", WAIT_S) as confirm:
+            with held_domain(settings, domain, "publish", WAIT_S) as confirm:
                 files = store_of(settings, domain).files
                 done[domain] = upload(domain=domain, files=files, confirm=confirm).run()
         except NornWeaveError as error:

@@ -9,14 +9,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.shared_folder import SharedFolder
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.publish import WorkersSettings
 from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.lock import Lock
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore
@@ -25,44 +24,33 @@ from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.loading import machine_cache
 
 
-def lease_lock(workers: WorkersSettings, folder: Path, purpose: str, wait_s: float) -> Lock:
-    """Return the writer's lock of the domain in ``folder``, as several machines share it.
-
-    Raises:
-        ConfigError: the environment names no PostgreSQL server.
-    """
-    objects = ObjectStore(workers.store)
-    return DomainLease(_lease(workers, folder, purpose), objects, folder, purpose=purpose, wait_s=wait_s)
-
-
-def files_elsewhere(workers: WorkersSettings, folder: Path) -> FilesElsewhere:
-    """Return where the files of the domain in ``folder`` lie that are not on this machine."""
-    return FilesElsewhere(lambda: _lease(workers, folder, "read"), lambda: ObjectStore(workers.store), folder)
-
-
 @contextmanager
-def held_domain(settings: Settings, folder: Path, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
+def held_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
     """Hold a domain that several machines share, with its files as they are now; one machine's needs no holding.
 
     Yields:
         What fails once another machine has taken over.
     """
-    workers = settings.workers
-    if workers is None or not workers.leases:
+    if shared := leased_folder(settings, domain):
+        with shared.lock(purpose, wait_s) as lock:
+            yield lock.confirm
+    else:
         yield lambda: None
-        return
-    with lease_lock(workers, folder, purpose, wait_s) as lock:
-        yield lock.confirm
 
 
 def pull(settings: Settings, *domains: Domain) -> None:
     """Bring what other machines have published of these domains, or of all, to this one, if leases are configured."""
-    workers = settings.workers
-    if workers is None or not workers.leases:
-        return
     for domain in domains or settings.served_domains:
-        folder = settings.data_dir / "domains" / domain.value
-        pull_generations(_lease(workers, folder, "pull"), ObjectStore(workers.store), folder)
+        if shared := leased_folder(settings, domain):
+            shared.pull()
+
+
+def leased_folder(settings: Settings, domain: Domain) -> SharedFolder | None:
+    """Return the folder of a domain that machines write in turns; ``None`` where leases are not configured."""
+    workers, folder = settings.workers, domain_folder(settings, domain)
+    if workers is None or not workers.leases:
+        return None
+    return SharedFolder(folder, partial(_lease, workers, folder), lambda _: ObjectStore(workers.store))
 
 
 def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
@@ -86,24 +74,20 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_v
     Raises:
         ConfigError: it is in PostgreSQL, and the packages for that are not installed.
     """
-    workers, folder, storage = settings.workers, domain_folder(settings, domain), settings.domains[domain].storage
-    store = partial(
-        DuckDBStore,
+    folder, shared = domain_folder(settings, domain), leased_folder(settings, domain)
+    if settings.storage:
+        server = _server(settings, _schema(settings.storage, domain))
+        from nornweave.carry.postgresql.carrier import in_server
+
+        shared = in_server(server, folder)
+    return DuckDBStore(
         folder,
-        storage,
+        settings.domains[domain].storage,
         dimensions=dimensions,
         declared=_declared(settings, domain),
         token_vectors=token_vectors,
+        shared=shared,
     )
-    if settings.storage:
-        server = _server(settings, _schema(settings.storage, domain))
-        from nornweave.carry.postgresql.carrier import FilesInServer, server_lock
-
-        elsewhere = FilesInServer(server, folder)
-        return store(open_lock=server_lock(server), elsewhere=elsewhere)
-    if workers and workers.leases:
-        return store(open_lock=partial(lease_lock, workers), elsewhere=files_elsewhere(workers, folder))
-    return store()
 
 
 def workspace_server(settings: Settings) -> Server | None:

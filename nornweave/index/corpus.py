@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol
 
 from nornweave.config import StorageSettings
 from nornweave.core.deletion import Deleted
@@ -24,13 +24,12 @@ from nornweave.index.writing.writer import DuckDBWriter
 
 logger = logging.getLogger(__name__)
 
-OpenLock: TypeAlias = Callable[[Path, str, float], Lock]
-"""Folder, purpose and seconds to wait → the lock of the domain in that folder."""
 
+class SharedFiles(Elsewhere, Protocol):
+    """The folder of a domain that several machines share."""
 
-def file_lock(folder: Path, purpose: str, wait_s: float) -> Lock:
-    """Return the lock of one machine."""
-    return WriterLock(folder / "writer.lock", purpose=purpose, wait_s=wait_s)
+    def lock(self, purpose: str, wait_s: float) -> Lock:
+        """Return the writer's lock, which brings the files and takes them to others."""
 
 
 class DuckDBStore:
@@ -44,13 +43,17 @@ class DuckDBStore:
         dimensions: int,
         declared: DeclaredFilters = NO_DECLARED_FILTERS,
         token_vectors: str = "",
-        open_lock: OpenLock = file_lock,
-        elsewhere: Elsewhere | None = None,
+        shared: SharedFiles | None = None,
     ) -> None:
         self.folder = folder
-        self._open_lock = open_lock
-        self.files = GenerationFiles(folder / "generations", elsewhere)
+        self._shared = shared
+        self.files = GenerationFiles(folder / "generations", shared)
         self._layout = Layout(settings, dimensions, declared, token_vectors)
+
+    def _lock(self, purpose: str, wait_s: float) -> Lock:
+        if self._shared:
+            return self._shared.lock(purpose, wait_s)
+        return WriterLock(self.folder / "writer.lock", purpose=purpose, wait_s=wait_s)
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:
@@ -60,7 +63,7 @@ class DuckDBStore:
             DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
         """
         with ExitStack() as stack:
-            lock = stack.enter_context(self._open_lock(self.folder, purpose, wait_s))
+            lock = stack.enter_context(self._lock(purpose, wait_s))
             self.files.folder.mkdir(parents=True, exist_ok=True)
             self.files.clear_builds()
             yield stack.enter_context(DuckDBWriter(self.folder / WORKING_FILE, self.files, lock, self._layout))
@@ -108,7 +111,7 @@ class DuckDBStore:
         return self.files.named_files(generation)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        with self._open_lock(self.folder, "rollback", 0) as lock:
+        with self._lock("rollback", 0) as lock:
             target = generation or self.files.previous()
             self.files.point_at(target)
             lock.commit()

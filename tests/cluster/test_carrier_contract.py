@@ -10,14 +10,14 @@ import psycopg
 import pytest
 from postgres_server import PostgresServer
 
-from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.carry.lease import Lease
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.parts import Claim, Objects
+from nornweave.carry.parts import Claim
 from nornweave.carry.postgresql.carrier import PostgresCarrier
 from nornweave.carry.postgresql.pool import close_idle
 from nornweave.carry.postgresql.server import Server
 from nornweave.carry.publication import Publication, commit_key
+from nornweave.carry.shared_folder import DomainLease, SharedFolder
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import LeaseLostError, PublicationError, PublisherConflictError, StoreError
 from nornweave.core.signatures import signer_of
@@ -47,20 +47,15 @@ class Place:
             return Publication(self._store, "code", signer_of(self.root / "keys"))
         return Lease(self._database, f"{self._server.schema} code", purpose="test", seconds=60)
 
-    def objects(self, claim: Claim) -> Objects:
-        return claim if isinstance(claim, PostgresCarrier) else self._store
+    def shared(self, machine: str, claim: Callable[[], Claim] | None = None) -> SharedFolder:
+        return SharedFolder(
+            self.folder(machine),
+            lambda _: claim() if claim else self.claim(machine),
+            lambda claimed: claimed if isinstance(claimed, PostgresCarrier) else self._store,
+        )
 
     def holding(self, machine: str) -> DomainLease:
-        claim = self.claim(machine)
-        return DomainLease(claim, self.objects(claim), self.folder(machine), purpose="test", wait_s=0)
-
-    def elsewhere(self, machine: str, claim: Callable[[], Claim] | None = None) -> FilesElsewhere:
-        made = claim or (lambda: self.claim(machine))
-        return FilesElsewhere(made, lambda: self.objects(self.claim(machine)), self.folder(machine))
-
-    def pull(self, machine: str) -> bool:
-        claim = self.claim(machine)
-        return pull_generations(claim, self.objects(claim), self.folder(machine))
+        return self.shared(machine).lock("test", 0)
 
     def take_from_all(self) -> None:
         """Let those that hold it lose it, as after a pause or a cut."""
@@ -176,7 +171,7 @@ def test_who_was_killed_goes_on_where_it_was_unless_another_machine_has_committe
     with place.holding("one"):
         write(one, working=b"working, 1", pointer=b"gen-000001\n")
     killed(b"working, 2")
-    assert place.pull("one")
+    assert place.shared("one").pull()
     with place.holding("one"):
         assert (one / "working.duckdb").read_bytes() == b"working, 2"
     killed(b"working, 3")
@@ -209,7 +204,7 @@ def test_generations_can_be_pulled_by_who_holds_nothing(place: Place) -> None:
     with place.holding("one"):
         write(place.folder("one"), working=b"working", pointer=b"gen-000001\n")
     with place.holding("one"):  # somebody is writing meanwhile
-        assert place.pull("two")
+        assert place.shared("two").pull()
     assert GenerationFiles(place.folder("two") / "generations").current() == "gen-000001"
     assert not (place.folder("two") / "working.duckdb").exists()
 
@@ -261,19 +256,21 @@ def test_a_reader_asks_again_only_when_a_file_is_not_where_it_was_said_to_be(pla
     asked = []
 
     def claim() -> Claim:
-        asked.append(place.claim("reader"))
-        return asked[-1]
+        made = place.claim("reader")
+        state = made.state
+        made.state = lambda: asked.append(made) or state()
+        return made
 
-    def read(reader: FilesElsewhere, machine: str) -> bytes:
+    def read(reader: SharedFolder, machine: str) -> bytes:
         file = place.folder(machine) / "generations/gen-000001-000.duckdb"
         reader.fetch(file)
         return file.read_bytes()
 
     with place.holding("one"):
         write(place.folder("one"), segment=b"1")
-    assert read(place.elsewhere("two", claim), "two") == b"1"
+    assert read(place.shared("two", claim), "two") == b"1"
     assert len(asked) == 1
-    reader = place.elsewhere("three", claim)
+    reader = place.shared("three", claim)
     assert reader.has(place.folder("three") / "generations/gen-000001-000.duckdb")
     with place.holding("one"):
         write(place.folder("one"), segment=b"2")
@@ -289,4 +286,4 @@ def test_what_another_version_stored_is_refused_by_name(place: Place) -> None:
     with pytest.raises((StoreError, PublicationError), match=r"format 1.*(begin at another place|another address)"):
         place.holding("two").__enter__()
     with pytest.raises((StoreError, PublicationError), match="format 1"):
-        place.pull("three")
+        place.shared("three").pull()

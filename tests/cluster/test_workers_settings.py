@@ -6,7 +6,7 @@ import pytest
 import yaml
 from kombu.utils.url import parse_url
 
-from nornweave.carry.wiring import lease_lock
+from nornweave.carry.wiring import leased_folder
 from nornweave.carry.workers.encoder import broker_of, distributed, workers_of
 from nornweave.config import Settings
 from nornweave.config.publish import WorkersSettings
@@ -56,9 +56,10 @@ def test_a_broker_of_the_environment_comes_first_and_is_not_shown(tmp_path):
 
 def test_leases_need_postgresql(tmp_path, monkeypatch):
     monkeypatch.delenv("NORNWEAVE_DAGSTER_POSTGRES_URL", raising=False)
-    workers = workers_of(settings_with(tmp_path, objects=f"file://{tmp_path}/objects", leases=True))
+    shared = leased_folder(settings_with(tmp_path, objects=f"file://{tmp_path}/objects", leases=True), Domain.CODE)
+    assert shared
     with pytest.raises(ConfigError, match="needs PostgreSQL; set NORNWEAVE_DAGSTER_POSTGRES_URL"):
-        lease_lock(workers, tmp_path, "sync", 0)
+        shared.lock("sync", 0)
 
 
 @pytest.mark.parametrize("password", ["a@b/c:d%e?f#g", "plain"])

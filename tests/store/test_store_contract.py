@@ -20,7 +20,6 @@ from support import MemorySource, memory_parts, sync
 from waiting import until
 
 from lab.access.corpora import DIMENSIONS, Written, publish_into
-from nornweave.carry.postgresql.carrier import FilesInServer
 from nornweave.carry.postgresql.pool import REFUSED_S, close_idle
 from nornweave.carry.postgresql.server import Server
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
@@ -193,8 +192,7 @@ def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: P
     source.write("a", "alpha")
     parts = parts_of(store, source)
     sync(parts)
-    elsewhere = store.files._elsewhere
-    place = (server.url, elsewhere._carrier._server.schema) if isinstance(elsewhere, FilesInServer) else ("", "")
+    place = (server.url, server_of(store).schema) if store.files._elsewhere else ("", "")
     doomed = forked.Popen(
         [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
         stdin=subprocess.PIPE,
@@ -350,7 +348,7 @@ def test_the_last_copy_answers_while_the_server_is_away(tmp_path: Path, monkeypa
 
 
 def server_of(store: Any) -> Server:
-    server: Server = store.files._elsewhere._carrier._server
+    server: Server = store.files._elsewhere._reader._server
     return server
 
 

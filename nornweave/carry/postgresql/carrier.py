@@ -12,17 +12,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from nornweave.carry.domain_lease import DomainLease, FilesElsewhere, pull_generations
 from nornweave.carry.object_store import StoredDocument, StoredObject
 from nornweave.carry.postgresql.people import show
 from nornweave.carry.postgresql.pool import Connection
 from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
 from nornweave.carry.postgresql.server import Server, translated
+from nornweave.carry.shared_folder import SharedFolder
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.files.lock import holder_text
 from nornweave.index.generations.publish import GenerationFiles
@@ -39,7 +40,7 @@ class PostgresCarrier:
         self.url = server.name
         self.fence = 0
         self._server = server
-        self._files = GenerationFiles(folder / "generations", FilesElsewhere(lambda: self, lambda: self, folder))
+        self._files = GenerationFiles(folder / "generations", SharedFolder(folder, lambda _: self, lambda _: self))
         self._purpose = purpose
         self._former_copies = folder / "copies"
         self._resources = ExitStack()
@@ -116,30 +117,7 @@ class PostgresCarrier:
             compact(self._connection, ("objects", "documents", "chunks"))
 
 
-class FilesInServer(FilesElsewhere):
-    """The segments of a domain in PostgreSQL; who asks what is published asks the server.
-
-    Raises:
-        StoreError: from every method, while the server cannot be asked.
-    """
-
-    def __init__(self, server: Server, folder: Path) -> None:
-        self._carrier = PostgresCarrier(server, folder, "read")
-        super().__init__(lambda: self._carrier, lambda: self._carrier, folder)
-        self._seen: str | None = None
-
-    def look(self) -> None:
-        """Bring what was published since the last look; segments come when they are read."""
-        committed = self._carrier.committed()
-        if committed != self._seen and pull_generations(self._carrier, self._carrier, self._folder):
-            self._files, self._seen = {}, committed
-
-
-def server_lock(server: Server) -> Callable[[Path, str, float], DomainLease]:
-    """Return what makes the lock of a domain's folder."""
-
-    def lock(folder: Path, purpose: str, wait_s: float) -> DomainLease:
-        carrier = PostgresCarrier(server, folder, purpose)
-        return DomainLease(carrier, carrier, folder, purpose=purpose, wait_s=wait_s)
-
-    return lock
+def in_server(server: Server, folder: Path) -> SharedFolder:
+    """Return the folder of a domain that is in a schema; who asks what is published asks the server."""
+    committed = PostgresCarrier(server, folder, "read").committed
+    return SharedFolder(folder, partial(PostgresCarrier, server, folder), lambda carrier: carrier, committed)

@@ -1,7 +1,7 @@
 """One writer per domain: the ``Lock`` port, and ``flock`` on a file that says who holds it.
 
 The operating system releases a file's lock when its process ends, however it ends. The lock of several machines is
-``nornweave.carry.domain_lease``.
+``nornweave.carry.shared_folder``.
 """
 
 from __future__ import annotations

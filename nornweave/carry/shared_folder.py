@@ -16,6 +16,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -130,71 +131,92 @@ class DomainLease:
             self._objects.overwrite()
 
 
-class FilesElsewhere:
-    """The segments of a domain that its lease's row names, for whoever reads one; implements ``kept.Elsewhere``.
+class SharedFolder:
+    """The folder of a domain that several machines share; implements ``corpus.SharedFiles``.
 
     Args:
-        lease: whose row names them; nobody has to hold it. Made when it is first needed, as ``objects``.
-        objects: where they lie.
         folder: of the domain on this machine.
+        claim: makes the claim for a purpose; nobody has to hold one to read.
+        objects: where the parts lie of what is committed under a claim.
+        committed: tells which commit counts, where readers ask for it; elsewhere what is published is pulled once a
+            command or a step.
     """
 
-    def __init__(self, lease: Callable[[], Claim], objects: Callable[[], Objects], folder: Path) -> None:
-        self._lease = lease
-        self._objects = objects
+    def __init__(
+        self,
+        folder: Path,
+        claim: Callable[[str], Claim],
+        objects: Callable[[Any], Objects],
+        committed: Callable[[], str | None] | None = None,
+    ) -> None:
         self._folder = folder
+        self._claim = claim
+        self._objects = objects
+        self._committed = committed
+        self._seen: str | None = None
         self._files: Files = {}
 
+    def lock(self, purpose: str, wait_s: float) -> DomainLease:
+        """Return the writer's lock."""
+        claim = self._claim(purpose)
+        return DomainLease(claim, self._objects(claim), self._folder, purpose=purpose, wait_s=wait_s)
+
     def look(self) -> None:
-        """Return: what was published is pulled, once a command or a step."""
+        """Bring what was published since the last look, where readers ask for it; segments come when they are read."""
+        if self._committed and (committed := self._committed()) != self._seen and self.pull():
+            self._files, self._seen = {}, committed
+
+    @cached_property
+    def _reader(self) -> Claim:
+        return self._claim("read")
 
     def has(self, file: Path) -> bool:
-        """Tell whether the row names a file."""
+        """Tell whether the last commit names a file."""
         return self._named(file) is not None
 
     def fetch(self, file: Path) -> None:
-        """Bring a file that the row names."""
+        """Bring a file that the last commit names."""
         while named := self._named(file):
             with held(self._folder / ".arriving"):
                 if file.exists():  # another process has waited for it as well
                     return
                 try:
                     with _translated(file):
-                        fetch(self._objects(), named, file)
+                        fetch(self._objects(self._reader), named, file)
                 except StoreError:
                     self._files = {}
-                    if self._named(file) == named:  # as the row names it now, not when it was read for another file
+                    if self._named(file) == named:  # as it is named now, not when it was read for another file
                         raise
 
     def _named(self, file: Path) -> StoredFile | None:
         name = file.relative_to(self._folder).as_posix()
         if name not in self._files:
-            self._files = files_in(self._lease().state(), str(self._folder))
+            self._files = files_in(self._reader.state(), str(self._folder))
         return self._files.get(name)
 
+    def pull(self) -> bool:
+        """Bring the published generations to this machine, without a claim; return whether they are here.
 
-def pull_generations(lease: Claim, objects: Objects, folder: Path) -> bool:
-    """Bring the published generations of a domain to this machine, without its lease; return whether they are here.
-
-    A process that writes the domain on this machine has newer ones: then nothing is done.
-    """
-    try:
-        with held(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
-            while wanted := _published(files_in(state := lease.state(), objects.url)):
-                if _is_newest_here(folder, state):
-                    return True
-                try:
-                    _check_out(objects, folder, wanted, within=_READERS)
-                except StoreError:
-                    if _published(files_in(lease.state(), objects.url)) == wanted:
-                        raise
-                else:
-                    return True
+        A process that writes the domain on this machine has newer ones: then nothing is done.
+        """
+        folder, claim, objects = self._folder, self._reader, self._objects(self._reader)
+        try:
+            with held(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
+                while wanted := _published(files_in(state := claim.state(), objects.url)):
+                    if _is_newest_here(folder, state):
+                        return True
+                    try:
+                        _check_out(objects, folder, wanted, within=_READERS)
+                    except StoreError:
+                        if _published(files_in(claim.state(), objects.url)) == wanted:
+                            raise
+                    else:
+                        return True
+                return False
+        except DomainBusyError:
             return False
-    except DomainBusyError:
-        return False
-    except OSError as error:
-        raise StoreError(f"{folder}: what is published could not be brought: {error}") from error
+        except OSError as error:
+            raise StoreError(f"{folder}: what is published could not be brought: {error}") from error
 
 
 def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
