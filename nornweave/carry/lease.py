@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any
 
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
 from nornweave.core.installation import optional
@@ -119,8 +119,13 @@ class Lease:
 
     def state(self) -> Mapping[str, Any]:
         """Return what the last holder committed, without taking the lease."""
-        row = self._looked_up(_STATE)
-        return dict(row[0]) if row else {}
+        with self._connected() as connection:
+            from psycopg.errors import UndefinedTable
+
+            with suppress(UndefinedTable):  # before anybody took a lease
+                row = connection.execute(_STATE, [self._name]).fetchone()
+                return dict(row[0]) if row else {}
+        return {}
 
     def confirm(self) -> None:
         """Renew the lease now.
@@ -168,15 +173,6 @@ class Lease:
             except StoreError as error:
                 log.warning("the lease of %s was not renewed: %s", self._name, error)
 
-    def _looked_up(self, statement: LiteralString) -> tuple[Any, ...] | None:
-        """Return the row of a question about the name; nothing is there before anybody took a lease."""
-        with self._connected() as connection:
-            from psycopg.errors import UndefinedTable
-
-            with suppress(UndefinedTable):
-                return connection.execute(statement, [self._name]).fetchone()
-        return None
-
     def _held(self, row: object) -> None:
         if row is None:
             raise LeaseLostError(
@@ -200,7 +196,7 @@ class Lease:
         with optional("workers", "leases"):
             import psycopg
 
-            from nornweave.carry.postgresql.causes import cause_of
+            from nornweave.carry.postgresql.server import cause_of
         try:
             with psycopg.connect(
                 self._database,

@@ -29,6 +29,10 @@ GenerationFile = Annotated[
 PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
+class OtherFormatError(PublicationError):
+    """A document is of another version, which goes on with it."""
+
+
 class SignedDocument(BaseModel):
     """A document of the store; keys of later versions are left out.
 
@@ -197,7 +201,7 @@ def checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str,
     except ValueError as error:
         raise PublicationError(f"{where}: is damaged: {error}") from error
     if document.get("format") != FORMAT:
-        raise PublicationError(
+        raise OtherFormatError(
             f"{where}: is of another version (format {document.get('format')!r}, not {FORMAT}); publish to another "
             "address with this version, and let replicas of this version follow that one"
         )

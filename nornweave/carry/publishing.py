@@ -20,7 +20,6 @@ from nornweave.carry.standing import Published, publisher_id, read_published, re
 from nornweave.carry.wiring import held_domain, store_of
 from nornweave.carry.workspace_document import publish_workspace, take_over_workspace
 from nornweave.config import Settings
-from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
 from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text
@@ -37,32 +36,27 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """What one upload works with.
+    """Copies what is published of a domain on this disk.
 
     Attributes:
-        store: where to.
-        settings: of it.
-        publisher: who publishes.
-        domain: whose generation.
-        files: of the domain, on this disk.
-        data_dir: where is noted what was published.
+        settings: which name the store.
         take_over: publish also where another publisher was the last one.
         full: copy files also when the store has them, as after damage there.
-        confirm: fails when the domain is another machine's by now.
     """
 
+    settings: Settings
     store: ObjectStore
-    settings: PublishSettings
     publisher: str
     domain: Domain
     files: GenerationFiles
-    data_dir: Path
-    take_over: bool = False
-    full: bool = False
-    confirm: Callable[[], None] = lambda: None
+    take_over: bool
+    full: bool
 
-    def run(self) -> Published | None:
-        """Copy what is published here, unless the store has it; return what the store has then.
+    def run(self, confirm: Callable[[], None]) -> Published | None:
+        """Copy it, unless the store has it; return what the store has then.
+
+        Args:
+            confirm: fails when the domain is another machine's by now.
 
         Returns:
             ``None`` when nothing is published here.
@@ -75,21 +69,26 @@ class Upload:
         generation = self.files.current()
         if generation is None:
             return None
-        claim = Publication(self.store, self.domain.value, signer_of(self.data_dir))
+        claim = Publication(self.store, self.domain.value, signer_of(self.settings.data_dir))
         state = claim.take()
         before = read_state(PublishedCommit, state, f"{self.store.url}: {self.domain.value}") if state else None
-        self.confirm()  # whoever takes over after this and publishes first changes the tag
-        known = read_published(record_file(self.data_dir, self.domain.value))
-        if known and (known.url != self.store.url or not (known.at or known.lost)):
-            known = None
+        confirm()  # whoever takes over after this and publishes first changes the tag
+        known = copied(self.settings, self.domain)
         self._check_publisher(before, known)
-        is_ours = before is not None and is_signed(before, self.data_dir) and not self.full
+        is_ours = before is not None and is_signed(before, self.settings.data_dir) and not self.full
         if before and is_ours and known and (known.built_as, known.commit) == (generation, before.commit):
             return known
         commit = self._commit(generation, before, claim.fence)
         if before and is_ours and _is_same(before, commit):
             return self._noted(before)  # by another machine, or by one killed before it noted it
-        self._replace(claim, commit)
+        try:
+            claim.commit(commit.model_dump(mode="json"))
+        except PublisherConflictError as error:
+            write_published(self._record, Published(url=self.store.url, lost=True))
+            raise PublisherConflictError(
+                f"{self.store.url}: another publisher published {self.domain.value} while {generation} was being "
+                "copied; theirs counts. Stop one of the two, then run `nornweave publish --take-over`"
+            ) from error
         published = self._noted(commit)
         remove_unnamed(self.store, prefix_of(self.domain.value), claim.fence, parts_of(commit.kept_files))
         return published
@@ -98,7 +97,7 @@ class Upload:
         """Let a publisher without a memory, as after the loss of a disk, go on; refuse two that take turns."""
         if before is None or before.publisher == self.publisher or self.take_over:
             return
-        if known is not None:
+        if known and (known.at or known.lost):
             raise PublisherConflictError(
                 f"{self.store.url}: another publisher ({before.publisher[:8]}) published {self.domain.value} "
                 f"{before.generation} at {before.published_at}; two publishers of one address take turns in "
@@ -119,7 +118,9 @@ class Upload:
         named = [] if self.full or before is None else before.kept_files
         files = push(self.store, prefix_of(self.domain.value), fence, here, named, digests) | there
         digests.save()
-        manifest, grace = self.files.manifest(generation), timedelta(hours=self.settings.grace_hours)
+        publish, counts = self.settings.publish, (manifest := self.files.manifest(generation)).counts
+        assert publish is not None
+        keep, grace = publish.keep_generations - 1, timedelta(hours=publish.grace_hours)
         return PublishedCommit(
             domain=self.domain,
             commit=secrets.token_hex(8),
@@ -127,24 +128,14 @@ class Upload:
             number=number,
             built_as=generation,
             built_at=datetime.fromisoformat(manifest.built_at),
-            documents=manifest.counts.documents,
-            chunks=manifest.counts.chunks,
+            documents=counts.documents,
+            chunks=counts.chunks,
             files=files,
-            replaced=before.replaced_by(files.values(), self.settings.keep_generations - 1, grace) if before else (),
+            replaced=before.replaced_by(files.values(), keep, grace) if before else (),
             oldest=before.oldest if before else 0,
             publisher=self.publisher,
             published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
-
-    def _replace(self, claim: Publication, commit: PublishedCommit) -> None:
-        try:
-            claim.commit(commit.model_dump(mode="json"))
-        except PublisherConflictError as error:
-            self._note(Published(url=self.store.url, lost=True))
-            raise PublisherConflictError(
-                f"{self.store.url}: another publisher published {self.domain.value} while {commit.built_as} was "
-                "being copied; theirs counts. Stop one of the two, then run `nornweave publish --take-over`"
-            ) from error
 
     def _noted(self, commit: PublishedCommit) -> Published:
         published = Published(
@@ -155,15 +146,13 @@ class Upload:
             at=commit.published_at,
             tried_at=commit.published_at,
         )
-        self._note(published)
+        write_published(self._record, published)
         self.files.raise_floor(commit.number)
         return published
 
-    def _note(self, record: Published) -> None:
-        try:
-            write_published(record_file(self.data_dir, self.domain.value), record)
-        except OSError as error:
-            raise PublicationError(f"{self.data_dir}: cannot be written: {error}") from error
+    @property
+    def _record(self) -> Path:
+        return record_file(self.settings.data_dir, self.domain.value)
 
 
 def _is_served(name: str, path: Path, served: Files, digests: Digests) -> bool:
@@ -215,22 +204,13 @@ def publish_domains(
             f"{settings.file}: key 'publish' is missing; it says where to: publish: {{url: s3://bucket/x}}"
         )
     store, publisher = ObjectStore(settings.publish), publisher_id(settings)
-    upload = partial(
-        Upload,
-        store=store,
-        settings=settings.publish,
-        publisher=publisher,
-        data_dir=settings.data_dir,
-        take_over=take_over,
-        full=full,
-    )
+    upload = partial(Upload, settings=settings, store=store, publisher=publisher, take_over=take_over, full=full)
     done: dict[Domain, Published | str | None] = {}
     has_lost = False
     for domain in domains:
         try:
             with held_domain(settings, domain, "publish", WAIT_S) as confirm:
-                files = store_of(settings, domain).files
-                done[domain] = upload(domain=domain, files=files, confirm=confirm).run()
+                done[domain] = upload(domain=domain, files=store_of(settings, domain).files).run(confirm)
         except NornWeaveError as error:
             note_problem(settings, domain, str(error))
             done[domain] = str(error)
@@ -274,14 +254,9 @@ def refresh_workspace(settings: Settings) -> None:
 def note_problem(settings: Settings, domain: Domain, problem: str) -> None:
     """Note for the status why a domain could not be copied; what was copied last stays noted."""
     assert settings.publish is not None
-    file = record_file(settings.data_dir, domain.value)
-    known = read_published(file)
-    if known is None or known.url != settings.publish.url:
-        known = Published(url=settings.publish.url)
-    try:
-        write_published(file, replace(known, problem=problem, tried_at=utc_text(present(), "seconds")))
-    except OSError as error:
-        raise PublicationError(f"{file}: cannot be written: {error}") from error
+    known = copied(settings, domain) or Published(url=settings.publish.url)
+    noted = replace(known, problem=problem, tried_at=utc_text(present(), "seconds"))
+    write_published(record_file(settings.data_dir, domain.value), noted)
 
 
 def copied(settings: Settings, domain: Domain) -> Published | None:

@@ -210,10 +210,13 @@ def write_published(file: Path, record: Published) -> None:
     """Replace the note of a publisher; it is durable.
 
     Raises:
-        OSError: it cannot be written.
+        PublicationError: it cannot be written.
     """
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, json.dumps(asdict(record)))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(asdict(record)))
+    except OSError as error:
+        raise PublicationError(f"{file}: cannot be written: {error}") from error
 
 
 def write_standing(file: Path, standing: Standing) -> None:

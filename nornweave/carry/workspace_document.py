@@ -18,7 +18,7 @@ from pydantic import Field
 
 from nornweave.carry.ledger_file import ledger_file
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.publication import PublisherId, SignedDocument, as_json, is_signed, read_json
+from nornweave.carry.publication import OtherFormatError, PublisherId, SignedDocument, as_json, is_signed, read_json
 from nornweave.carry.standing import Published, read_published, record_file, write_published
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
@@ -172,6 +172,8 @@ def _text(file: Path) -> str | None:
 def _read_or_none(content: bytes) -> WorkspaceDocument | None:
     try:
         return read_json(WorkspaceDocument, content, KEY)
+    except OtherFormatError:
+        raise
     except PublicationError:
         return None
 

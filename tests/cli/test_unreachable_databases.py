@@ -14,8 +14,7 @@ from postgres_server import PostgresServer, postgres_server
 from waiting import until
 
 from nornweave.carry.lease import DATABASE_VARIABLE
-from nornweave.carry.postgresql.pool import close_idle
-from nornweave.carry.postgresql.server import Server
+from nornweave.carry.postgresql.server import Server, close_idle
 
 RIGHT = "sesame/@:%"
 

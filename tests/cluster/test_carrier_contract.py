@@ -14,8 +14,7 @@ from nornweave.carry.lease import Lease
 from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.parts import Claim
 from nornweave.carry.postgresql.carrier import PostgresCarrier
-from nornweave.carry.postgresql.pool import close_idle
-from nornweave.carry.postgresql.server import Server
+from nornweave.carry.postgresql.server import Server, close_idle
 from nornweave.carry.publication import Publication, commit_key
 from nornweave.carry.shared_folder import DomainLease, SharedFolder
 from nornweave.config.publish import ObjectStoreSettings

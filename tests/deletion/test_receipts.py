@@ -33,7 +33,7 @@ from nornweave.ask.search.question import Question
 from nornweave.carry.follower import Follower
 from nornweave.carry.ledger_file import ledger_place
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.postgresql.server import close_idle
 from nornweave.carry.publishing import publish_domains
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.cli.receipt import make_receipt

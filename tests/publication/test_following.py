@@ -262,6 +262,10 @@ def test_a_workspace_document_of_another_version_is_named(publisher: Publisher, 
     publisher.store.write("WORKSPACE", b'{"format": 9}')
     with pytest.raises(PublicationError, match="another version"):
         Replica(tmp_path / "replica", publish_to).follower.prepare()
+    with pytest.raises(PublicationError, match="another version"):
+        publisher.copy()
+    kept = publisher.store.read("WORKSPACE")
+    assert kept and kept.content == b'{"format": 9}', "replicas of that version go on with it"
 
 
 def test_a_replica_has_no_sources_of_its_own(replica: Replica) -> None:

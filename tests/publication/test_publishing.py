@@ -12,7 +12,7 @@ from api.metrics import IndexState
 from nornweave.ask.engine import Engine
 from nornweave.ask.views.status import status_document
 from nornweave.carry.publishing import publish_after_sync, publish_domains
-from nornweave.core.errors import ConfigError, PublicationError
+from nornweave.core.errors import ConfigError
 
 To = dict[str, object]
 
@@ -196,13 +196,3 @@ def test_parts_of_uploads_that_broke_are_used_by_the_next_one_or_removed(
     publisher.change("Third.")
     assert publisher.number() == 3
     assert (publisher.store.has(late), publisher.store.has(early)) == (False, True)
-
-
-def test_a_folder_takes_a_pointer_only_from_who_read_what_it_replaces(publisher: Publisher, folder: Path) -> None:
-    publisher.number()
-    store = publisher.store
-    with pytest.raises(PublicationError, match="somebody else"):
-        store.replace("domains/documentation/CURRENT", b"{}", '"another"')
-    with pytest.raises(PublicationError, match="somebody else"):
-        store.replace("domains/documentation/CURRENT", b"{}", None)
-    assert folder.is_dir()

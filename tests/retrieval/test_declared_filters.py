@@ -18,7 +18,7 @@ from recall_workspace import NO_MODELS, agent_of, opened, publish
 
 from nornweave.ask.search.filters import parse_filter_options, read_filters
 from nornweave.ask.search.question import Question
-from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.postgresql.server import close_idle
 from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR

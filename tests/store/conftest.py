@@ -6,9 +6,8 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S
 
-from nornweave.carry.postgresql import pool as pool_module
 from nornweave.carry.postgresql import server as server_module
-from nornweave.carry.postgresql.pool import close_idle
+from nornweave.carry.postgresql.server import close_idle
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +22,5 @@ def patient() -> Iterator[None]:
     """A busy machine may need longer for a connection than a query of a user should wait."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server_module, "CONNECT_S", int(HANGS_S))
-        patch.setattr(pool_module, "POOL_WAIT_S", HANGS_S)
+        patch.setattr(server_module, "POOL_WAIT_S", HANGS_S)
         yield

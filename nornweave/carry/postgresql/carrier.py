@@ -20,9 +20,8 @@ from psycopg.types.json import Jsonb
 
 from nornweave.carry.object_store import StoredDocument, StoredObject
 from nornweave.carry.postgresql.people import show
-from nornweave.carry.postgresql.pool import Connection
 from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
-from nornweave.carry.postgresql.server import Server, translated
+from nornweave.carry.postgresql.server import Connection, Server, translated
 from nornweave.carry.shared_folder import SharedFolder
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.files.lock import holder_text

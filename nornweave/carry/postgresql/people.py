@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import duckdb
 
-from nornweave.carry.postgresql.pool import Connection
+from nornweave.carry.postgresql.server import Connection
 from nornweave.core.access import decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
 from nornweave.index.connection import Connection as FileConnection

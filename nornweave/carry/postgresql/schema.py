@@ -16,8 +16,7 @@ from importlib import resources
 import psycopg
 from psycopg import sql
 
-from nornweave.carry.postgresql.pool import Connection
-from nornweave.carry.postgresql.server import Server, translated
+from nornweave.carry.postgresql.server import Connection, Server, translated
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import describe_holder
 

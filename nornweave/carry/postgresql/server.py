@@ -1,18 +1,31 @@
-"""One domain's schema on a PostgreSQL server: connections with deadlines, and errors that say what to do."""
+"""One domain's schema on a PostgreSQL server: few connections, with deadlines, and errors that say what to do."""
 
 from __future__ import annotations
 
+import atexit
+import os
+import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 
 from nornweave.carry.lease import plain_address
-from nornweave.carry.postgresql.causes import cause_of, first_line
-from nornweave.carry.postgresql.pool import Connection, PoolBusyError, close_idle, pool_of
 from nornweave.core.errors import StoreError
+
+Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
+
+# Of a reader that waits for a connection: a query has other domains to answer from.
+POOL_WAIT_S = 3.0
+IDLE_S = 60.0
+# A server that refused is not asked again so soon: it would be asked by every thread, and lock the account in the end.
+REFUSED_S = 1.0
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
@@ -26,6 +39,157 @@ WRITE_MS, LOCK_MS = 4 * 3_600_000, 30_000
 CONNECTIONS = 8
 
 T = TypeVar("T")
+
+_WITHOUT_VARIABLE = "PGPASSWORD or ~/.pgpass"
+# libpq gives no code for what fails before there is a session, only these words (18.1); what a server says in another
+# language is passed on as it is.
+_REMEDIES: Mapping[str, str] = {
+    r"password authentication failed": "the password is wrong; correct {password}",
+    r"no password supplied": "no password was given; set {password}",
+    r'database ".*" does not exist': "make the database, or correct {address}",
+    r'role ".*" does not exist': "make the role, or correct the user in {address}",
+    r"no pg_hba\.conf entry": "the server lets this user in from elsewhere only; add a line to its pg_hba.conf",
+    r"Connection refused|No such file or directory": "the server does not answer; start it, or correct {address}",
+    r"could not translate host name|failed to resolve host": (
+        "nobody knows this host; correct {address}, with @ in a password as %40"
+    ),
+    r"invalid (integer|port|percent|URI)|in connection info string|in URI": (
+        "{address} is not an address; in user and password write @ as %40, / as %2F, : as %3A and % as %25"
+    ),
+    r"timeout expired|timed out|unreachable": "the server does not answer; check network, firewall and {address}",
+    r"too many clients|remaining connection slots|too many connections": (
+        "the server has no connection left; raise its max_connections, or lower storage.connections"
+    ),
+    r"does not support SSL|certificate": "no encrypted connection comes about; check sslmode in {address}",
+}
+
+
+def cause_of(error: Exception, variable: str | None = None) -> str | None:
+    """Return why no connection came about and what to do; ``None`` for errors that mean something else.
+
+    Args:
+        error: of libpq; it may repeat part of a password that holds ``@`` or ``/``.
+        variable: of the environment that holds the address with its password; ``storage.url`` without.
+    """
+    said = str(error)
+    address, password = variable or "storage.url", f"the password in {variable}" if variable else _WITHOUT_VARIABLE
+    found = (remedy for words, remedy in _REMEDIES.items() if re.search(words, said))
+    return next((remedy.format(address=address, password=password) for remedy in found), None)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says; hints and the statement follow it."""
+    return str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
+
+
+class PoolBusyError(psycopg.OperationalError):
+    """All connections are in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    options: str
+    connection: Connection
+    since: float
+
+
+class ConnectionPool:
+    """At most ``size`` connections, idle ones included; safe to use from several threads.
+
+    A connection is opened by the thread that needs it, which therefore gets the error that says why there is none.
+    """
+
+    def __init__(self, conninfo: str, size: int) -> None:
+        self._conninfo = conninfo
+        self._size = size
+        self._turns = threading.BoundedSemaphore(size)
+        self._lock = threading.Lock()
+        self._used = 0
+        self._idle: list[_Idle] = []
+        self._refused = ""
+        self._refused_until = 0.0
+
+    @contextmanager
+    def borrowed(self, options: str) -> Iterator[Connection]:
+        """Lend a connection that was opened with these options, in autocommit.
+
+        Raises:
+            PoolBusyError: all are in use, and none came back in time.
+            psycopg.OperationalError: no connection comes about.
+        """
+        if not self._turns.acquire(timeout=POOL_WAIT_S):
+            raise PoolBusyError(f"all {self._size} connections are in use; raise storage.connections")
+        try:
+            with self._lock:
+                self._used += 1
+                idle = self._idle_with(options)
+            connection = idle or self._open(options)
+            try:
+                yield connection
+            finally:
+                self._give_back(options, connection)
+        finally:
+            with self._lock:
+                self._used -= 1
+            self._turns.release()
+
+    def _idle_with(self, options: str) -> Connection | None:
+        """Return an idle connection, the newest; without one, close the oldest of another schema if the bound asks."""
+        for place in reversed(range(len(self._idle))):
+            if self._idle[place].options == options:
+                return self._idle.pop(place).connection
+        if self._used + len(self._idle) > self._size:
+            self._idle.pop(0).connection.close()
+        return None
+
+    def _open(self, options: str) -> Connection:
+        if time.monotonic() < self._refused_until:
+            raise psycopg.OperationalError(self._refused)
+        try:
+            return psycopg.connect(self._conninfo, autocommit=True, options=options)
+        except psycopg.Error as error:
+            self._refused, self._refused_until = str(error), time.monotonic() + REFUSED_S
+            raise
+
+    def _give_back(self, options: str, connection: Connection) -> None:
+        now = time.monotonic()
+        if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.close()
+        with self._lock:
+            old = [each for each in self._idle if now - each.since > IDLE_S]
+            self._idle = [each for each in self._idle if now - each.since <= IDLE_S]
+            if not connection.closed:
+                self._idle.append(_Idle(options, connection, now))
+        for each in old:
+            each.connection.close()
+
+    def close_idle(self) -> None:
+        """Close what nobody uses; the next query opens others."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.connection.close()
+
+
+_pools: dict[tuple[int, str], ConnectionPool] = {}
+_pools_lock = threading.Lock()
+
+
+def pool_of(conninfo: str, size: int) -> ConnectionPool:
+    """Return the pool of this process for a database; a forked process never uses the connections of its parent."""
+    with _pools_lock:
+        return _pools.setdefault((os.getpid(), conninfo), ConnectionPool(conninfo, size))
+
+
+def close_idle() -> None:
+    """Close the idle connections of this process to every database."""
+    with _pools_lock:
+        pools = [pool for (process, _), pool in _pools.items() if process == os.getpid()]
+    for pool in pools:
+        pool.close_idle()
+
+
+atexit.register(close_idle)
 
 
 class _ConnectionDiedError(psycopg.OperationalError):
