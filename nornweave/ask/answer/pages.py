@@ -37,7 +37,7 @@ class AnswerPage:
         start: the place of the first of them in the ranking, from 0.
         left: items of the ranking that come after them.
         conflicts: in which the items take part.
-        conflicts_shown: of those, how many the text shows.
+        conflicts_shown: of those, how many the text shows: such as the question asks about.
     """
 
     lead: str
@@ -129,7 +129,7 @@ def _most(
 
 def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int) -> AnswerPage:
     shown, conflicts = shown_conflicts(items, answer.conflicts)
-    kept = conflicts[:most_conflicts]
+    kept = tuple(conflict for conflict in conflicts if conflict.asked_about)[:most_conflicts]  # they come first
     numbers = {item.chunk_id: number for number, item in reversed([*enumerate(answer.items, 1)])}
     quoted = () if start else answer.extract
     cited = {item.chunk_id for item in items} | {sentence.chunk_id for sentence in quoted}
