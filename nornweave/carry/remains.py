@@ -35,11 +35,12 @@ def store_places(settings: Settings) -> list[Place]:
 def _search(store: ObjectStore, deleted: Deleted) -> Search:
     """Fetch every file of the domain and look into it; a part that no commit names is left, whatever it has."""
     state = Publication(store, deleted.domain.value).state()
-    files = read_state(PublishedCommit, state, store.url).kept_files if state else []
-    distinct = {file.sha256: file for file in files}
-    holding = [file.parts[0] for file in distinct.values() if _holds(store, file, deleted)]
+    commit = read_state(PublishedCommit, state, store.url) if state else None
+    named = [commit.files, *(each.files for each in commit.replaced)] if commit else []
+    distinct = {file.sha256: (name, file) for files in named for name, file in files.items()}
+    holding = [name for name, file in distinct.values() if _holds(store, file, deleted)]
     parts = {each.key for each in store.list(prefix_of(deleted.domain.value)) if not each.key.endswith("CURRENT")}
-    left = [*holding, *sorted(parts - parts_of(files))]
+    left = [*holding, *sorted(parts - parts_of(commit.kept_files if commit else ()))]
     return Search(len(left), f"{len(distinct)} files, fetched and opened", tuple(left[:10]))
 
 

@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 from postgres_server import PostgresServer
 
 from nornweave.carry.lease import Lease
-from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.parts import Claim
+from nornweave.carry.object_store import ObjectStore, StoredObject
+from nornweave.carry.parts import FORMAT, Claim, Digests, files_in, parts_of, push, remove_unnamed
 from nornweave.carry.postgresql.carrier import PostgresCarrier
 from nornweave.carry.postgresql.server import Server, close_idle
 from nornweave.carry.publication import Publication, commit_key
@@ -286,3 +287,63 @@ def test_what_another_version_stored_is_refused_by_name(place: Place) -> None:
         place.holding("two").__enter__()
     with pytest.raises((StoreError, PublicationError), match="format 1"):
         place.shared("three").pull()
+
+
+class Interleaved(ObjectStore):
+    """A folder whose every request may be preceded by a step of another publisher."""
+
+    meanwhile: Callable[[], None] = staticmethod(lambda: None)
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        self.meanwhile()
+        return iter([*super().list(prefix)])
+
+    def write(self, key: str, content: bytes) -> None:
+        self.meanwhile()
+        super().write(key, content)
+
+    def remove(self, key: str) -> None:
+        self.meanwhile()
+        super().remove(key)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_commit_names_what_is_there_whoever_publishes_and_dies_meanwhile(tmp_path: Path, seed: int) -> None:
+    chance, signer, commits = random.Random(seed), signer_of(tmp_path / "keys"), []
+    store = Interleaved(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
+
+    def publisher(number: int) -> Iterator[None]:
+        folder, claim = tmp_path / f"{number}", Publication(store, "code", signer)
+        folder.mkdir()
+        before = files_in(claim.take(), "store")
+        yield
+        for name in chance.sample("abcdef", 3):
+            (folder / name).write_bytes(chance.choice([b"1", b"2", b"3"]) * 3)
+        paths = {path.name: path for path in folder.iterdir()}
+        files = push(store, "domains/code", claim.fence, paths, before.values(), Digests(folder))
+        yield
+        with suppress(PublisherConflictError):
+            stated = {name: file.model_dump(mode="json") for name, file in files.items()}
+            claim.commit({"format": FORMAT, "files": stated, "commit": str(number)})
+            commits.append(number)
+            yield
+            remove_unnamed(store, "domains/code", claim.fence, parts_of(files.values()))
+
+    working: list[Iterator[None]] = []
+
+    def step() -> None:
+        """Let a publisher that is not at work make a step; some die instead."""
+        if working and chance.random() < 0.5:
+            one = working.pop(chance.randrange(len(working)))
+            if chance.random() > 0.1:
+                next(one, None)
+                working.append(one)
+
+    store.meanwhile = step
+    for number in range(100):
+        working = [*working[-3:], publisher(number)]
+        for _ in range(4):
+            step()
+            named = parts_of(files_in(Publication(store, "code").state(), "store").values())
+            assert all(store.has(key) for key in named)
+    assert len(commits) > 10
