@@ -84,22 +84,20 @@ def publish_workspace(
     except MissingObjectError:
         stored = None
     record = record_file(settings.data_dir, _RECORD)
-    if stored:
+    if there := _read_or_none(stored.content, f"{store.url}/{KEY}") if stored else None:
         known = read_published(record)
-        there = _read_or_none(stored.content)
-        is_foreign = there is not None and there.publisher != publisher
-        if is_foreign and known and known.url == store.url and not take_over:
+        if there.publisher != publisher and known and known.url == store.url and not take_over:
             raise PublisherConflictError(
-                f"{store.url}/{KEY}: is another publisher's ({there.publisher[:8] if there else '?'}); "
-                "`nornweave publish --take-over` replaces it"
+                f"{store.url}/{KEY}: is another publisher's ({there.publisher[:8]}); `nornweave publish --take-over` "
+                "replaces it"
             )
-        if there:  # it says what this machine does not know
-            verified = {**there.verified, **document.verified}
-            tables = (*document.membership.items(), *there.membership.items())
-            membership = {name: table for name, table in sorted(tables, key=_asked_at) if name in document.sources}
-            ledger = document.ledger or there.ledger
-            document = document.model_copy(update={"verified": verified, "ledger": ledger, "membership": membership})
-        if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
+        # It says what this machine does not know.
+        verified = {**there.verified, **document.verified}
+        tables = (*document.membership.items(), *there.membership.items())
+        membership = {name: table for name, table in sorted(tables, key=_asked_at) if name in document.sources}
+        ledger = document.ledger or there.ledger
+        document = document.model_copy(update={"verified": verified, "ledger": ledger, "membership": membership})
+        if is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
     signed = signer_of(settings.data_dir).signed(document.model_dump(mode="json"))
     store.replace(KEY, as_json(signed), stored.tag if stored else None)
@@ -169,9 +167,9 @@ def _text(file: Path) -> str | None:
         raise PublicationError(f"{file}: cannot be read: {error}") from error
 
 
-def _read_or_none(content: bytes) -> WorkspaceDocument | None:
+def _read_or_none(content: bytes, where: str) -> WorkspaceDocument | None:
     try:
-        return read_json(WorkspaceDocument, content, KEY)
+        return read_json(WorkspaceDocument, content, where)
     except OtherFormatError:
         raise
     except PublicationError:

@@ -116,21 +116,6 @@ def test_a_writer_that_was_paused_past_its_lease_publishes_nothing(sync, databas
     assert GenerationFiles(tmp_path / "one/var/domains/documentation/generations").current() is None
 
 
-def test_a_second_machine_goes_on_where_the_first_one_ended(sync, tmp_path):
-    first = sync("one")
-    assert first.line() == "measuring"
-    first.go_on()
-    assert first.line() == "published gen-000001"
-    first.process.wait()
-
-    assert sync("two").line() == "nothing"  # nothing changed: it has the first one's working file
-    (tmp_path / "documents/fees.md").write_text("# Fees\n\nA fee is two per cent.\n")
-    third = sync("one")
-    assert third.line() == "measuring"
-    third.go_on()
-    assert third.line() == "published gen-000002"
-
-
 def test_a_writer_that_was_killed_holds_nobody_up_for_longer_than_its_lease(sync, database):
     killed = sync("one")
     assert killed.line() == "measuring"
