@@ -239,25 +239,6 @@ def test_generations_that_are_kept_no_more_leave_the_store_from_a_machine_that_n
     } == objects
 
 
-def test_a_fetch_that_fails_loses_nothing(synced, database, tmp_path):
-    assert synced("one") == "gen-000001"
-    state = _state(database)
-    whole = tmp_path / "objects" / state["files"]["working.duckdb"]["parts"][-1]
-    content = whole.read_bytes()
-    (tmp_path / "documents/b.md").write_text("# Fees of b\n\nA fee of b is four per cent.\n")
-    whole.write_bytes(content[: len(content) // 2])
-    with pytest.raises(StoreError, match="is damaged"):
-        synced("two")
-    whole.unlink()
-    with pytest.raises(StoreError, match="there is no such object"):
-        synced("two")
-    assert _state(database)["files"]["working.duckdb"] == state["files"]["working.duckdb"]
-    whole.write_bytes(content)
-    (folder_of(tmp_path, "two") / ".working.duckdb.arriving").write_bytes(content[:1000])  # of one that was killed
-    assert synced("two") == "gen-000002"
-    assert answers_on(tmp_path, "three") == answers_on(tmp_path, "two")
-
-
 def test_a_machine_with_another_model_goes_on_with_the_working_file_that_there_is(synced, tmp_path):
     assert synced("one") == "gen-000001"
     assert synced("two", model="hash:32") == "gen-000002"

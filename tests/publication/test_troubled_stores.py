@@ -4,11 +4,10 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from publishers import Publisher, Replica
-from s3_proxy import Call, Proxy
+from s3_proxy import Proxy
 from waiting import SOON_S, until
 
 from nornweave.carry import object_store
@@ -97,24 +96,3 @@ def test_a_slow_download_ends_with_its_replica(
 def _noted(replica: Replica) -> DomainStanding:
     standing = replica.standing
     return standing.domains.get("documentation", DomainStanding()) if standing else DomainStanding()
-
-
-def test_an_outdated_listing_removes_nothing_that_is_needed(
-    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy
-) -> None:
-    publisher.configure(publish={**publish_to, "keep_generations": 1, "grace_hours": 0})
-    publisher.number()
-    outdated: list[Any] = []
-
-    def listed(call: Call) -> Any:
-        if call.method == "GET" and "list-type" in call.path:
-            outdated.append(call.answer())
-            return outdated[0]
-        return call.answer()
-
-    proxy.fault = listed
-    for edition in ("Second.", "Third.", "Second."):
-        publisher.change(edition)
-        publisher.number()
-    assert outdated
-    assert Replica(tmp_path / "replica", publish_to).look() == "gen-000004"
