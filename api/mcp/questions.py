@@ -21,7 +21,7 @@ from nornweave.ask.fuse.records import Answer
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import answerable_document
 from nornweave.ask.views.tool_results import AnswerPageDocument, SearchDocument
-from nornweave.ask.views.tools import Link, page_template, search_document, source_document
+from nornweave.ask.views.tools import Link, lag_documents, page_template, search_document, source_document
 from nornweave.core.errors import QueryError
 from nornweave.core.types import digest
 
@@ -115,6 +115,8 @@ def _page(
             "answerable": answerable_document(found.answerable),
             "next": next_handle(place.start + len(page.items)) if page.left else None,
         }
+        if lags := lag_documents(found.recalled):
+            made["behind"] = lags
         hidden = page.conflicts - page.conflicts_shown
         also = [f"{hidden} of the conflicts are left out; `conflicts` lists them"] if hidden else []
         return {**made, "notes": [*place.notes, *also]} if place.notes or also else made

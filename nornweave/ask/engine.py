@@ -184,7 +184,7 @@ class Engine:
             reranker=self.models.reranker(configured.reranking),
             executor=self._sources,
             following=partial(self._standings.of, domain),
-            freshness=freshness_of(self._settings, domain),
+            freshness=freshness_of(self._settings, domain, asks_git=self._watches),
         )
 
     def _threads(self, place: AgentKey) -> ThreadPoolExecutor:

@@ -37,7 +37,7 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
     for status in statuses.values():
         for name, source in status["sources"].items():
             moments = (source[key] or "never" for key in ("listed_at", "verified_at"))
-            sources.add_row(name, source["type"], *moments, source["bound"])
+            sources.add_row(name, source["type"], *moments, f"{source['bound']}{_said_of_lag(source)}")
     if sources.row_count:
         output.print(sources)
     for status in statuses.values():
@@ -47,6 +47,14 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
             _say(f"{domain}: query map {'' if query_map['in_force'] else 'not '}in force: {query_map['reason']}", "")
     for domain, status in statuses.items():
         _print_problems(domain, status)
+
+
+def _said_of_lag(source: Mapping[str, Any]) -> str:
+    """Return how far a repository went on, where that is known and is something."""
+    commits = f"{counted(source['commits_behind'], 'commit')} behind" if source["commits_behind"] else ""
+    changed = "uncommitted changes" if source["uncommitted"] else ""
+    said = ", ".join(filter(None, (commits, changed)))
+    return f" ({said})" if said else ""
 
 
 def print_left_out(sources: Mapping[str, Mapping[str, Any]]) -> None:

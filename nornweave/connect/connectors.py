@@ -17,7 +17,7 @@ from nornweave.config import Settings, read_settings
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name, formed
 from nornweave.config.sources import AddressedSettings, HookedSettings, RightsSettings, SourceSettings
 from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
-from nornweave.connect.protocol import AT_ONCE, Connector, Source, UnopenedSource
+from nornweave.connect.protocol import AT_ONCE, Connector, Lag, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles, check_place
 from nornweave.core.types import Domain, SourceId
@@ -494,6 +494,26 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
 def bound_of(settings: SourceSettings) -> str:
     """Say after which syncs, or how much time, what was changed or deleted at a source stops answering."""
     return str(CONNECTORS[settings.type].bound(settings))
+
+
+def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
+    """Return the folder whose repository knows the files of a source, and the branch, tag or commit that is read.
+
+    ``None`` for what is read elsewhere, and for files with dates of their own: their repository may be another one's.
+    """
+    is_dated = isinstance(settings, FilesSettings) and settings.metadata is not None
+    if not isinstance(settings, GitSettings | FilesSettings) or is_dated or settings.path is None:
+        return None
+    folder = settings.path.parent if settings.path.is_file() else settings.path
+    return folder, settings.ref if isinstance(settings, GitSettings) else "HEAD"
+
+
+def lag_of(settings: SourceSettings, commit: str) -> Lag | None:
+    """Ask git how far the repository of a source is ahead of a commit; ``None`` where that is not known."""
+    from nornweave.connect.git.lag import lag_of
+
+    place = repository_of(settings)
+    return lag_of(*place, commit) if place else None
 
 
 def open_source(settings: SourceSettings, own: OwnFiles) -> Source:

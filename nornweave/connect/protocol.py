@@ -122,6 +122,19 @@ class UnopenedSource:
         raise DocumentError(self.problem)
 
 
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What came since a commit was read.
+
+    Attributes:
+        commits: along first parents.
+        uncommitted: files that git knows were changed since the last one; ``None`` where that is not known.
+    """
+
+    commits: int
+    uncommitted: bool | None
+
+
 S = TypeVar("S", bound=SourceSettings)
 
 AT_ONCE = "the next sync"

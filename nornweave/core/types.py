@@ -128,6 +128,7 @@ class Listing:
         within: the paths that it is about, if it is not about all of the source.
         notices: what people should know of it: it is complete, and something of it is less than it could be.
         unmatched: entries of its metadata file that match no document: what they state restricts nothing.
+        commit: that was read, or was checked out when its files were; ``None`` outside of git.
     """
 
     entries: tuple[Entry, ...]
@@ -138,6 +139,7 @@ class Listing:
     within: Within | None = None
     notices: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

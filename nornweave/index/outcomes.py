@@ -109,12 +109,14 @@ class VerifiedSource:
         verified_at: when it last confirmed its documents, but for those of ``documents``.
         documents: by path, when it last confirmed each of the others.
         bound: how soon a change there counts, where the source itself is not configured: at a replica.
+        commit: that was read last, of a repository.
     """
 
     listed_at: str | None = None
     verified_at: str | None = None
     documents: Mapping[str, str | None] = field(default_factory=dict)
     bound: str | None = None
+    commit: str | None = None
 
     def of(self, path: str) -> str | None:
         """Return when a document was confirmed last."""

@@ -10,12 +10,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from nornweave.carry.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.carry.wiring import store_of
 from nornweave.config import Settings, SourceSettings
-from nornweave.connect.connectors import FilesSettings, GitSettings
+from nornweave.connect.connectors import repository_of
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
@@ -148,11 +147,9 @@ def _ask(
 def _of_source(
     source: SourceSettings, files: Sequence[DataFile], sides: Sequence[LocatedFact], total_s: float, max_files: int
 ) -> Mapping[tuple[str, int], Origin]:
-    root = _root(source)
-    if root is not None and not is_own_repository(root):
-        return {}
-    revision = commit_of(root, source.ref if isinstance(source, GitSettings) else "HEAD") if root else None
-    if root is None or revision is None:
+    known = repository_of(source)
+    revision = commit_of(*known) if known and is_own_repository(known[0]) else None
+    if known is None or revision is None:
         return {}
     places = {(side.source_id, side.path, side.fact.line + 1) for side in sides}
     try:
@@ -161,12 +158,4 @@ def _of_source(
         log.warning("the ledger does not know who wrote lines of %s: %s", source.id, error)
         return {}
     lines = {(path, line): text for (_, path, line), text in texts.items()}
-    return origins(root, revision, lines, total_s=total_s, max_files=max_files)
-
-
-def _root(source: SourceSettings) -> Path | None:
-    """Return the folder whose repository knows a source's lines."""
-    is_dated = isinstance(source, FilesSettings) and source.metadata is not None
-    if not isinstance(source, GitSettings | FilesSettings) or is_dated or source.path is None:
-        return None
-    return source.path.parent if source.path.is_file() else source.path
+    return origins(known[0], revision, lines, total_s=total_s, max_files=max_files)

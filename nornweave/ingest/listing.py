@@ -97,7 +97,8 @@ def verified_by(
         }
         moments |= {path: known.of(path) for source, path in unconfirmed if source == source_id}
         if listing.within:  # it says nothing of other documents
-            sources[source_id] = replace(known, documents={**known.documents, **moments})
+            documents = {**known.documents, **moments}
+            sources[source_id] = replace(known, documents=documents, commit=listing.commit or known.commit)
             continue
         counted = Counter(moments.values()).most_common(1)
         usual = counted[0][0] if counted else now
@@ -106,5 +107,6 @@ def verified_by(
             listed_at=known.listed_at if listing.problem and not listing.listed_at else listed_at,
             verified_at=usual,
             documents={path: moment for path, moment in moments.items() if moment != usual},
+            commit=listing.commit,
         )
     return Verified(generation, sources)

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from api_support import publish, write_corpus
+from command_line import nornweave
+from git_repository import Repository
 from mcp.shared.exceptions import MCPError
 from mcp_client import REVISIONS, problem, result, tools_of, until_loaded
 from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
@@ -21,6 +23,7 @@ from api.mcp.tools import TOOLS
 from api.state import QUESTIONS, Serving
 from nornweave.ask.answer.pages import ITEMS_WANTED, USUAL_TOKENS
 from nornweave.ask.search.records import AgentState
+from nornweave.ask.views.status import status_document
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.types import Domain
@@ -64,6 +67,28 @@ async def test_the_list_of_tools_is_stable_in_both_revisions(published: Settings
             assert tool["annotations"]["readOnlyHint"] is True
             assert tool["inputSchema"]["additionalProperties"] is False
             assert tool["outputSchema"]["type"] == "object"
+
+
+async def test_how_far_a_repository_is_ahead_of_what_was_read_is_told(tmp_path: Path) -> None:
+    settings = write_corpus(tmp_path)
+    code = Repository(tmp_path / "code")
+    code.git("add", "-A")
+    code.git("commit", "-q", "-m", "Begin")
+    done = nornweave(tmp_path, "sync")
+    assert done.returncode == 0, done.stderr
+    for number in range(17):
+        code.git("commit", "-q", "--allow-empty", "-m", f"Step {number}")
+    (tmp_path / "code" / "ledger.py").write_text("CHANGED = True\n", encoding="utf-8")
+    told = {"ledger": {"commits_behind": 17, "uncommitted": True}}
+    sources = status_document(settings, Domain.CODE)["sources"]
+    assert (sources["ledger"]["commits_behind"], sources["ledger"]["uncommitted"]) == (17, True)
+    async with tools_of(settings) as client:
+        await until_loaded(client)
+        for tool in ("search", "answer"):
+            while "behind" not in (found := await result(client, tool, query="ledger")):
+                await asyncio.sleep(0.02)
+            assert found["behind"] == told, tool
+            assert "behind" not in await result(client, tool, query="ledger", domains=["documentation"])
 
 
 @both_revisions

@@ -110,7 +110,12 @@ class Agent:
 
     def refresh(self) -> bool:
         """Swap to the published generation if it is a new one; tell whether it is."""
-        if self._closing or not self.generation.refresh():
+        if self._closing:
+            return False
+        is_new = self.generation.refresh()
+        if self.freshness:
+            self.freshness.keep(self.generation.name)
+        if not is_new:
             return False
         log.info("%s answers from %s now", self.agent_id, self.generation.name)
         return True
@@ -240,6 +245,6 @@ class Agent:
             executor=self._executor,
             within=within,
             deadline=question.deadline.at if question.deadline else None,
-            verified=self.freshness.file.of(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,
+            verified=self.freshness.begin(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,
             query_map=self.query_map_of(generation) if self.settings.plan.query_map else None,
         )

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nornweave.ask.search.records import RecallResponse, SourceFreshness
 from nornweave.carry.wiring import INBOX, domain_folder
-from nornweave.config import Settings
-from nornweave.connect.connectors import bound_of
-from nornweave.connect.protocol import AT_ONCE
+from nornweave.config import Settings, SourceSettings
+from nornweave.connect.connectors import bound_of, lag_of, repository_of
+from nornweave.connect.protocol import AT_ONCE, Lag
 from nornweave.core.types import Domain
-from nornweave.index.outcomes import Verified, VerifiedFile
+from nornweave.index.outcomes import Verified, VerifiedFile, VerifiedSource
+
+FRESH_S = 10.0
+"""Git is asked again after so long; what it said counts for three times that."""
+ASKED_FOR_S = 600.0
+"""Git is asked for so long after a question: the next one should find the answer there and not wait for it."""
+
+
+class Lags:
+    """The lags of some sources, asked for in the background; used by several threads.
+
+    Args:
+        sources: that lie in repositories on this machine.
+    """
+
+    def __init__(self, sources: Iterable[SourceSettings]) -> None:
+        self._sources = {source.id: source for source in sources}
+        self._known: Mapping[tuple[str, str], tuple[Lag, float]] = {}
+        self._asked: tuple[frozenset[tuple[str, str]], float] = (frozenset(), 0.0)
+        self.questioned_at = float("-inf")
+        self._lock = threading.Lock()
+
+    def ask(self, commits: Mapping[str, str | None], wait_s: float = 0.0) -> None:
+        """Ask git, unless it was asked just now.
+
+        Args:
+            commits: source id → the commit that was read.
+            wait_s: for its answers.
+        """
+        wanted = frozenset((name, commit) for name, commit in commits.items() if commit and name in self._sources)
+        with self._lock:
+            before, at = self._asked
+            if not wanted or (wanted <= before and time.monotonic() - at < FRESH_S):
+                return
+            self._asked = wanted, time.monotonic()
+        asking = threading.Thread(target=self._ask, args=(wanted,), name="git-lag", daemon=True)
+        asking.start()
+        if wait_s:
+            asking.join(wait_s)
+
+    def of(self, source: str, commit: str | None) -> Lag | None:
+        """Return how far a source is ahead of the commit that was read, as far as that is known now."""
+        lag, at = self._known.get((source, commit or ""), (None, 0.0))
+        return lag if time.monotonic() - at < 3 * FRESH_S else None
+
+    def _ask(self, wanted: Iterable[tuple[str, str]]) -> None:
+        said = {(source, commit): lag_of(self._sources[source], commit) for source, commit in sorted(wanted)}
+        self._known = {place: (lag, time.monotonic()) for place, lag in said.items() if lag}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +70,22 @@ class Freshness:
 
     file: VerifiedFile
     bounds: Mapping[str, str]
+    lags: Lags
+
+    def begin(self, generation: str) -> Verified:
+        """Return what is confirmed of a generation that a question is about; git is asked meanwhile."""
+        self.lags.questioned_at = time.monotonic()
+        return self._asking(generation)
+
+    def keep(self, generation: str | None) -> None:
+        """Ask git again while questions come."""
+        if generation and time.monotonic() - self.lags.questioned_at < ASKED_FOR_S:
+            self._asking(generation)
+
+    def _asking(self, generation: str) -> Verified:
+        verified = self.file.of(generation)
+        self.lags.ask({name: source.commit for name, source in verified.sources.items()})
+        return verified
 
     def verified_at(self, generation: str, source_id: str, path: str) -> datetime | None:
         """Return when the source of a document last confirmed that it is as a generation has it."""
@@ -30,15 +95,31 @@ class Freshness:
         """Return an answer that says how fresh the sources of its items are and, to who ``sees_all``, the others."""
         cited = {item.citation.source_id for item in response.items}
         sources = {
-            name: SourceFreshness(source.listed_at, self.bounds.get(name, source.bound))
+            name: self._of_source(name, source)
             for name, source in sorted(verified.sources.items())
             if sees_all or name in cited
         }
         return replace(response, sources=sources)
 
+    def _of_source(self, name: str, source: VerifiedSource) -> SourceFreshness:
+        lag, bound = self.lags.of(name, source.commit), self.bounds.get(name, source.bound)
+        behind = (lag.commits, lag.uncommitted) if lag else (None, None)
+        return SourceFreshness(source.listed_at, bound, *behind)
 
-def freshness_of(settings: Settings, domain: Domain) -> Freshness:
-    """Return it for a domain; nothing is read yet. A replica learns the bounds with what sources confirmed."""
+
+def freshness_of(settings: Settings, domain: Domain, *, asks_git: bool) -> Freshness:
+    """Return it for a domain; nothing is read yet. A replica learns the bounds with what sources confirmed.
+
+    Args:
+        asks_git: a process that answers once has its answer before git has its own.
+    """
     own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
     bounds = {INBOX: AT_ONCE, **own}
-    return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds)
+    lags = lags_of(settings, domain) if asks_git else Lags(())
+    return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds, lags)
+
+
+def lags_of(settings: Settings, domain: Domain) -> Lags:
+    """Return how far the repositories of a domain on this machine went on; nothing is asked yet."""
+    sources = () if settings.replica_of else settings.sources_of(domain)
+    return Lags(each for each in sources if repository_of(each))

@@ -228,10 +228,14 @@ class SourceFreshness:
     Attributes:
         listed_at: when it last named all of its documents, RFC 3339.
         bound: after which syncs, or how much time, what was changed or deleted there stops answering.
+        commits_behind: that came since, along first parents; ``None`` where that is not known.
+        uncommitted: files of its work tree were changed since the last commit; ``None`` where that is not known.
     """
 
     listed_at: str | None
     bound: str | None
+    commits_behind: int | None = None
+    uncommitted: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

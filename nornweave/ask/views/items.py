@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.fuse.records import Recalled
-from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse, SourceState
+from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse, SourceFreshness, SourceState
 from nornweave.ask.views.shaping import LEFT_OUT, in_shape
 
 
@@ -130,6 +130,17 @@ class SourceFreshnessDocument(TypedDict):
 
     listed_at: Annotated[str | None, Field(description="when it last named all of its documents; RFC 3339")]
     bound: Annotated[str | None, Field(description="how soon a change or deletion there counts")]
+    commits_behind: NotRequired[
+        Annotated[int, Field(description="that its repository is ahead of what was read, along first parents")]
+    ]
+    uncommitted: NotRequired[Annotated[bool, Field(description="files of its work tree are changed and not committed")]]
+
+
+def source_freshness_document(source: SourceFreshness) -> SourceFreshnessDocument:
+    """Return how fresh a source is; where git says nothing of it, so is it."""
+    known = (source.commits_behind, source.uncommitted)
+    behind, uncommitted = (LEFT_OUT if each is None else each for each in known)
+    return in_shape(SourceFreshnessDocument, source, commits_behind=behind, uncommitted=uncommitted)
 
 
 class CoverageDocument(TypedDict):
@@ -193,5 +204,5 @@ def _domain_coverage(responses: Sequence[RecallResponse]) -> CoverageDocument:
 
 
 def _agent_coverage(response: RecallResponse) -> CoverageDocument:
-    freshness = {name: in_shape(SourceFreshnessDocument, each) for name, each in response.sources.items()}
+    freshness = {name: source_freshness_document(each) for name, each in response.sources.items()}
     return in_shape(CoverageDocument, response, searched=True, sources=freshness, reason=LEFT_OUT, others=LEFT_OUT)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from nornweave.ask.search.freshness import lags_of
 from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
 from nornweave.carry.publishing import copied
 from nornweave.carry.run_leases import silent_runs
@@ -39,6 +40,9 @@ from nornweave.core.types import Domain
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
 from nornweave.index.searching.counting import StatedDocument
 
+GIT_S = 1.0
+"""So long a status waits for git."""
+
 
 class CopyDocument(TypedDict):
     """What the object store has of a domain, why it does not have more, and for how long it has not."""
@@ -58,6 +62,8 @@ class SourceStatusDocument(TypedDict):
     listed_at: str | None
     verified_at: str | None
     bound: str
+    commits_behind: Annotated[int | None, Field(description="that its repository is ahead of what was read, if known")]
+    uncommitted: Annotated[bool | None, Field(description="files of its work tree are changed and not committed")]
     files: int | None
     read: int | None
     left_out: Annotated[dict[str, int], Field(description="how many files are not read, by reason")]
@@ -309,7 +315,8 @@ def _sources(
 ) -> dict[str, SourceStatusDocument]:
     """Return, by source id, when it was last listed completely, and since when each of its documents is confirmed."""
     verified = read_verified(domain_folder(settings, domain)).sources
-    sources: dict[str, SourceStatusDocument] = {}
+    lags, sources = lags_of(settings, domain), dict[str, SourceStatusDocument]()
+    lags.ask({name: source.commit for name, source in verified.items()}, wait_s=GIT_S)
     for source in () if settings.replica_of else settings.sources_of(domain):
         known = verified.get(source.id, VerifiedSource())
         sources[source.id] = {
@@ -317,6 +324,8 @@ def _sources(
             "listed_at": known.listed_at,
             "verified_at": known.oldest,
             "bound": bound_of(source),
+            "commits_behind": lag.commits if (lag := lags.of(source.id, known.commit)) else None,
+            "uncommitted": lag.uncommitted if lag else None,
             "files": (counts := reported.get(source.id, {})).get("files"),
             "read": counts.get("read"),
             "left_out": counts.get("left_out", {}),

@@ -29,11 +29,27 @@ class SearchResultDocument(TypedDict):
     folded: NotRequired[Annotated[str, Field(description="how many are like it and share its place, and where")]]
 
 
+class LagDocument(TypedDict):
+    """How old what was read of a repository is."""
+
+    commits_behind: Annotated[
+        int, Field(description="that came since, along first parents; what they changed is not seen")
+    ]
+    uncommitted: NotRequired[Annotated[bool, Field(description="files of the work tree are changed and not committed")]]
+
+
+Behind = Annotated[
+    dict[str, LagDocument],
+    Field(description="source → how far its repository went on; only those of which it is known"),
+]
+
+
 class SearchDocument(TypedDict):
     """Passages, best first."""
 
     results: list[SearchResultDocument]
     answerable: AnswerableDocument
+    behind: NotRequired[Behind]
     notes: NotRequired[Annotated[list[str], Field(description="what was not searched or left out, and what to do")]]
 
 
@@ -88,6 +104,7 @@ class AnswerPageDocument(TypedDict):
     more: Annotated[int, Field(description="passages that were found and are not shown yet")]
     answerable: AnswerableDocument
     next: Annotated[str | None, Field(description="pass it as `after`, with the same query, to get them")]
+    behind: NotRequired[Behind]
     notes: NotRequired[list[str]]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from nornweave.ask.answer.text_renderer import behind
-from nornweave.ask.fuse.records import Answer, FusedItem
+from nornweave.ask.fuse.records import Answer, FusedItem, Recalled
 from nornweave.ask.views.answer import answerable_document, item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
@@ -17,6 +17,7 @@ from nornweave.ask.views.tool_results import (
     DomainStatusDocument,
     FetchDocument,
     FoundLinesDocument,
+    LagDocument,
     LedgerConflictDocument,
     SearchDocument,
     SearchResultDocument,
@@ -44,7 +45,20 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
     if left := len(answer.items) - len(results):
         notes.append(f"{left} more are left out to keep this short; ask more precisely, or search each domain alone")
     document: SearchDocument = {"results": results, "answerable": answerable_document(answer.answerable)}
+    if lags := lag_documents(answer.recalled):
+        document["behind"] = lags
     return {**document, "notes": notes} if notes else document
+
+
+def lag_documents(recalled: Recalled) -> dict[str, LagDocument]:
+    """Return how far the repositories went on of which that is known, by source."""
+    found: dict[str, LagDocument] = {}
+    for name, source in (each for response in recalled.responses for each in response.sources.items()):
+        if source.commits_behind is not None:
+            found[name] = {"commits_behind": source.commits_behind}
+            if source.uncommitted is not None:
+                found[name]["uncommitted"] = source.uncommitted
+    return found
 
 
 def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:

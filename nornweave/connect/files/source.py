@@ -12,6 +12,7 @@ from typing import Protocol
 from nornweave.connect.files.sidecar import Sidecar, load_sidecar
 from nornweave.connect.files.skip import DECIDING, WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.files.walk import entry_of, walk
+from nornweave.connect.git.blame import commit_of
 from nornweave.connect.git.history import CommitHistory, history_document
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
@@ -100,6 +101,11 @@ class FilesSource:
     def list_within(self, within: Within | None) -> Listing:
         """List the files below some paths; see ``protocol.Watchable``."""
         root, status = resolved_root(self.id, self.root, self.own)
+        # Before the files: what is committed meanwhile counts as not read yet.
+        commit = commit_of(Path(root) if stat.S_ISDIR(status.st_mode) else Path(root).parent, "HEAD")
+        return replace(self._listed(root, status, within), commit=commit)
+
+    def _listed(self, root: str, status: os.stat_result, within: Within | None) -> Listing:
         sidecar = load_sidecar(self.metadata) if self.metadata else Sidecar()
         if stat.S_ISREG(status.st_mode):
             return _matched(Listing((sidecar.dated(entry_of(self.root.name, status)),)), sidecar)

@@ -130,6 +130,7 @@ class GitSource:
             tuple(sorted(entries, key=lambda entry: entry.path)),
             tuple(sorted(skipped, key=lambda skip: skip.path)),
             notices=(notice,) if edge else (),
+            commit=commit,
         )
 
     def fetch(self, entry: Entry) -> bytes:
