@@ -14,7 +14,7 @@ from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
-from nornweave.ask.search.telling import Told, tell
+from nornweave.ask.search.telling import MOST, Told, tell
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
@@ -87,8 +87,10 @@ OPTIONS = """program
   .option("--pause <s>", "seconds between two picks of the shuttle", 9)
 """
 REMARKS = "# How far the reed swings back\n# in millimetres.\nreed_travel: 40\n\nbobbin: 3\n"
+DYES = "program\n" + "".join(f'  .option("--dye-{n} <g>", "grams of colour {n}", {n + 20})\n' for n in range(9))
 FILES = {
     "db/options.js": OPTIONS,
+    "db/dyes.js": DYES,
     "db/loom.yaml": REMARKS,
     "examples/loom.yaml": REMARKS.replace("40", "41"),
     "db/settings.py": SETTINGS,
@@ -152,11 +154,22 @@ def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers
     return exact_evidence(query, statistics, generation, quoting, within, None if told is None else told.scores)
 
 
-def told_of(text: str, generation: Index, meanings: Mapping[str, Sequence[float]] | None = None) -> Told | None:
-    """Tell by words alone, or by the first of the given words that a text holds, with its vector."""
+def told_of(
+    text: str,
+    generation: Index,
+    meanings: Mapping[str, Sequence[float]] | None = None,
+    encoded: list[str] | None = None,
+) -> Told | None:
+    """Tell by words alone, or by the first of the given words that a text holds, with its vector.
+
+    Args:
+        encoded: is left with the settings that were encoded.
+    """
     query = read_query(text)
 
     def encode(said: str) -> Future[EncodedQuery]:
+        if encoded is not None:
+            encoded.append(said)
         meant = next((meant for word, meant in (meanings or {}).items() if word in said), [0.0, 0.0, 1.0])
         future = Future[EncodedQuery]()
         future.set_result(
@@ -164,8 +177,13 @@ def told_of(text: str, generation: Index, meanings: Mapping[str, Sequence[float]
         )
         return future
 
-    every = np.arange(generation.size, dtype=np.int32).reshape(-1, 1)
-    return tell(query, encode(text).result(), statistics_of(query, generation), generation, [*every], encode)
+    every = np.arange(generation.size, dtype=np.int32)
+    vectors = {number: encode(chunk.content).result().vector for number, chunk in generation.chunks(every).items()}
+    asked = encode(text).result()
+    nearest = np.array(sorted(vectors, key=lambda number: -float(vectors[number] @ asked.vector)), np.int32)
+    if encoded is not None:
+        encoded.clear()
+    return tell(query, asked, statistics_of(query, generation), generation, [*nearest.reshape(-1, 1)], encode)
 
 
 def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
@@ -247,6 +265,15 @@ def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code: 
     assert (told.facts[best].name, told.facts[best].value) == ("pause", "9")
     assert told_of("which function lets tired weavers rest?", code, meanings) is None
     assert told_of("how do tired weavers rest?", code, meanings) is None
+    assert told_of("what is a tired weaver to do at night?", code, meanings) is None
+    assert told_of("what are tired weavers supposed to do first?", code, meanings) is None
+
+
+def test_few_settings_are_encoded_for_a_question(code: Index) -> None:
+    encoded = list[str]()
+    told_of("how many grams may tired weavers rest the shuttle?", code, {"tired": [1.0, 0.0, 0.0]}, encoded)
+    assert len(encoded) == MOST
+    assert any("shuttle" in said for said in encoded)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ ASKS_FOR_VALUE = frozenset({
 ASKS_VALUE = re.compile(
     r"\bhow (?!do|did|can|could|should|would|is|are|to)\w+|\bwhich\b|\bdefaults?\b|\bunless\b"
     r"|\bwhat (?!(?:an?|the|do|does|did|can|could|should|would|happens?|happened|if|about|was|were|changed|to"
-    r"|it|I|my|we|you)\b)\w+",
+    r"|it|I|my|we|you)\b)(?![^?,]*\bto (?:be done|do|happen)\b)\w+",
     re.IGNORECASE,
 )
 """How one asks for a value: "how long", "which port", "what is the lowest version", "by default"."""

@@ -26,8 +26,11 @@ from nornweave.models.encoders.tokens import EncodedQuery
 
 NEAR = 16
 """Chunks of each retriever whose settings are looked at."""
-MOST = 24
-"""Settings that are encoded, those that share most words with the question first; some milliseconds each."""
+MOST, BY_WORDS = 5, 3
+"""Settings that are encoded, some milliseconds each; so many of them because they share most words with the question.
+
+The others are the first of the nearest chunks. Where 24 were encoded, no question found more.
+"""
 OTHER_UNIT = 0.85
 """Share for a time where something is counted, and for what says no time where one asks how long."""
 WORDS_SHARE = 0.5
@@ -107,7 +110,8 @@ def tell(
                 is_time = fact.unit == "s" or _TIMED.search(said) is not None
                 share = OTHER_UNIT if is_time != is_timed and (is_timed or is_counted) else 1.0
                 settings.setdefault(text, (held, share, []))[2].append((number, fact))
-    chosen = sorted(settings, key=lambda text: -settings[text][0])[:MOST]
+    saying = sorted((text for text in settings if settings[text][0]), key=lambda text: -settings[text][0])
+    chosen = [*dict.fromkeys((*saying[:BY_WORDS], *settings))][:MOST]
     scores, facts = np.zeros(generation.size, np.float32), dict[int, Fact]()
     begun = [(text, None if encoded.tokens is None else encode(text)) for text in chosen]
     for text, future in begun:
