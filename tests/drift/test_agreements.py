@@ -367,3 +367,76 @@ def test_options_of_one_last_name_are_each_held_by_their_own(tmp_path: Path) -> 
     assert [(one["name"], one["value"], one["state"]) for one in options] == [
         (name, value, "held") for name, value in values.items()
     ]
+
+
+OTHERS = {"lane_rows": "12", "ban_time": "60", "ttl_days": "7", "max_lanes": "40", "keep_log": "false"}
+DECLARED = {
+    "a function of the default": ("a.rs", "fn default_{0}() -> {2} {{\n    {1}\n}}\n"),
+    "a constant": ("a.go", "const Default{3} = {1}\n"),
+    "an argument": ("a.py", "def open_{0}(name: str, {0}={1}) -> None:\n    ...\n"),
+}
+USES = {
+    "an arm": ("b.rs", "let k = match general.lane_lock {\n    true => K::A,\n    false => K::B,\n};\n"),
+    "a pattern": ("b.rs", "fn f(s: &S) {\n    if let Some(false) = s.general.lane_lock {\n        go();\n    }\n}\n"),
+    "a test": ("b.py", "def f(general):\n    if general.lane_lock == False:\n        go()\n"),
+    "an assignment": ("b.rs", "fn off(&mut self) {\n    self.lane_lock = Some(false);\n}\n"),
+}
+
+
+@pytest.mark.parametrize("used", USES)
+@pytest.mark.parametrize("declared", DECLARED)
+def test_what_declares_a_default_outranks_what_uses_the_value(tmp_path: Path, declared: str, used: str) -> None:
+    page = "# Settings\n\n" + "".join(
+        f"### {name}\n```\npath: general.{name}\ndefault: {value}\n```\n\nOf a lane.\n\n"
+        for name, value in {**OTHERS, "lane_lock": "false"}.items()
+    )
+    path, form = DECLARED[declared]
+    code = "".join(
+        form.format(name, value, "u64" if value.isdigit() else "bool", name.title().replace("_", ""))
+        for name, value in {**OTHERS, "lane_lock": "true"}.items()
+    )
+    write(
+        tmp_path, {"a.md": page, path: code.replace("true", "True") if path == "a.py" else code, **dict([USES[used]])}
+    )
+    options = {one["name"]: one for one in json.loads(run(str(tmp_path), "--json")[1])["options"]}
+    assert {one: options[one]["state"] for one in OTHERS} == dict.fromkeys(OTHERS, "held")
+    assert (options["lane_lock"]["state"], options["lane_lock"]["reason"]) == ("differs", "the code says true")
+
+
+TWICE = "def open_lane(lane_rows=12):\n    ...\n", "def close_lane(lane_rows={}):\n    ...\n"
+
+
+@pytest.mark.parametrize(("code", "state"), [
+    ({"a.py": TWICE[0], "b.py": TWICE[1].format(30)}, "not_compared"),
+    ({"a.py": TWICE[0], "b.py": TWICE[1].format(12)}, "held"),
+    ({"Keys.java": 'class Keys {\n    static final String LANE_ROWS = "harbor.laneRows";\n}\n'}, "not_compared"),
+    ({"Keys.java": "class Keys {\n    static final int LANE_ROWS = 13;\n}\n"}, "differs"),
+    ({"Lane.java": 'class Lane {\n    private String laneRows = "";\n}\n'}, "not_compared"),
+], ids=["they disagree", "they agree", "its own key", "another number", "filled in elsewhere"])  # fmt: skip
+def test_a_row_is_held_or_differs_only_by_one_default_of_the_code(
+    tmp_path: Path, code: dict[str, str], state: str
+) -> None:
+    write(tmp_path, {"a.md": "| Option | Default |\n|---|---|\n| `lane_rows` | `12` |\n", **code})
+    options = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert [(one["name"], one["state"]) for one in options] == [("lane_rows", state)]
+
+
+def test_a_choice_beside_a_default_that_the_code_does_not_have_holds_nothing(tmp_path: Path) -> None:
+    rows = "".join(f"| `lane.{name}` | Kind (`{one}`, `{two}`) | `{default}` |\n" for name, one, two, default in (
+        ("style", "curl", "splunk", "json"), ("strategy", "shared", "single", "queued"))
+    )  # fmt: skip
+    code = "".join(
+        f'    @ConditionalOnProperty(name = "lane.{name}", havingValue = "{one}")\n    X {one}() {{ return null; }}\n'
+        for name, one in (("style", "curl"), ("style", "splunk"), ("strategy", "shared"), ("strategy", "single"))
+    )
+    page = f"| Option | Description | Default |\n|---|---|---|\n{rows}"
+    write(tmp_path, {"a.md": page, "Auto.java": f"class Auto {{\n{code}}}\n"})
+    options = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert {one["state"] for one in options} == {"not_compared"}
+
+
+def test_a_page_that_contradicts_itself_is_not_held_by_its_second_sentence(tmp_path: Path) -> None:
+    page = "# Settings\n\n## lane_rows\n\nDefault: `12`\n\nRows of a lane (7 by default).\n"
+    write(tmp_path, {"a.md": page, "a.py": "DEFAULT_LANE_ROWS = 7\n"})
+    options = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert [(one["value"], one["state"]) for one in options] == [("12", "differs")]

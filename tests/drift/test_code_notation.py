@@ -98,6 +98,12 @@ def test_what_one_change_breaks_on_several_pages_is_one_finding(tmp_path: Path) 
     ("limit(30 * 2)\n", ".py", ["60"]),
     ("x = 9\n\n\n\n\nlimit\n", ".py", []),
     ("other = 4; limit = f(x)\n", ".c", []),
+    ("S {\n  other: 4,\n  limit: f(x),\n}\n", ".rs", []),
+    ("f(other=4, limit=x())\n", ".py", []),
+    ("var other = 4\nvar limit = f()\n", ".swift", []),
+    ("S {\n  limit: f(x),\n  other: 4,\n}\n", ".rs", []),
+    ("{ default: 4, name: 'limit' }\n", ".js", ["4"]),
+    ("limit: { type: Number, default: 4 },\n", ".js", ["4"]),
 ])  # fmt: skip
 def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[str]) -> None:
     found = code_statements(text, f"a{suffix}", lambda name: name.name == "limit", Definitions(()))

@@ -9,21 +9,29 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
-from nornweave.disagree.conflicts.comparable import keys_of
+from nornweave.disagree.conflicts.comparable import NameMatch, keys_of, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
+from nornweave.disagree.drift.induced.believing import CodeFact
+from nornweave.disagree.drift.induced.code import DECLARED, TESTED
 from nornweave.disagree.drift.induced.learning import is_example
-from nornweave.disagree.drift.records import Coverage, DocumentedOption, Which
+from nornweave.disagree.drift.records import Coverage, DocumentedOption, State, Which
 from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import show
 
 BROKEN_CONFIDENCE = 0.9
 """Of an agreement that broke; see docs/drift.md for what was measured."""
 LEARNED: Final = "learned"
 _STATED = frozenset(("default", "value", "setting"))
+NO_DEFAULT = "the code gives it no one default"
+CLEARLY = 0.8
+"""Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
+_EMPTY = frozenset(("", "[]", "{}"))
 
 AgreementKey: TypeAlias = tuple[str, str, str, str]
 """Path and name on the page, path and name in the code."""
@@ -267,19 +275,66 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     Args:
         line: of the name on the page, from 0; without it that of the value.
     """
-    pairs = [pair for pair in pairs if _calls_default(pair.other.fact)] or pairs
-    agreeing = [pair for pair in pairs if pair.outcome is FactComparison.AGREE]
-    pair = max(agreeing or pairs, key=lambda one: (one.strength, _shared_owner(one)))
+    pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
+    first = pairs[0].other.fact.line if line is None else line
+    nearest = min((pair.other.fact.line for pair in pairs), key=lambda at: (at < first, abs(at - first)))
+    pairs = [pair for pair in pairs if pair.other.fact.line == nearest]
+    most = max(map(_standing, pairs))
+    telling = [pair for pair in pairs if _standing(pair) == most]
+    name = read_name(written)
+    owner = (name.owner if name else "").split() or words_of(telling[0].other.title or "")
+    verdict = _verdict(telling, owner) if most > TESTED else None
+    pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
+               key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
     page, code = pair.other, pair.code
+    state: State = "not_compared" if verdict is None else "held" if verdict is FactComparison.AGREE else "differs"
+    said = {"held": "", "differs": f"the code says {shown(code.fact)}", "not_compared": NO_DEFAULT}
     return DocumentedOption(
-        path=page.path, line=(page.fact.line if line is None else line) + 1, name=written, value=shown(page.fact),
-        state="held" if agreeing else "differs", reason="" if agreeing else f"the code says {shown(code.fact)}",
-        code=f"{code.path}:{code.fact.line + 1}",
+        path=page.path, line=(page.fact.line if line is None else line) + 1, name=written,
+        value=shown(page.fact), state=state, reason=said[state],
+        code="" if verdict is None else f"{code.path}:{code.fact.line + 1}",
     )  # fmt: skip
 
 
-def _calls_default(fact: Fact) -> bool:
+def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:
+    """Return whether places of the code that stand alike have a documented value; ``None`` if they disagree.
+
+    The same name counts before one that its owner completes. An empty value is filled in elsewhere, and one of another
+    kind or of a longer name is of another thing: that a page says another says nothing.
+    """
+    pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
+    if owner:  # queue.size is not pool.size
+        own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner) for pair in pairs]
+        pairs = [pair for pair, apart in zip(pairs, own, strict=True) if len(apart) == min(map(len, own))]
+    found: dict[FactComparison, float] = {}
+    for pair in pairs:
+        code, page = pair.code.fact, pair.other.fact
+        is_other = (
+            code.kind != page.kind or code.value in _EMPTY or match_names(pair.code, pair.other) is NameMatch.LONGER
+        )
+        if pair.outcome is FactComparison.AGREE or not is_other:
+            found[pair.outcome] = max(found.get(pair.outcome, 0.0), pair.strength)
+    if len(found) == 2 and min(found.values()) >= CLEARLY * max(found.values()):
+        return None
+    return max(found, key=lambda outcome: found[outcome]) if found else None
+
+
+def _standing(pair: CandidatePair) -> int:
+    """Return how a value stands in the code: called a default, beside its name, or only tested."""
+    code = pair.code
+    is_default = code.fact.side == "code" and code.fact.attribute == "default"
+    return code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
+
+
+def calls_default(fact: Fact) -> bool:
+    """Tell whether a page calls a value a default."""
     return "default" in (fact.statement if fact.form == LEARNED else fact.attribute)
+
+
+def _shared_folder(pair: CandidatePair) -> int:
+    """Return how many folders a page and a file of the code lie in together: a page means its own module."""
+    both = zip(pair.other.path.split("/")[:-1], pair.code.path.split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda one: one[0] == one[1], both))
 
 
 def _shared_owner(pair: CandidatePair) -> int:

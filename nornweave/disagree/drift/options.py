@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import option_of
+from nornweave.disagree.drift.agreements import calls_default, option_of
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
@@ -155,19 +156,22 @@ def states_of(
     pages: Iterable[SourceFile],
     text_of: Callable[[SourceFile], str],
     pairs: Sequence[CandidatePair],
-    stated: Collection[tuple[str, str]],
+    stated: Iterable[LocatedFact],
     words: CodeWords,
 ) -> list[DocumentedOption]:
     """Return every documented option with its state, by page and line.
 
     Args:
         pairs: documented values beside those of the code.
-        stated: path and name, in canonical form, of every value that a page states.
+        stated: every value that a page states, compared or not.
         words: of the code.
     """
     compared: dict[tuple[str, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
         compared[pair.other.path, pair.other.fact.name].append(pair)
+    read_on: dict[tuple[str, str], list[LocatedFact]] = defaultdict(list)
+    for one in stated:
+        read_on[one.path, one.fact.name].append(one)
     found = []
     for file in pages:
         entries: dict[tuple[str, str], tuple[str, int]] = {}
@@ -180,11 +184,15 @@ def states_of(
                 places[read.name].append(line)
         for (_, name), (written, line) in entries.items():
             of = [one for one in compared.get((file.path, name), ()) if _is_of(one, line, places[name])]
-            if of:
+            said = [one for one in read_on.get((file.path, name), ()) if _is_nearest(one, line, places[name])]
+            # What a page says besides is no default where it names another.
+            is_unread = any(calls_default(one.fact) for one in said) and not any(
+                calls_default(one.other.fact) for one in of
+            )
+            if of and not is_unread:
                 found.append(option_of(of, written, line))
             elif written[0] == "." or not words.is_no_option(written, name):
-                is_read = (file.path, name) in stated
-                reason = NO_CODE if name not in words else NO_PARTNER if is_read else NO_VALUE
+                reason = NO_CODE if name not in words else NO_PARTNER if (file.path, name) in read_on else NO_VALUE
                 found.append(DocumentedOption(path=file.path, line=line + 1, name=written, value="",
                                               state="not_compared", reason=reason))  # fmt: skip
     return found
@@ -197,8 +205,11 @@ def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
     """
     if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
         return False
-    nearest = max((place for place in places if place <= pair.other.fact.line), default=places[0])
-    return len(places) == 1 or line == nearest
+    return _is_nearest(pair.other, line, places)
+
+
+def _is_nearest(said: LocatedFact, line: int, places: Sequence[int]) -> bool:
+    return line == max((place for place in places if place <= said.fact.line), default=places[0])
 
 
 def not_held(values: Iterable[DocumentedOption]) -> tuple[DocumentedOption, ...]:

@@ -10,6 +10,7 @@ from typing import Literal
 from nornweave.core.types import Origin, Side
 
 Which = Literal["first", "second"]
+State = Literal["held", "differs", "not_compared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class DocumentedOption:
     Attributes:
         line: from 1.
         name: as the page writes it.
-        value: that the page states; empty where none is compared.
+        value: that the page states; empty where none is read.
         reason: why it differs, or is not compared.
         code: path and line of the value that it is held to.
     """
@@ -92,7 +93,7 @@ class DocumentedOption:
     line: int
     name: str
     value: str
-    state: Literal["held", "differs", "not_compared"]
+    state: State
     reason: str = ""
     code: str = ""
 

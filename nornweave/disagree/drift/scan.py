@@ -172,7 +172,7 @@ def _documented(
     for file in read.files:
         words.add(file, text_of)
     pages = [file for file in read.files if file.kind == "documentation"]
-    stated = {(one.path, one.fact.name) for one in read.facts if one.fact.side == "documentation"}
+    stated = (one for one in read.facts if one.fact.side == "documentation")
     return states_of(pages, text_of, pairs, stated, words)
 
 

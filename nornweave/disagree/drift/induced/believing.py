@@ -40,6 +40,7 @@ class CodeFact(LocatedFact):
     """A literal beside a name in code; ``templates`` say how it stands there, the widest first."""
 
     templates: tuple[str, ...] = ()
+    standing: int = 1
 
 
 def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, side: Side, template: str = "") -> Fact:
@@ -70,7 +71,10 @@ def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
     suffix = PurePosixPath(path).suffix
     templates = (*statement.templates[:2], f"{suffix} {statement.templates[2]}")
     line = (statement.line + 1, statement.line + 1)
-    return CodeFact(fact=fact, domain="code", path=statement.path or path, line_range=line, templates=templates)
+    return CodeFact(
+        fact=fact, domain="code", path=statement.path or path, line_range=line, templates=templates,
+        standing=statement.standing,
+    )  # fmt: skip
 
 
 def templates_of(one: LocatedFact) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ from nornweave.disagree.facts.values import FALSE, NONE, TRUE, Value
 AHEAD, BEHIND = 30, 16
 """Tokens between a name and its literal, at most, behind and before the name."""
 LINES_AHEAD, LINES_BEHIND = 3, 2
+TESTED, DECLARED = 0, 2
+"""How a value stands beside a name; what lies between says nothing of it."""
 CLOSE = 3
 """Within so many tokens another name does not take the literals that follow."""
 MAX_VALUE = 160
@@ -54,6 +56,12 @@ _LEFT, _RIGHT = frozenset("([{"), frozenset(")]}")
 _WORDS = frozenset("true false none null nil undefined yes no on off".split())  # noqa: SIM905
 _DECLARES = frozenset("class struct interface enum trait namespace package module protocol typedef union".split())  # noqa: SIM905
 """What a type or a package is declared with."""
+_TESTS = frozenset("match switch case if elif unless when while until assert enum".split())  # noqa: SIM905
+_COMPARES = frozenset("== != === !== <= >=".split())  # noqa: SIM905
+"""What looks at a value, or lists those that there can be."""
+_GIVES = frozenset(("=", ":", "=>", ":="))
+"""Behind a name that takes a value itself."""
+_SAYS_DEFAULT = frozenset("default defaults fallback initial missing convention".split())  # noqa: SIM905
 _MEMBER = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*(?:\.|::)[A-Z]\w*$|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$")
 """A member of an enumeration, or a constant that is one: ``Size::Human``, ``HASH_MD5``."""
 _DEFAULTS: dict[tuple[str, ...], Value] = {
@@ -74,6 +82,7 @@ class CodeStatement:
         line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
         templates: how they stand there, the widest first.
         path: of the file in which a constant is defined that stands there; empty for a literal of the text itself.
+        standing: ``DECLARED`` where the code calls it a default, ``TESTED`` where it only looks at a value.
     """
 
     written: str
@@ -84,6 +93,7 @@ class CodeStatement:
     end: int
     templates: tuple[str, str, str]
     path: str = ""
+    standing: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,23 +246,47 @@ def _end_of(tokens: Sequence[_Token], at: int) -> int:
 
 
 def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places behind a name whose literals may belong to it."""
+    """Yield the places behind a name whose literals may belong to it; behind its own value stands the next name's."""
+    depth, is_key = 0, _is_key(tokens, at)
     for place in range(at + 1, min(at + AHEAD, len(tokens))):
         token = tokens[place]
         is_next = place in named and token.kind == tokens[at].kind and place - at > CLOSE
-        if token.text == ";" or token.line - tokens[at].line > LINES_AHEAD or is_next:
+        is_past = is_key and depth <= 0 and token.text == ","
+        if token.text == ";" or token.line - tokens[at].line > LINES_AHEAD or is_next or is_past:
             return
+        depth += (token.text in _LEFT) - (token.text in _RIGHT)
         yield place
 
 
 def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places before a name whose literals may belong to it."""
+    """Yield the places before a name whose literals may belong to it: of one that takes a value only annotations."""
+    depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]
         is_next = place in named and token.kind == tokens[at].kind
         if token.text in {";", "}"} or tokens[at].line - token.line > LINES_BEHIND or is_next:
             return
-        yield place
+        depth += (token.text in _RIGHT) - (token.text in _LEFT)
+        if depth > 0 or not is_key:
+            yield place
+
+
+def _is_key(tokens: Sequence[_Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].text in _GIVES
+
+
+def _standing(tokens: Sequence[_Token], at: int, name: Name, place: int, last: int) -> int:
+    """Return whether a value that ends at ``last`` is called a default, or only tested, or a choice."""
+    between = tokens[at + 1 : place] if place > at else tokens[last + 1 : at]
+    around = {one.text for one in tokens[max(0, min(at, place) - 4) : min(at, place)]}
+    behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
+    is_arm = behind == "=>" and place > at and any(one.text == "{" for one in between)
+    is_tested = not _TESTS.isdisjoint(around) and not any(one.text in {"=", "?", "||", "??"} for one in between)
+    if is_arm or is_tested or (between and between[-1].text in _COMPARES) or (place < at and "let" in around):
+        return TESTED
+    first = next((one for one in range(place - 1, -1, -1) if tokens[one].text not in _OPENS), place)
+    said = {word for one in (first, *range(max(0, at - 2), at)) for word in words_of(tokens[one].text)}
+    return DECLARED if name.attribute == "default" or not said.isdisjoint(_SAYS_DEFAULT) else 1
 
 
 def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
@@ -273,12 +307,11 @@ def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found:
             f"< {' '.join(lead)} … {' '.join(between[-2:])} {kind}",
             f"< {' '.join(lead)} … {' '.join(between[-5:])} {kind}",
         )
-    first, end, there = tokens[place], tokens[found.last], found.place
-    if there:
-        return CodeStatement(
-            tokens[at].written, name, found.value, there.line, there.start, there.end, templates, there.path
-        )
-    return CodeStatement(tokens[at].written, name, found.value, first.line, first.start, end.end, templates)
+    standing = _standing(tokens, at, name, place, found.last)
+    there = found.place or Definition("", "", tokens[place].line, tokens[place].start, tokens[found.last].end)
+    return CodeStatement(
+        tokens[at].written, name, found.value, there.line, there.start, there.end, templates, there.path, standing
+    )
 
 
 def _shapes(tokens: Sequence[_Token]) -> list[str]:
