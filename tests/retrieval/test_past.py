@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 from command_line import HASHED, nornweave
 from git_repository import Repository
@@ -16,8 +17,23 @@ from live_server import live
 from api.app import create_app
 from lab.apis.gitlab import PROJECT, TOKEN, GitlabServer
 from lab.apis.server import serving
-from nornweave.ask.search.history import asks_for_past, commits_in, without_past
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.combine import Ranking
+from nornweave.ask.search.history import (
+    ONLY_PAGES,
+    asks_for_past,
+    commits_in,
+    days_in,
+    may_ask_for_past,
+    of_past,
+    releases_in,
+    weigh_changes,
+    without_past,
+)
 from nornweave.connect.connectors import load_settings
+from nornweave.core.access import OPERATOR
+from nornweave.core.text.index_fields import tag_version
+from nornweave.core.types import Domain
 
 PAST = [
     "who added the retry limit?",
@@ -43,6 +59,9 @@ PAST = [
     "what did 1.23.0 bring",
     "changes in 1.51.0",
     "the last commit of the parser",
+    "who got it to run on Windows",
+    "who came up with the queue",
+    "What changed for Windows users in early 2019?",
     "what breaks when I go to version 4",
     "what do I have to change when upgrading from 2 to 3.1",
 ]
@@ -70,6 +89,74 @@ PRESENT = [
     "how do I update the chart to my own values",
     "what breaks the build",
 ]
+
+
+MAY_BE_PAST = [
+    "why does the parser refuse empty names",
+    "Why is there no Windows build?",
+    "are 256 levels still the most that may be nested",
+    "which platforms are no longer built",
+]
+
+
+@pytest.mark.parametrize("text", MAY_BE_PAST)
+def test_the_past_may_answer_beside_the_present(text: str) -> None:
+    assert may_ask_for_past(text) and not asks_for_past(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("what changed in July 2023", "2023-07-01", "2023-07-31"),
+        ("what changed for Windows in early 2019?", "2019-01-01", "2019-06-30"),
+        ("who moved it in the winter of 2020", "2020-12-01", "2021-02-28"),
+        ("reminders in late 2016", "2016-07-01", "2016-12-31"),
+        ("all of 2017", "2017-01-01", "2017-12-31"),
+    ],
+)
+def test_a_question_names_days(text: str, first: str, last: str) -> None:
+    days = days_in(text)
+    assert days and tuple(map(str, days)) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["what changed on 2023-07-01", "a market 20190", "version 2023.1"])
+def test_other_numbers_are_no_days(text: str) -> None:
+    assert days_in(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "among", "not_among"),
+    [
+        ("what changed in 2.17", [(2, 17, 0), (2, 17, 3)], [(2, 16, 9), (2, 18, 0)]),
+        ("what changed in 1.8.0", [(1, 8, 0)], [(1, 8, 1)]),
+        ("what changed between 1.8.1 and 1.8.3", [(1, 8, 2), (1, 8, 3)], [(1, 8, 1), (1, 8, 4)]),
+        ("what is new since 1.9", [(1, 10, 0), (2, 0, 0)], [(1, 9, 0)]),
+        ("why was it renamed before 1.7?", [(1, 6, 0), (1, 7, 0)], [(1, 8, 0)]),
+    ],
+)
+def test_a_question_names_releases(text: str, among: list[tuple[int, ...]], not_among: list[tuple[int, ...]]) -> None:
+    releases = releases_in(text)
+    assert releases
+    assert all(releases[0] <= each <= releases[1] for each in among)
+    assert not any(releases[0] <= each <= releases[1] for each in not_among)
+
+
+def test_a_number_behind_the_name_of_something_else_is_no_release() -> None:
+    assert releases_in("why can people with Python 3.8 no longer install it") is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [
+        ("v1.2.3", (1, 2, 3)),
+        ("jq-1.7", (1, 7)),
+        ("my-tool-v2.0.1", (2, 0, 1)),
+        ("release_1.4", (1, 4)),
+        ("nightly", ()),
+    ],
+)
+def test_a_tag_is_called_by_a_version(tag: str, version: tuple[int, ...]) -> None:
+    assert tag_version(tag) == version
 
 
 @pytest.mark.parametrize("text", PAST)
@@ -151,6 +238,57 @@ def test_other_questions_are_answered_as_if_there_were_no_commits(folder: Path, 
         )
         assert found and found == expected
         assert (answer["extract"], answer["answerable"]) == (without["extract"], without["answerable"])
+
+
+def test_why_something_is_so_is_answered_by_files_and_commits(folder: Path) -> None:
+    answer = asked(folder, "why does it retry failed jobs three times?")
+    kinds = [item["metadata"].get("kind") for item in answer["items"]]
+    commit = next(item for item in answer["items"] if item["citation"]["title"] == "Retry failed jobs three times")
+    assert "commit" in kinds and None in kinds
+    assert commit["sources"], "what found it is told"
+
+
+def test_changes_of_the_time_that_is_named_lead_and_those_of_pages_alone_come_later(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+
+    def commit(message: str, day: str, name: str) -> None:
+        (repository.root / name).write_text(
+            "How it is used is told here.\n" if name.endswith("archive_backups.md") else f'"""{message}."""\n'
+        )
+        date = f"{day}T12:00:00Z"
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+
+    commit("Compress reports before they are sent to the archive", "2023-07-02", "reports.py")
+    commit("Compress uploads before they are sent to the archive", "2024-02-03", "uploads.py")
+    commit("Compress backups before they are sent to the archive", "2024-09-01", "archive_backups.md")
+    commit("Compress backups before they are sent to the archive", "2024-09-02", "zipped.py")
+    written = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (tmp_path / "nornweave.yaml").write_text(
+        json.dumps({**written, "domains": {"code": {"embedding": {"model": "hash:4096"}}}}), encoding="utf-8"
+    )
+    assert nornweave(tmp_path, "sync").returncode == 0
+
+    def files_of_commits(time: str, what: str = "files") -> list[str]:
+        answer = asked(tmp_path, f"which commit compresses {what} before they are sent to the archive{time}")
+        return re.findall(r"\nChanged:\n- (\S+)", "".join(item["content"] for item in answer["items"]))
+
+    assert files_of_commits(" in July 2023")[0] == "reports.py"
+    assert files_of_commits(" in early 2024")[0] == "uploads.py"
+
+    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    with (
+        Engine(settings, [Domain.CODE], watch=False) as engine,
+        engine.agents[Domain.CODE].generation.using(OPERATOR, None) as (generation, _),
+    ):
+        commits = of_past(generation)
+        alike = Ranking(commits, np.ones(len(commits)), {}, np.ones(len(commits)))
+        weighed = weigh_changes(alike, "which commit compresses backups", generation)
+        last = generation.chunks(weighed.numbers[-1:])[weighed.numbers[-1].item()]
+        assert "- archive_backups.md" in last.content, "who describes it has not made it"
+        assert weighed.scores.tolist() == [1, 1, 1, ONLY_PAGES]
+        asked_about = weigh_changes(alike, "which commit documents backups in the manual", generation)
+        assert asked_about.scores.tolist() == [1, 1, 1, 1]
 
 
 def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,16 @@ from numpy.typing import NDArray
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import RecallResponse
-from nornweave.core.text.index_fields import COMMIT_DIGITS, PAST, THREAD_NUMBER, is_changelog, release_keys
+from nornweave.core.text.index_fields import (
+    COMMIT_DIGITS,
+    PAST,
+    SINCE,
+    THREAD_NUMBER,
+    is_changelog,
+    release_keys,
+    tag_version,
+    versions_in,
+)
 from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
@@ -33,11 +43,13 @@ _ASKS = re.compile(
     \b(?:which|what|whose|by|the(?:\ \w+)?|last|latest|first)\ commits?\b
     | \bcommit\ message | \bgit\ (?:log|blame|history)\b
     | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b
+    | ^who\ (?!(?:can|may|must|should|could|would|will|are|do|have|need|want|am|to|else|or)\b)
+      (?![\w-]*s\b)[a-z]+\b  # *who got*, *who came up with*, not *who uses*
     | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
     | \b(?:when|why|(?:in\ which|what)\ (?:version|release))\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
-      \ (?:in|since|between|after|before|with|about|to|from|by)\b
+      \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
     | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
     | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ \d | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ v?\d
     | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?v?\d+\.\d
@@ -48,10 +60,60 @@ _ASKS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_MAY_ASK = re.compile(
+    r"""
+    ^why\b (?!.*\b(?:my|our|i|me|we)\b)
+    | ^(?:is|are|do|does|must|can|has|have|will)\b .{0,160} \bstill\b
+    | \b(?:no\ longer|any\ ?more)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What the present may answer as well: why something is so, and whether it still is."""
 _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
 _IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(-/)?(commit|issues|work_items|pull|merge_requests)/(\w+)")
+OTHER_TIME = 0.5
+"""What changes count that were made at another time than is asked for."""
+ONLY_PAGES = 0.85
+"""What a commit counts that changed nothing but documentation."""
+WEIGHED = 100
+"""So many of the best are looked at; the others count as of another time."""
+_IS_PAGE = re.compile(
+    r"\.(?:md|mdx|markdown|rst|adoc|asciidoc|org|txt|po|[1-8])$|(?:^|/)(?:NEWS|CHANGE|AUTHORS|README|docs?/)",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(r"^- (\S.*?)(?: \(|$)", re.MULTILINE)
+_PAGES = re.compile(
+    r"\b(?:doc|docs|documented|documentation|manual|readme|page|changelog|typo|spelling|guide|website)\b", re.IGNORECASE
+)
+_MONTH_NAMES = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_PART_OF_YEAR = {
+    **{name[:3]: (number, number) for number, name in enumerate(_MONTH_NAMES, 1)},
+    **{"spr": (3, 5), "sum": (6, 8), "aut": (9, 11), "fal": (9, 11), "win": (12, 14)},
+    **{"ear": (1, 6), "beg": (1, 6), "mid": (4, 9), "lat": (7, 12), "end": (7, 12), "": (1, 12)},
+}
+"""The first three letters of a part of a year → its first and last month, counted from January."""
+_DATE = re.compile(
+    r"\b(?:("
+    + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTH_NAMES)
+    + r"|spring|summer|autumn|fall|winter|early|beginning|middle|mid|late|end)(?:-|\s+)(?:(?:of|in)\s+)?)?"
+    r"((?:19|20)\d\d)\b(?![-/.]\d)",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\b(?:between|from|since|after)\b", re.IGNORECASE)
+_OF_RELEASE = re.compile(
+    r"(?:^|\b(?:in|since|between|and|from|to|before|after|until|by|with|did|does|release|version))\s*(v?\d+(?:\.\d+)+)",
+    re.IGNORECASE,
+)
+"""Not *Python 3.8*."""
+_UNTIL = re.compile(r"\b(?:before|until|up to)\b", re.IGNORECASE)
+_Release: TypeAlias = tuple[int, ...]
+_LAST = 1_000_000
+"""More than any number of a release."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
@@ -60,6 +122,11 @@ _FIELDS = frozenset({"kind", "touches"})
 def asks_for_past(text: str) -> bool:
     """Tell whether a question is about what happened: why, when, since when, who, what changed, which commit."""
     return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(commits_in(text)))
+
+
+def may_ask_for_past(text: str) -> bool:
+    """Tell whether commits may answer a question, alone or beside the present: why something is so, or still is."""
+    return asks_for_past(text) or (len(text) <= MAX_ASKED and bool(_MAY_ASK.search(text)))
 
 
 def asks_for_release(text: str) -> bool:
@@ -79,7 +146,7 @@ def without_past(text: str) -> str:
 
 def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
     """Return a generation as if it had no commits and no releases, unless the question or a filter asks for these."""
-    is_wanted = asks_for_past(text) or any(
+    is_wanted = may_ask_for_past(text) or any(
         (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
         for each in conditions
     )
@@ -88,7 +155,7 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
 
 def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     """Return a ranking in which commits and releases lead if the past is asked for, first a release that is named."""
-    if not asks_for_past(text) or not len(past := _past(generation)):
+    if not asks_for_past(text) or not len(past := of_past(generation)):
         return ranking
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
     named = [*generation.named(release_keys(text)).values()] if asks_for_release(text) else []
@@ -97,6 +164,66 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if is_named.any():
         factors[~is_named] *= min(BEHIND_RELEASE, share_behind(scores[is_named].min(), scores[~is_named]))
     return reorder(ranking, factors)
+
+
+def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking of commits and releases by what they are, too.
+
+    Those of another time, or for another release, than a question names count half. A commit that changed nothing but
+    documentation counts a little less, unless documentation is asked about: what it describes was done by another one.
+    """
+    days, releases = days_in(text), releases_in(text)
+    about_pages = _PAGES.search(text)
+    factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
+    looked_at = ranking.numbers[:WEIGHED]
+    chunks = generation.chunks(looked_at)
+    for place, chunk in enumerate(map(chunks.__getitem__, looked_at.tolist())):
+        factors[place] = 1.0 if _is_within(chunk, days, releases) else OTHER_TIME
+        if not about_pages and _changed_only_pages(chunk):
+            factors[place] *= ONLY_PAGES
+    return reorder(ranking, factors)
+
+
+def _changed_only_pages(chunk: StoredChunk) -> bool:
+    changed = _CHANGED.findall(chunk.content.rpartition("\nChanged:\n")[2])  # as ``connect/git/history.py`` writes it
+    return bool(changed) and all(map(_IS_PAGE.search, changed))
+
+
+def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: tuple[_Release, _Release] | None) -> bool:
+    release = _filled(tag_version(str(chunk.metadata.get("release") or "")) or (_LAST,))
+    made = chunk.updated_at
+    is_then = days is None or made is None or days[0] <= made.date() <= days[1]
+    return is_then and (releases is None or releases[0] <= release <= releases[1])
+
+
+def days_in(text: str) -> tuple[date, date] | None:
+    """Return the first and the last day of the month, season, year or part of a year that a question names, if one."""
+    if not (found := _DATE.search(text)):
+        return None
+    first, last = _PART_OF_YEAR[(found[1] or "").lower()[:3]]
+    year = int(found[2])
+    end = date(year + last // 12, last % 12 + 1, 1) - timedelta(days=1)
+    return date(year, first, 1), end
+
+
+def releases_in(text: str) -> tuple[_Release, _Release] | None:
+    """Return the oldest and the newest release that a question is about, if it names one by its numbers."""
+    versions = [
+        tuple(map(int, version.split("."))) for found in _OF_RELEASE.findall(text) for version in versions_in(found)
+    ]
+    if not versions:
+        return None
+    oldest, newest = min(versions), max(versions)
+    behind = (*_filled(oldest), 0)
+    if oldest != newest and _BETWEEN.search(text):
+        return behind, (*newest, _LAST)
+    if SINCE.search(text):
+        return behind, (_LAST,)
+    return (() if _UNTIL.search(text) else oldest), (*newest, _LAST)
+
+
+def _filled(release: _Release) -> _Release:
+    return release + (0,) * (3 - len(release))
 
 
 def share_behind(leading: float, others: NDArray[np.float64]) -> float:
@@ -161,5 +288,6 @@ def about_numbers(generation: Index, repository: str, numbers: Iterable[str]) ->
     return sorted(documents.values(), key=lambda chunk: (chunk.updated_at or LONG_AGO, chunk.path), reverse=True)
 
 
-def _past(generation: Index) -> Numbers:
+def of_past(generation: Index) -> Numbers:
+    """Return the chunks of commits and releases."""
     return generation.named([PAST]).get(PAST, NO_HITS.numbers)

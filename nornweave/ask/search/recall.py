@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,12 @@ from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.heuristics import NO_BONUSES
-from nornweave.ask.search.history import past_first
+from nornweave.ask.search.history import (
+    may_ask_for_past,
+    of_past,
+    past_first,
+    weigh_changes,
+)
 from nornweave.ask.search.items import citation_of, item_of
 from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
@@ -33,11 +39,12 @@ from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.core.text import analyzer
-from nornweave.core.types import NO_METADATA, Domain
+from nornweave.core.text.index_fields import PAST
+from nornweave.core.types import COMMIT, NO_METADATA, RELEASE, Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers, Scores
+from nornweave.index.port import Mask, Numbers, Scores
 from nornweave.index.records import StoredChunk
-from nornweave.index.searching.ranked_chunks import Hits
+from nornweave.index.searching.ranked_chunks import NO_HITS, Hits
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.rerankers import Reranker, RerankerSlot
 
@@ -49,19 +56,35 @@ VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
     """Search for a question and its acronyms in the other form, or all its variants if the plan or it says so."""
-    query = read_query(question.text)
-    first = search(query, context)
-    expands = _expands(question, first, context)
+    query, whole = read_query(question.text), context
+    asks_past = context.domain == Domain.CODE and may_ask_for_past(question.text)
+    past = of_past(context.generation) if asks_past else NO_HITS.numbers
+    if len(past):
+        context = replace(context, generation=context.generation.without(PAST))
+    outcomes = [search(query, context)]
+    expands = _expands(question, outcomes[0], context)
     wordings = _variants(question, query, context, expands=expands)
-    others = [search(wording, context) for wording in wordings]
+    outcomes += [search(wording, context) for wording in wordings]
     share = VARIANT_SHARE if expands else ACRONYM_SHARE
-    ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
-    if context.domain == Domain.CODE:
-        ranking = past_first(ranking, question.text, context.generation)
-    else:
+    ranking = outcomes[0].ranking
+    if wordings:
+        ranking = merge(ranking, [outcome.ranking for outcome in outcomes[1:]], share)
+    if len(past):
+        outcomes.append(search(query, _within(past, whole)))
+        changes = weigh_changes(outcomes[-1].ranking, question.text, whole.generation)
+        ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation)
+    elif context.domain != Domain.CODE:
         ranking = below_opposite(ranking, question.text, context.generation)
-    ranking, folded = fold(ranking, question.text, first.places, context.generation)
-    return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings), folded)
+    ranking, folded = fold(ranking, question.text, outcomes[0].places, whole.generation)
+    said = tuple(wording.text for wording in wordings)
+    return ExpandedOutcome(ranking, tuple(outcomes), said, folded, past=len(past) > 0)
+
+
+def _within(numbers: Numbers, context: SearchContext) -> SearchContext:
+    """Return a context in which only these chunks are searched."""
+    mask: Mask = np.zeros(context.generation.size, np.bool_)
+    mask[numbers] = True
+    return replace(context, within=mask if context.within is None else mask & context.within)
 
 
 def _expands(question: Question, outcome: SearchOutcome, context: SearchContext) -> bool:
@@ -108,6 +131,7 @@ def recall_from(
     reranker, missing = _reranker(question, context, slot)
     items, problems = select(question, searched, context, settings, reranker)
     first, generation, within = searched.outcomes[0], context.generation, context.within
+    leads = searched.past and items and items[0].metadata.get("kind") in {COMMIT, RELEASE}
     total = generation.chunk_count if within is None else int(within.sum())
     nothing = ["nothing passes the filters"] if generation.chunk_count and not total else []
     return RecallResponse(
@@ -124,7 +148,7 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
-        signals=signals_of(read_query(question.text), first, items, context),
+        signals=signals_of(read_query(question.text), searched.outcomes[-1] if leads else first, items, context),
     )
 
 

@@ -120,7 +120,8 @@ class ExpandedOutcome:
 
     Attributes:
         ranking: of all wordings together.
-        outcomes: of each wording, the question itself first.
+        outcomes: of each wording, the question itself first; at last of commits and releases alone if they may answer.
+        past: whether the last is that.
         folded: chunk → those that share its place and are in the ranking no more, best first.
     """
 
@@ -128,6 +129,7 @@ class ExpandedOutcome:
     outcomes: tuple[SearchOutcome, ...]
     variants: tuple[str, ...]
     folded: Mapping[int, Numbers] = field(default_factory=dict)
+    past: bool = False
 
     @property
     def states(self) -> Mapping[str, SourceState]:

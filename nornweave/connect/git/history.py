@@ -29,7 +29,7 @@ from nornweave.connect.git.tree import leads_outside, repository_above
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.dates import since_1970
-from nornweave.core.text.index_fields import THREAD_NUMBER, released
+from nornweave.core.text.index_fields import THREAD_NUMBER, tag_version
 from nornweave.core.types import (
     COMMIT,
     HISTORY_GATE,
@@ -219,7 +219,7 @@ class CommitHistory:
         for sha in fields:
             parents[sha] = next(fields, "").split()
             names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            if versions := [name for name in names if name and released(name)]:
+            if versions := [name for name in names if name and tag_version(name)]:
                 named[sha] = versions
             made[sha] = next(fields, ""), next(fields, "")
             said[sha] = next(fields, ""), next(fields, "").strip()
@@ -443,7 +443,8 @@ def _cut_to(text: str, length: int) -> str:
 
 def _order_of(tag: str) -> tuple[tuple[int, ...], bool]:
     """Order tags by version; of those with one number a candidate comes before the release."""
-    return released(tag), not re.search(r"[a-z]", tag.lower().removeprefix("release").lstrip("v.-"))
+    version = tag_version(tag)
+    return version, not re.search(r"[a-z]", tag.lower().rpartition(".".join(map(str, version)))[2])
 
 
 def _list(value: JsonValue) -> Sequence[JsonValue]:

@@ -25,7 +25,7 @@ from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import COMMIT, Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-12"
+VERSION = "fields-13"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -83,6 +83,7 @@ _RELEASE = re.compile(
     re.IGNORECASE,
 )
 """A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
+_TAGGED = re.compile(r"^[A-Za-z][A-Za-z0-9.+]{0,40}(?:[-_][A-Za-z][A-Za-z0-9.+]{0,40})*[-_/](?=v?\d+\.\d)")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
 SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
@@ -138,8 +139,12 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         name = document.path.rpartition("/")[2]
         keys.update(_key("commit", name[:length]) for length in range(*COMMIT_DIGITS) if document.format == COMMIT)
         if document.format == types.RELEASE:
-            keys.update(release_keys(name), (_key("name", version) for version in versions_in(name)))
-            keys.update(release_keys(f"since {known.get('former')}"))
+            called = {"release": name, "name": name, "after release": str(known.get("former") or "")}
+            keys.update(
+                _key(field, ".".join(map(str, version)))
+                for field, tag in called.items()
+                if (version := tag_version(tag))
+            )
     return keys
 
 
@@ -174,6 +179,11 @@ def released(heading: str) -> tuple[int, ...]:
     """Return the version that a heading of a changelog is, or the day in it; empty where it has neither."""
     number, day = _RELEASE.match(heading), _RELEASED.search(heading)
     return tuple(int(part) for part in re.findall(r"\d+", number[1] or number[2] if number else day[0] if day else ""))
+
+
+def tag_version(tag: str) -> tuple[int, ...]:
+    """Return the version that a tag is called by, as ``jq-1.7`` and ``release_1.7`` are; empty where it has none."""
+    return released(tag) or released(_TAGGED.sub("", tag))
 
 
 def versions_in(text: str) -> tuple[str, ...]:
