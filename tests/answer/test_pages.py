@@ -10,6 +10,7 @@ from questions import question_of
 from ranked_items import citation, ranked
 
 from nornweave.ask.answer.pages import LEAST_CHARACTERS, AnswerPage, answer_page, largest
+from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,
@@ -186,3 +187,15 @@ def test_where_nothing_fits_one_short_item_is_the_page() -> None:
 @given(st.integers(0, 100), st.integers(0, 120))
 def test_the_largest_that_fits(most: int, limit: int) -> None:
     assert largest(most, lambda number: number <= limit) == min(most, limit)
+
+
+def test_sentences_that_may_not_answer_are_shown_as_what_comes_nearest() -> None:
+    said = replace(ranked("a", content="The retry limit is nine for each call."), domain="documentation")
+    unsure = replace(answer_of(said), answerable=Answerable(0.4, ("zz",)))
+    first = answer_page(unsure, 0, lambda page: True)
+    assert "Doubtful:" not in first.lead
+    assert first.lead.splitlines()[0] == "No passage holds “zz”."
+    assert first.lead.splitlines()[1].startswith("What comes nearest")
+    assert "“The retry limit is nine for each call.” [1]" in first.lead
+    nothing = answer_page(replace(unsure, answerable=Answerable(0.01)), 0, lambda page: True)
+    assert nothing.lead == "Doubtful: Nothing here seems to answer this; the nearest by meaning are below."

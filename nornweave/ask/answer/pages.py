@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from nornweave.ask.answer.context_budget import shown_conflicts
+from nornweave.ask.answer.extract import nearest
 from nornweave.ask.answer.snippet import shorten
 from nornweave.ask.answer.text_renderer import SEPARATOR, render_lead, render_numbered
 from nornweave.ask.fuse.records import Answer, FusedItem
@@ -30,7 +31,7 @@ class AnswerPage:
     """A part of an answer's ranking as text.
 
     Attributes:
-        lead: of the first page: what is doubtful, and the sentences that answer.
+        lead: of the first page: what is doubtful, and the sentences that answer or come nearest.
         body: the conflicts, the items, and what was not searched; as ``text_renderer`` writes them.
         items: that the text shows, in their order; contents as they are shown.
         cited: the items that the text numbers, shown or only quoted, by number; from 1 on in the whole ranking.
@@ -69,6 +70,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         are on it, with the best sentence and their own. The last resort is a page that does not fit, with one item of
         ``LEAST_CHARACTERS``.
     """
+    answer = replace(answer, extract=answer.extract or nearest(answer))
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
     shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]
     for conflicts in CONFLICTS_SHOWN:

@@ -50,6 +50,7 @@ TEXT_AT_LEAST = 400
 SHOWN_AT_LEAST = 80
 # A page is cut by leaving out items, not by cutting sections.
 UNCUT_CHARACTERS = 1_000_000
+NEAREST = "What comes nearest, in the words of the sources:"
 LINE_CHARACTERS = 240
 NAME_CHARACTERS = 40
 ALSO_IN_SHOWN = 3
@@ -124,7 +125,7 @@ def render_text(
 
 
 def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
-    """Render what an answer begins with for a reader with little room: the doubt, and the sentences that answer.
+    """Render what an answer begins with for a reader with little room: what is doubtful, and the sentences that answer.
 
     Args:
         numbers: of the items, by chunk.
@@ -135,8 +136,11 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
         f" [{numbers[each.chunk_id]}]"
         for each in answer.extract
     ]
-    doubt = f"{DOUBT} {one_line(answer.answerable.words, 2 * LINE_CHARACTERS)}" if answer.answerable.words else ""
-    return "\n".join([doubt] * bool(doubt and answer.items) + said)
+    judged = answer.answerable
+    words = one_line(judged.words, 2 * LINE_CHARACTERS)
+    is_nothing = judged.is_doubtful and not judged.may_answer
+    lines = [f"{DOUBT} {words}" if is_nothing else words, NEAREST if judged.may_answer and said else ""]
+    return "\n".join([line for line in lines if line and answer.items] + said)
 
 
 def render_numbered(

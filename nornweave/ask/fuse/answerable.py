@@ -57,7 +57,7 @@ class Answerable:
 
     @property
     def may_answer(self) -> bool:
-        """Tell whether something may answer although that is doubtful."""
+        """Tell whether something may answer although that is doubtful: of questions with an answer three in five do."""
         return self.is_doubtful and (self.probability or 0.0) >= shipped().nothing_below
 
     @property
@@ -71,11 +71,9 @@ class Answerable:
             return "There is no passage to search: the filters leave none, or nothing is published."
         known = [f"“{legible(word)[:_WORD_CHARACTERS]}”" for word in self.unknown_words[:_WORDS_SHOWN]]
         holds = f"No passage holds {' or '.join(known)}" if known else ""
-        if self.probability is None or not self.is_doubtful:
-            return f"{holds}." if holds else ""
-        if not self.may_answer:
+        if self.is_doubtful and not self.may_answer:
             return f"{holds or 'Nothing here seems to answer this'}; the nearest by meaning are below."
-        return f"{f'{holds}. ' if holds else ''}It is not sure that one of these passages answers this."
+        return f"{holds}." if holds else ""
 
 
 @cache
