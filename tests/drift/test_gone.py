@@ -207,3 +207,38 @@ def test_names_that_a_page_explains_or_spells_as_names_need_no_marks(tmp_path: P
     (finding,) = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
     assert finding.name == name
     assert finding.first.origin is None and "removed by" in finding.first.value
+
+
+RUBY = "module Quay\n class Berth\n  class TooLateError < E; end\n end\nend\n"
+
+
+@pytest.mark.parametrize(("said", "path", "code"), [
+    ("`Quay::Berth::TooLateError` is raised.", "a.rb", RUBY),
+    ("`quay.errors.TooLateError` is raised.", "quay/errors.py", "class TooLateError(Exception):\n    pass\n"),
+    ("Call `Berth.TooLateError`.", "Berth.cs", "class Berth { public void TooLateError() {} }\n"),
+    ("It returns `berth::TooLateError`.", "src/a.rs", "pub mod berth { pub struct TooLateError; }\n"),
+    ("See http://localhost:3000/harbour/quay-desk/TooLateError.", "a.ts", "r.get('/quay-desk/TooLateError', f)\n"),
+    ("```\ncurl http://a.org/v1/quay/TooLateError\n```", "a.py", "@a.get('/quay/TooLateError')\ndef f(): ...\n"),
+    ("Ask `/harbour/quay-desk/TooLateError`.", "a.js", "a.use('/harbour', r); r.get('/quay-desk/TooLateError', f)\n"),
+])  # fmt: skip
+def test_a_qualified_name_and_a_mounted_route_go_with_the_part_that_the_code_has(
+    tmp_path: Path, said: str, path: str, code: str
+) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": f"# Quay\n\n{said}\n", path: code}, "2024-02-01T12:00:00Z")
+    repository.commit({path: code.replace("TooLate", "Stale")}, "2024-03-01T12:00:00Z")
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [one.rule for one in found] == ["nornweave/gone"] and "TooLateError" in found[0].name
+
+
+@pytest.mark.parametrize("said", [
+    "`requests.exceptions.TooLateError` is raised.",  # of another package
+    "`quay.TooLateError.md` is a file.",
+    "See https://example.org/TooLateError/about/us.",
+])  # fmt: skip
+def test_what_belongs_to_others_does_not_go_with_a_name_of_the_code(tmp_path: Path, said: str) -> None:
+    repository = Repository(tmp_path)
+    code = "class TooLateError(Exception):\n    pass\n"
+    base = repository.commit({"README.md": f"# Quay\n\n{said}\n", "quay.py": code}, "2024-02-01T12:00:00Z")
+    repository.commit({"quay.py": code.replace("TooLate", "Stale")}, "2024-03-01T12:00:00Z")
+    assert scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings == ()

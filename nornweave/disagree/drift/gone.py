@@ -43,7 +43,7 @@ MAX_RENAMED = 3
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~)")
 _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
 _WORD = lazy_pattern(
-    r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|(?<!\S)/[A-Za-z][\w.-]*|[A-Za-z_$][\w$]*(?:[-.:][\w$]+)*"
+    r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|(?<!\S)/[A-Za-z][\w.-]*|[A-Za-z_$][\w$]*(?:(?:::|[-.:])[\w$]+)*"
 )
 _FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
@@ -58,6 +58,8 @@ _UNMARKED = lazy_pattern(r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+")
 """What is spelt so is a name also where a page does not mark it as code."""
 _WORDS = lazy_pattern(r"[^,\s]+")
 _PARTS = lazy_pattern(r"[^./:,\s]+")
+_QUALIFIER = lazy_pattern(r"::|[.]")
+_URL = lazy_pattern(r"\bhttps?://[\w.:\[\]{}<>-]+(/[\w{}.:-]+(?:/[\w{}.:-]+)+)")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
 """As only names are spelt."""
@@ -89,6 +91,22 @@ class _Mention:
         """What all its spellings have in common."""
         return _key(self.written)
 
+    @property
+    def keys(self) -> Sequence[str]:
+        """Its key, and those by which code may have it: ``Error`` of ``pkg::Error``, ``/b/c`` of ``/mounted/b/c``."""
+        parts = self.key.split("/")
+        if self.written[0] == "/":
+            return [self.key, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
+        _, last = self.qualified
+        return [self.key, last] if last else [self.key]
+
+    @property
+    def qualified(self) -> tuple[str, str]:
+        """The key of the class or the package that a symbol belongs to and its own; empty for others."""
+        *owners, last = _QUALIFIER.split(self.written)
+        is_symbol = owners and len(_key(last)) >= LEAST and ("::" in self.written or re.search("[A-Z_]", last))
+        return (_key(owners[-1]), _key(last)) if is_symbol else ("", "")
+
 
 def gone(
     root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
@@ -111,11 +129,16 @@ def gone(
     }
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
-        if mention.key in removed or mention.name in files or not renamed.keys().isdisjoint(mention.spellings):
+        if (
+            not removed.keys().isdisjoint(mention.keys)
+            or mention.name in files
+            or not renamed.keys().isdisjoint(mention.spellings)
+        ):
             said[mention.spellings[0]].append(mention)
     of_pages = [one for page in pages for one in _renamed_on(before[page.path], page, text_of)]
     programs = [file for file in new if file.kind == "code"] if said or of_pages else []
     left = _places_of(programs, text_of)
+    known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
     spelt = _spelt(programs, text_of) if of_pages or renamed else set()
     found = []
     for _, mentions in sorted(said.items()):
@@ -125,10 +148,12 @@ def gone(
             found.append(((name, 0), mentions))
         elif lost is not None:
             found.append((renamed[lost], mentions))
-        elif mentions[0].key in removed and mentions[0].key not in left:
-            found.append((removed[mentions[0].key], mentions))
+        elif left.keys().isdisjoint(mentions[0].keys):
+            key = next((one for one in mentions[0].keys if one in removed), "")
+            owner, last = mentions[0].qualified
+            if key and (key != last or owner in removed or owner in known):
+                found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
-    known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
     reports = [
         _finding(place, mentions, _removed_by(root, commits, mentions[0].name, place[0]) if at < MAX_LOOKED_UP else "",
                  lambda path: lines_of(text_of(there[path])))
@@ -231,7 +256,11 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 for match in (_USED.finditer(text) if is_fenced else ())
                 if match.lastgroup != "call" or _TELLING.search(match["call"])
             }
-            said |= set() if is_fenced else set(_UNMARKED.findall(_CODE.sub(" ", text)))
+            said |= (
+                set(_URL.findall(text))
+                if is_fenced
+                else {*_URL.findall(text), *_UNMARKED.findall(_CODE.sub(" ", text))}
+            )
             for stretch in [text] if is_fenced else marked:
                 words = _WORD.findall(stretch)
                 key = _KEY.match(stretch) if is_fenced else None
