@@ -171,6 +171,19 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("which Hydro is the tram built with?", "The tram is built with Hydro 4.2.", "the tram builds on Hydro 5.1"),
     ("which Hydro do trams run?", "Trams run Hydro 4.2.", "trams are already on Hydro 5.1"),
     ("when does the Graz line open?", "The Graz line opens on 3 June.", "Graz line opens 10 June"),
+    ("when was the Graz line opened?", "The Graz line was opened on 3 June 2024.", "Graz line was opened 10 June 2024"),
+    ("when was bell 4 hung?", "Bell 4 was delivered on 3 June 2024.", "bell 4 was delivered on 9 July 2024, sorry"),
+    ("who may open the wash hall?", "Only drivers may open the wash hall.", "riders may open the wash hall as well"),
+    ("who may open the wash hall?", "Riders may open the wash hall.", "riders may not open the wash hall"),
+    ("who can open the wash hall?", "Only drivers can open the wash hall.", "trainees can open the wash hall now"),
+    ("who may ring the bell?", "Trainees are allowed to ring the bell.", "only drivers may ring the bell"),
+    ("who owns the ticket shop?", "The Harbour team owns the ticket shop.", "the Rails team owns the ticket shop"),
+    ("who owns the ticket shop?", "The ticket shop belongs to the Harbour team.",
+     "the ticket shop is ours now: Rails owns it since August"),
+    ("which Hydro do trams get?", "Trams get version 4.2 of Hydro.", "trams get version 5.1 of Hydro"),
+    ("are roof lamps on?", "Roof lamps are active at all depots.", "roof lamps are disabled everywhere"),
+    ("are roof lamps on?", "Roof lamps are enabled.", "heads up: roof lamps are disabled everywhere at the moment"),
+    ("does the gate answer maps?", "The gate supports maps.", "maps were taken out of the gate"),
 ])  # fmt: skip
 def test_what_people_say_in_their_words_contradicts_what_was_asked_about(question: str, one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)
@@ -213,6 +226,19 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(questio
     ("The gate supports coins.", "coins were removed from the gate in 2019 and came back last spring"),
     ("The bell is maintained by Ulla.", "ask Ulla about the bell"),
     ("The bell is run by Ulla.", "we need to ask who runs the bell"),
+    ("Check-in closes 20 minutes before noon.", "until 2023 check-in closed 30 minutes before noon"),
+    ("Check-in closes 20 minutes before noon.", "in 2023 check-in closed 30 minutes before noon"),
+    ("Check-in closes 20 minutes before noon.", "back then check-in closed 30 minutes before noon"),
+    ("Trams run every 12 minutes.", "back in the old days trams ran every 40 minutes"),
+    ("Only drivers may open the wash hall.", "drivers may open the wash hall"),
+    ("Only drivers may open the wash hall.", "only drivers can open the wash hall"),
+    ("Riders may open the wash hall.", "drivers may open the wash hall"),
+    ("Only drivers may open the wash hall.", "riders may open the ticket hall"),
+    ("Only drivers may open the wash hall.", "it may open the wash hall when doors fail"),
+    ("The Graz line was opened on 3 June 2024.", "the Graz line was opened on 3 June"),
+    ("The Graz line was opened on 3 June 2024.", "the Linz line was opened on 9 July 2024"),
+    ("Trams get version 4.2 of Hydro.", "since version 3.0 of Hydro trams are quiet"),
+    ("The ticket shop belongs to the Harbour team.", "the Harbour team owns the ticket shop since August"),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str) -> None:
     second = code(other) if "=" in other else talk(other)

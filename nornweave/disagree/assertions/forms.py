@@ -118,6 +118,11 @@ PHRASES = _phrases("""
     shut down: removed
     phased out: removed
     got rid of: removed
+    taken out: removed
+    at the moment: currently
+    as well: also
+    heads up: fyi
+    allowed to: may
     need not: not have to
     able to: can
     no longer: not
@@ -152,6 +157,9 @@ CONDITIONS = _words("if when whenever while")
 FUTURE = _words("will planned going")
 PAST = _words("was were had did wasn weren hadn didn previously formerly originally historically")
 PAST_ENDS = _words("before earlier ago yesterday")
+THEN = frozenset((("back", "then"), ("back", "in"), ("those", "days"), ("that", "time")))
+IN_YEAR = _words("in until till during before")
+"""Before a year that tells when something was so."""
 # What happened, and lasts.
 EVENTS = _words("""
     removed dropped released published shipped deployed launched moved switched migrated replaced changed raised lowered
@@ -186,7 +194,7 @@ FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
     over between into onto around about roughly approximately nearly full enough still current number amount
-    least newer btw
+    least newer btw everywhere anywhere
 """)
 # Stems that say little of what a sentence is about.
 COMMON = _words("""

@@ -311,6 +311,15 @@ def differ(one: Assertion, other: Assertion) -> bool:
         is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
         tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
         return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
+    if one.key == "may":  # only keepers and trainees; trainees and not trainees
+        signs = [value.rpartition(" ")[::2] for each in (one, other) for value in each.values]
+        return any(
+            (a == b)
+            if (sign, other_sign) in {("", "not"), ("not", "")}
+            else a != b and {sign, other_sign} == {"only", ""}
+            for sign, a in signs[:1]
+            for other_sign, b in signs[1:]
+        )
     if one.kind == "owner" and any(value.startswith("not ") for value in one.values | other.values):
         names = [{value.removeprefix("not ") for value in each.values} for each in (one, other)]
         return one.values.isdisjoint(other.values) and not names[0].isdisjoint(names[1])

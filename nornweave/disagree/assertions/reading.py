@@ -44,7 +44,7 @@ _NO_PROSE = lazy_pattern(
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
-    r"|half|can|must|took|taken?|ask|ping"
+    r"|half|can|may|must|took|taken?|ask|ping"
     r"|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
     rf"|{'|'.join(sorted({*forms.ROLES, *forms.THERE, *forms.OWNS, *forms.OWNERS, *forms.EVERY, *forms.PHRASES}))})\b"
     r"|n['’]t\b",
@@ -66,6 +66,7 @@ _TOKEN = lazy_pattern(
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
 _PHRASE = lazy_pattern(rf"\b(?:{'|'.join(map(re.escape, forms.PHRASES))})\b")
 _SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _TICKED = lazy_pattern(r"`([^`\n]{1,60})`")
 _WORD = lazy_pattern(r"\w+")
@@ -379,7 +380,7 @@ class _Sentence:
         """Return the stems that say what the sentence is about → their first place, and how they are written."""
         about: dict[str, tuple[int, str]] = {}
         for at, form in enumerate(self.forms):
-            if at in self.taken or not self._tells(at):
+            if at in self.taken or not self._tells(at) or "since" in self.lower[max(0, at - 2) : at]:
                 continue
             if self.sorts[at] == VALUE and not (self._is_version(at) or (at and self.sorts[at - 1] in {CONTENT, NAME})):
                 continue
@@ -414,7 +415,8 @@ class _Sentence:
             for modal, clause in zip(self.written, self.clauses, strict=True)
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
-        if any(modal != "may" or not is_allowed for modal in modals if (modal, found.key) != ("must", "required")):
+        own = {"required": "must", "may": "may"}.get(found.key)
+        if any(modal != "may" or not is_allowed for modal in modals if modal != own):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
@@ -430,10 +432,21 @@ class _Sentence:
         was = max((place for place, token in enumerate(clause) if token in forms.PAST), default=-1)
         if used or "had" in clause or (was >= 0 and not {"until", "during"}.isdisjoint(clause)):
             return False
-        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1]))
+        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1])) or (
+            found.kind != "date" and self._is_then(clause)
+        )
         told = self.domain == "research" and not self.dates
         is_past = not told and (ended or (was >= 0 and forms.COPULA.isdisjoint(clause[was:])))
-        return not is_past or (not forms.EVENTS.isdisjoint(clause) and forms.BACK.isdisjoint(self.lower))
+        is_record = found.kind == "date" and {each.split()[0] for each in found.values} >= {"day", "month"}
+        is_record &= was >= 0 and any(token.endswith(forms.PARTICIPLES) for token in clause[was + 1 :])
+        return not is_past or ((is_record or not forms.EVENTS.isdisjoint(clause)) and forms.BACK.isdisjoint(self.lower))
+
+    @staticmethod
+    def _is_then(clause: Sequence[str]) -> bool:
+        """Tell whether a clause says when something was so: ``in 2023``, ``back then``; what is so names no year."""
+        return any(pair in forms.THEN for pair in pairwise(clause)) or any(
+            before in forms.IN_YEAR and _YEAR.fullmatch(token) for before, token in pairwise(clause)
+        )
 
     def _tells(self, at: int) -> bool:
         return self.sorts[at] not in {FUNCTION, TURN} and self.lower[at] not in forms.FILLERS
@@ -473,6 +486,10 @@ class _Sentence:
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
+        is_of = following[0] == "of" and before[-1:] in (["version"], ["release"]) and self._are_names(at + 2)
+        if is_of and forms.SINCE.isdisjoint(before):
+            self._add("version", self.forms[at + 2], {figure}, at, at + 1, {self.forms[at + 2]})
+            return
         if self._is_since(before, figure):
             self.taken.add(at)
             return
@@ -574,7 +591,9 @@ class _Sentence:
             self._add_thing("owner", "owner", at + 1, verb=at)
         elif token in {"can", "must"}:
             self._read_modal(at, at + 1)
-        elif token in {"have", "has", "need", "needs"} and self.lower[at + 1 : at + 2] == ["to"]:
+        if token in {"may", "can", "cannot"}:
+            self._read_permission(at)
+        if token in {"have", "has", "need", "needs"} and self.lower[at + 1 : at + 2] == ["to"]:
             self._read_modal(at, at + 2)
         if token in forms.THERE and (self._is_said(at) or self._is_notice(at, token)):
             self._read_presence(at, forms.THERE[token])
@@ -634,7 +653,7 @@ class _Sentence:
             self._add_thing("owner", "owner", at + 2, verb=at)
             return
         place = at - 1
-        while place > 0 and self.lower[place] in forms.HELPERS:
+        while place > 0 and self.lower[place] in forms.HELPERS | forms.TEAMS:
             place -= 1
         if place >= 0 and not self.lower[at].endswith("ed") and self.written[place][0].isupper():
             self._add("owner", "owner", {self.forms[place]}, place, at)
@@ -733,6 +752,20 @@ class _Sentence:
             said = can or not self._is_denied(at)
             self._add("presence", "there" if can else "required", {"yes" if said else "no"}, at, verb,
                       is_object=behind != ["be"])  # fmt: skip
+
+    def _read_permission(self, at: int) -> None:
+        """Read who may do something: ``only keepers may``, ``trainees may not``."""
+        last = next((one for one in range(at - 1, -1, -1) if self.lower[one] not in forms.HELPERS | forms.SUBJECTS), -1)
+        place = last
+        while place > 0 and self.lower[place - 1] not in {*forms.DETERMINERS, "all"} and self._tells(place - 1):
+            place -= 1
+        following = self.lower[at + 1 : at + 2]
+        if place < 0 or not self._tells(last) or self.clauses[place] != self.clauses[at] or following in ([], ["be"]):
+            return
+        is_denied = following == ["not"] or self.lower[at] == "cannot"
+        sign = "only " if self.lower[max(0, place - 1)] == "only" else "not " if is_denied else ""
+        who = self.forms[last]
+        self._add("role", "may", {sign + who}, place, at)
 
     def _is_ours(self, at: int) -> bool:
         return self.lower[at - 1 : at] in (["we"], ["they"], ["i"], ["you"])
