@@ -54,6 +54,8 @@ NOTATIONS: dict[str, tuple[str, Writer]] = {
         "src/args.rs",
         lambda name, value: f'    /// what it is\n    #[arg(long, default_value = "{value}")]\n    pub {name}: u64,\n',
     ),
+    "convention of Gradle": ("src/A.kt", lambda name, value: f"    lanes.{camel(name)}.convention({value})\n"),
+    "default of an object": ("src/options.ts", lambda name, value: f"  options.{camel(name)}.setDefault({value});\n"),
     "method of TypeScript": ("src/schema.ts", lambda name, value: f"  .add('{camel(name)}', t.number().or({value}))\n"),
 }  # fmt: skip
 

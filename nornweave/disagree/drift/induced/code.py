@@ -143,6 +143,10 @@ def code_statements(
     for at, token in enumerate(tokens):
         held = constants.name(token.written, path) if token.kind == "name" else ""
         name = read_name(held or token.written)
+        thing, _, method = token.written.rpartition(".")
+        is_call = tokens[at + 1 : at + 2] and tokens[at + 1].text == "("
+        if thing and is_call and not _SAYS_DEFAULT.isdisjoint(words_of(method)):  # retries.convention(60)
+            name = read_name(f"{thing}_default")
         if name is not None and wanted(name):
             named[at] = name
     if not named:
