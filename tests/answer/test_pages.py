@@ -160,9 +160,9 @@ def test_the_first_page_begins_with_the_sentences_and_names_what_they_are_quoted
 def test_a_passage_that_is_shortened_alone_has_the_best_sentence_and_its_own() -> None:
     items = items_of(4000, 4000, 4000)
     sentences = tuple(ExtractedSentence(f"c{place}", f"said by {place}", Span(0, 5)) for place in (2, 1, 0))
-    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 500)
+    page = answer_page(replace(answer_of(*items), extract=sentences), 0, lambda page: len(page.text) <= 560)
     assert page.lead.splitlines() == ["“said by 2” [3]", "“said by 0” [1]"]
-    assert len(page.items) == 1 and len(page.text) > 400
+    assert len(page.items) == 1 and len(page.text) > 450
     first, second, *_ = answer_page(answer_of(*items), 0, lambda page: len(page.text) <= 4000).items
     assert len(first.content) > len(second.content)
 
@@ -199,3 +199,21 @@ def test_sentences_that_may_not_answer_are_shown_as_what_comes_nearest() -> None
     assert "“The retry limit is nine for each call.” [1]" in first.lead
     nothing = answer_page(replace(unsure, answerable=Answerable(0.01)), 0, lambda page: True)
     assert nothing.lead == "Doubtful: Nothing here seems to answer this; the nearest by meaning are below."
+
+
+def test_what_stands_next_to_the_sentence_that_answers_stays_and_places_that_do_not_fit_are_named() -> None:
+    lines = [
+        f"retry limit {place} of the other kind, said for a call that nobody makes any more" for place in range(40)
+    ]
+    lines[29:31] = ["**weaver_rest**", "Seconds until it ends, 30 by default."]
+    text = "\n\n".join(lines)
+    at = text.index(lines[30])
+    item = ranked("a", content=text)
+    said = ExtractedSentence(ChunkId("a"), lines[30], Span(at, at + len(lines[30])))
+    answer = replace(answer_of(item, *items_of(4000, 4000)), extract=(said,))
+    page = answer_page(answer, 0, lambda page: len(page.text) <= 700)
+    assert len(page.items) == 1
+    assert "**weaver_rest**\n\nSeconds until it ends" in page.items[0].content
+    assert "retry limit 28" in page.items[0].content, "what is near counts more than what is as much about the question"
+    assert "retry limit 3 " not in page.items[0].content
+    assert page.body.splitlines()[-1] == "↳ also: code/c0 (payments); research/c1 (payments)"

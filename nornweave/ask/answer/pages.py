@@ -118,7 +118,9 @@ def _shorten_items(answer: Answer, start: int, characters: int, count: int | Non
 
 
 def _shorten(item: FusedItem, answer: Answer, characters: int) -> FusedItem:
-    part = snippet(item, answer.question.text, characters)
+    is_code, terms = item.domain == Domain.CODE, query_terms(answer.question.text)
+    said = next((sentence.span for sentence in answer.extract if sentence.chunk_id == item.chunk_id), None)
+    part = shorten(item.content, terms, characters, is_code=is_code, around=said)
     return item if part == item.content else replace(item, shown=part)
 
 
@@ -137,7 +139,13 @@ def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflic
     cited = {item.chunk_id for item in items} | {sentence.chunk_id for sentence in quoted}
     return AnswerPage(
         lead="" if start else render_lead(answer, numbers),
-        body=render_numbered(shown, numbers, conflicts=kept, coverage_gaps=answer.recalled.coverage_gaps),
+        body=render_numbered(
+            shown,
+            numbers,
+            conflicts=kept,
+            coverage_gaps=answer.recalled.coverage_gaps,
+            also=answer.items[start + len(items) : start + ITEMS_WANTED],
+        ),
         items=items,
         cited={number: item for number, item in enumerate(answer.items, 1) if item.chunk_id in cited},
         start=start,

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze
+from nornweave.core.types import Span
 
 MARK = "[…]"
 # A mark and the blanks or line breaks on both its sides.
@@ -22,6 +23,8 @@ MARK_ROOM = len(MARK) + 2
 CONSIDERED_CHARACTERS = 50_000
 # Pieces of a sentence (a transcript without full stops) or line (minified code) that is longer than the room.
 WINDOW_CHARACTERS = 240
+# A unit counts half at this distance from what answers; what stands above it, as a name does, at twice that.
+NEAR_CHARACTERS, ABOVE_SHARE = 200, 0.5
 # What a unit gains from a relevant neighbour, and a line of code from a relevant line of its block: it makes that
 # readable.
 NEIGHBOUR_SHARE = 0.25
@@ -56,13 +59,18 @@ ABOVE_LINES = 60
 SIGNATURE_LINES = 8
 
 
-def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_code: bool) -> str:
+def shorten(
+    text: str, query_terms: Sequence[str], max_characters: int, *, is_code: bool, around: Span | None = None
+) -> str:
     """Keep the most relevant units of a text that is too long.
 
     A unit counts ``Σ ln(1 + units / units with the term)`` over the query's terms in it, so that what is rare in this
     text tells most; a quarter of its best neighbour's count comes on top, and for a line of code half of the best count
     in the block that it opens. The first sentence (the signature of code) stays as context. What room is left goes to
     units that touch those, the earliest first.
+
+    Args:
+        around: what answers: it stays, and others count less the farther they are from it.
 
     Returns:
         ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
@@ -77,7 +85,7 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
         return _only_mark(max_characters)
     if not is_code:
         units = _join_blocks(text, units, max_characters // 2)
-    relevant, rest = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
+    relevant, rest = _by_relevance(text, units, query_terms, max_characters, around, is_code=is_code)
     chosen = _fitting(text, units, relevant, rest, max_characters)
     return _join_units(text, [units[place] for place in chosen]) if chosen else _only_mark(max_characters)
 
@@ -216,7 +224,7 @@ def _word_end(text: str, start: int, limit: int) -> int:
 
 
 def _by_relevance(
-    text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, *, is_code: bool
+    text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, said: Span | None, *, is_code: bool
 ) -> tuple[list[int], list[int]]:
     """Return the places of the units to keep, the most important first, and of those that say nothing to the query."""
     relevance = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
@@ -226,7 +234,12 @@ def _by_relevance(
         for opener, best in _best_in_block(text, units, relevance).items():
             worth[opener] += BLOCK_SHARE * best
     opening = _opening(text, units, int(room * OPENING_SHARE[is_code]), is_code=is_code)
-    order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], place))
+    far = [0.0] * len(units)
+    if said is not None:
+        far = [max(ABOVE_SHARE * (said.start - end), start - said.end, -1.0) for start, end in units]
+        opening |= {place for place, distance in enumerate(far) if distance < 0}
+        worth = [own / (1 + distance / NEAR_CHARACTERS) for own, distance in zip(worth, map(abs, far), strict=True)]
+    order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], far[place], place))
     relevant = [place for place in order if place in opening or worth[place] > 0]
     return relevant, order[len(relevant) :]
 

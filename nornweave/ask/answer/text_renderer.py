@@ -149,8 +149,9 @@ def render_numbered(
     *,
     conflicts: Sequence[ConflictRecord] = (),
     coverage_gaps: Sequence[CoverageGap] = (),
+    also: Sequence[FusedItem] = (),
 ) -> str:
-    """Render the rest: the conflicts, then a section a source, each item under its number."""
+    """Render the rest: the conflicts, then a section a source, each item under its number, and the places of others."""
     pieces = {
         source: [_piece(item, len(conflicts), number=numbers[item.chunk_id]) for item in section]
         for source, section in _sections(items).items()
@@ -158,6 +159,7 @@ def render_numbered(
     blocks = [
         _conflicts(conflicts, items),
         *_rendered_sections(pieces, UNCUT_CHARACTERS),
+        _also([_piece(item, 0) for item in also], UNCUT_CHARACTERS),
         "" if items else NOTHING_FOUND,
         _gaps(coverage_gaps, None),
     ]
