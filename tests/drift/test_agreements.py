@@ -440,3 +440,12 @@ def test_a_page_that_contradicts_itself_is_not_held_by_its_second_sentence(tmp_p
     write(tmp_path, {"a.md": page, "a.py": "DEFAULT_LANE_ROWS = 7\n"})
     options = json.loads(run(str(tmp_path), "--json")[1])["options"]
     assert [(one["value"], one["state"]) for one in options] == [("12", "differs")]
+
+
+def test_a_value_that_a_lookup_falls_back_to_is_a_default_as_that_of_a_parameter(tmp_path: Path) -> None:
+    page = "| Option | Default |\n|---|---|\n" + "".join(f"| `{one}` | `{value}` |\n" for one, value in OTHERS.items())
+    lookups = "".join(f"    c['{one}'] = look('harbor', '{one}', {value}, int)\n" for one, value in OTHERS.items())
+    write(tmp_path, {"a.md": page, "a.py": f"def f(c, look):\n{lookups}", "b.py": "def run(lane_rows=13):\n    ...\n"})
+    options = {one["name"]: one["state"] for one in json.loads(run(str(tmp_path), "--json")[1])["options"]}
+    assert options.pop("lane_rows") in {"held", "not_compared"}
+    assert set(options.values()) == {"held"}

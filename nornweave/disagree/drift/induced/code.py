@@ -290,7 +290,9 @@ def _standing(tokens: Sequence[_Token], at: int, name: Name, place: int, last: i
         return TESTED
     first = next((one for one in range(place - 1, -1, -1) if tokens[one].text not in _OPENS), place)
     said = {word for one in (first, *range(max(0, at - 2), at)) for word in words_of(tokens[one].text)}
-    return DECLARED if name.attribute == "default" or not said.isdisjoint(_SAYS_DEFAULT) else 1
+    is_fallback = tokens[at].kind == "string" and [one.text for one in between] == [","]  # value("lanes", 5)
+    is_default = name.attribute == "default" or not said.isdisjoint(_SAYS_DEFAULT)
+    return DECLARED if is_fallback or is_default else 1
 
 
 def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
