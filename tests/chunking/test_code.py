@@ -473,3 +473,25 @@ def test_a_branch_begins_with_its_condition(path: str, calls: int) -> None:
     for chunk in chunks[1:]:
         assert chunk.content.lstrip().startswith(("} else if", "void")), chunk.content
     assert not any(chunk.content.rstrip().endswith("{") for chunk in chunks)
+
+
+LONG = " ".join(f"word{number} of the gate that opens for those who waited" for number in range(7))
+
+
+@pytest.mark.parametrize(("path", "above", "comment", "definition"), [
+    ("a.c", "int first(void) { return 1; }", f"/* {LONG}. */", "int open_gate(int key) {\n  return key;\n}"),
+    ("a.py", "import os", f"# {LONG}.\n# It waits.", "def open_gate(key):\n    return os.open(key)"),
+    ("a.js", "const first = 1;", f"/**\n * {LONG}.\n */", "class Gate {\n  open_gate(key) { return key; }\n}"),
+])  # fmt: skip
+def test_a_comment_above_a_blank_line_belongs_to_the_definition_below(
+    path: str, above: str, comment: str, definition: str
+) -> None:
+    def holding(text: str) -> Chunk:
+        return next(chunk for chunk in chunks_of(text, path, limit=128) if "word6 of" in chunk.content)
+
+    joined = holding(f"{above}\n\n{comment}\n\n{definition}\n")
+    assert "open_gate" in joined.content
+    assert joined.metadata.get("function_name") or joined.metadata["class_name"]
+    assert "open_gate" not in holding(f"{above}\n{comment}\n\n{definition}\n").content  # it is as near to what is above
+    assert "open_gate" not in holding(f"{above}\n\n{comment}\n\n\n\n{definition}\n").content
+    assert "open_gate" not in holding(f"{comment}\n\n{definition}\n").content  # it is about the file

@@ -49,6 +49,8 @@ MARKDOWN = [
     "import { A } from './no1'\nimport B from 'no/2'\n\nexport const no3 = {\n\n  no4: 1,\n}\n\n# yes1\n\nimport goods, yes2",
     "# yes1 <!-- no1 -->\n\nyes2 <!-- no2\n\nno3 --> yes3\n\n| yes4 <!-- no4 --> | yes5 |\n|---|---|\n| <!-- no5 --> | yes6 |",
     "<pre><!-- no1 -->yes1</pre>\n\n> yes2 <!-- no2 -->\n> <!-- no3\n> no4 -->\n\n1. yes3 <!--no5-->\n   <!-- no6 -->",
+    "# yes1 <script> yes2\n\nA <template> yes3,\na <STYLE>\nyes4.\n\n- <script> yes5\n- yes6 <style>no1</style> yes7\n\n<script>\nno2\n\nno3</script>",
+    "| <script> | yes1 |\n|---|---|\n| a <template> | yes2 |\n\n> holds a <style> tag\n> yes3 <script>no1</script> yes4 <script> yes5",
     "yes1 <!-- yes2 is never closed\n\nyes3 {# yes4\n\n`yes5 {# yes6",
 ]
 RST = [

@@ -138,7 +138,7 @@ def read_markdown(text: str) -> Blocks:
     listed = list(_lists_of_contributors(text, start))
     text = blanked(text, listed)
     even = even_line_ends(text)
-    read = read_lines(text, start, _Markdown(UnseenParts(even)).block_at)
+    read = read_lines(text, start, _Markdown(UnseenParts(even, is_prose=True)).block_at)
     read = replace(read, hidden=sorted((*read.hidden, *listed), key=lambda span: span.start))
     if not start:
         return read

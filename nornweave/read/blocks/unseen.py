@@ -125,8 +125,10 @@ class UnseenParts:
         has_any: whether the text may hide something at all.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_prose: bool = False) -> None:
+        """Store the text; in prose ``<script>`` within a block is a word, unless the block closes it."""
         self._text = text
+        self._is_prose = is_prose
         self._missing: set[str] = set()
         self.has_any = _HINT.search(text) is not None
 
@@ -148,11 +150,26 @@ class UnseenParts:
                 continue
             if kind is None or (kind == "attributes" and not self._is_hidden(opening)):
                 continue
+            if kind == "attributes" and self._is_word(opening, span):
+                continue
             end = self._end_of(opening, kind)
             if end > 0:
                 found.append(Span(opening.start(), end))
                 at = end
         return found
+
+    def _is_word(self, opening: re.Match[str], span: Span) -> bool:
+        """Tell whether prose speaks of an element: it stands within a block that does not close it."""
+        if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
+            return False
+        if not self._text[span.start : opening.start()].strip():
+            return False
+        closing = f"</{opening['tag'].lower()}"
+        within = f"{closing} {span.end}"
+        if within not in self._missing and re.compile(closing, re.I).search(self._text, opening.end(), span.end):
+            return False
+        self._missing.add(within)
+        return True
 
     def _is_hidden(self, opening: re.Match[str]) -> bool:
         if opening["tag"].lower() in NEVER_SHOWN:

@@ -19,6 +19,8 @@ SMALL_CLASS = 60
 """Tokens up to which a class stays in one piece with its methods."""
 SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
+HEAD_COMMENT = 64
+"""Tokens of a comment above a definition and a blank line from which on it is about the file, at the file's head."""
 LARGE_VALUE = 128
 """Tokens above which a value stands alone, under its name."""
 NESTED = 8
@@ -282,6 +284,8 @@ class Regions:
         is_apart = pending is not None and self._newlines(pending.end, node.start_byte) > 1
         if pending is not None and pending.nodes[-1].type in self.grammar.documents:
             is_apart = kind is not Kind.WHOLE
+        elif is_apart and symbol is not None and kind in {Kind.WHOLE, Kind.HEADER}:
+            is_apart = not self._introduces(node)
         if pending is not None and not pending.attribute and is_apart:
             self._flush(scope)
             pending = None
@@ -301,6 +305,15 @@ class Regions:
             return
         nodes = [*pending.nodes, node] if pending is not None else [node]
         self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
+
+    def _introduces(self, node: Node) -> bool:
+        """Tell whether the comment that waits is of the definition below one blank line: nothing above is as near."""
+        pending = self._pending
+        if pending is None or self._newlines(pending.end, node.start_byte) > 2:
+            return False
+        if not self.found:
+            return self.count(Span(pending.start, pending.end)) <= HEAD_COMMENT
+        return self._newlines(self._end, pending.start) > 1
 
     def _opens(self, last: Region, start: int) -> bool:
         """Tell whether only a word that the grammar does not know stands before a statement on its line."""
