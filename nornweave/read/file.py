@@ -14,7 +14,7 @@ from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, is_template_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
-from nornweave.read.front_matter import FORMATS, describe
+from nornweave.read.front_matter import FORMATS, describe, draft_mark
 from nornweave.read.holders import FOREIGN
 from nornweave.read.kinds import (
     DATA_SUFFIXES,
@@ -47,7 +47,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-18"
+_VERSION = "documents-19"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -103,6 +103,8 @@ def read_document(
             raise DocumentSkipped(reason)
         format_ = format_ or "text"
         parsed = parsed if domain is Domain.CODE else describe(text, format_)
+        if domain is Domain.DOCUMENTATION and not (is_handed_in or is_asked_for) and (mark := draft_mark(parsed)):
+            raise DocumentSkipped(f"draft: its head says {mark}; name it in include to read it")
     return assemble(source_id, domain, entry, raw, parsed, format_, is_dated=is_dated)
 
 

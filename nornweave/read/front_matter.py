@@ -47,6 +47,16 @@ _UPDATED = ("updated", "last_modified", "lastmod", "last_updated", "modified_tim
 _PUBLISHED = ("publication_date", "published", "published_time", "citation_publication_date", "citation_date", "date")
 _URLS = ("canonical", "url", "permalink", "og:url")
 _AUTHORS = ("authors", "author", "citation_author", "dc_creator")
+_YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
+_NOT_PUBLISHED: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "draft": _YES,
+        "unlisted": _YES,
+        "published": _NO,
+        "status": ("draft",),
+    }
+)
+"""Values by which generators of sites (Hugo, Jekyll, Docusaurus, Pelican) keep a page back."""
 _TAGS = ("tags", "keywords", "categories")
 _DATE_FORMATS = ("%Y/%m/%d", "%Y/%m", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
 _RST_FIELD = re.compile(r":([A-Za-z][\w ._-]{0,60}):[ \t]+([^\n]{1,2000})")
@@ -294,6 +304,15 @@ def first_heading(text: str, format: str) -> str | None:  # noqa: A002
     following = next((block.level for block in headings[1:] if block.level <= first.level), 0)
     is_section = following == first.level and (first.level > 1 or _VERSION.match(first.info))
     return None if is_section else first.info
+
+
+def draft_mark(described: Parsed) -> str | None:
+    """Return the field by which a page says that it is not published, as ``draft: true``; ``None`` without one."""
+    fields = described.metadata.get("front_matter")
+    for key, value in fields.items() if isinstance(fields, Mapping) else ():
+        if str(value).strip().lower() in _NOT_PUBLISHED.get(key, ()):
+            return f"{key}: {str(value).lower()}"
+    return None
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:

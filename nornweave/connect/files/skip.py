@@ -358,6 +358,8 @@ class Rules:
                 data = next((each for each in folders if each in TESTS), None)
             if data:
                 return f"test data: below {data}; name it in include to read it"
+            if "_drafts" in folders:
+                return "draft: below _drafts; name it in include to read it"
         return None
 
     def _reason_of(self, folder: str, name: str) -> tuple[str, bool] | None:
