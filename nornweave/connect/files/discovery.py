@@ -19,7 +19,7 @@ from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_called_manual, is_man
 from nornweave.read.blocks.pod import is_pod
 from nornweave.read.chunking.languages import PAGES, is_program_page, language_of, program_suffix
-from nornweave.read.kinds import is_code_name
+from nornweave.read.kinds import holds_code, is_code_name, is_unknown
 
 # Deep enough for a folder of checkouts, with a folder of each.
 MAX_DEPTH = 3
@@ -162,6 +162,7 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
         not is_page
         and rules[Domain.CODE].skip_file(path, 0) is None
         and (suffix or is_code_name(PurePosixPath(path).name) or program_suffix(head))
+        and not (is_unknown(path) and not holds_code(_head(root / path, _PAGE_HEAD)))
     ):
         tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
     if is_called_manual(path):
