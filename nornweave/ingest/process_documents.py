@@ -50,8 +50,9 @@ from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.read.holders import FOREIGN, Holders, Notice
+from nornweave.read.holders import FOREIGN, Holders, Notice, is_kept_for_others
 from nornweave.read.isolated import Fields, metadata_from
+from nornweave.read.kinds import is_licence_name
 from nornweave.read.time_limits import seconds_for
 from nornweave.read.worth import HEAD_CHARACTERS
 
@@ -170,15 +171,19 @@ class Intake:
     def _foreign_holder(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
         """Return whose code a file is that came from another project."""
         source_id = wanted.source_id
-        if not isinstance(fetched, bytes) or self.sources[source_id].domain is not Domain.CODE:
+        is_code = self.sources[source_id].domain is Domain.CODE
+        # A page has no notice: its folder is told by where it is kept and by the licence there.
+        is_kept_so = self.sources[source_id].domain is Domain.DOCUMENTATION and is_kept_for_others(wanted.entry.path)
+        if not isinstance(fetched, bytes) or not (is_code or is_kept_so) or is_of_history(wanted.entry.gate):
             return ""
-        if is_of_history(wanted.entry.gate):
-            return ""
-        notice = Notice.of(_head(fetched))
+        notice = Notice.of(_head(fetched)) if is_code else Notice()
         if not notice.holders and "/" not in wanted.entry.path:
             return ""
         if source_id not in self.holders:
-            others = ((each.path, self._fetch(DueDocument(source_id, each, None))) for each in self._others(source_id))
+            files = (
+                each for each in self._others(source_id) if is_code or is_licence_name(each.path.rpartition("/")[2])
+            )
+            others = ((each.path, self._fetch(DueDocument(source_id, each, None))) for each in files)
             heads = ((path, _head(raw)) for path, raw in others if isinstance(raw, bytes))
             self.holders[source_id] = Holders.of(source_id, heads)
         return self.holders[source_id].foreign(wanted.entry.path, notice) or ""
@@ -271,7 +276,8 @@ class Intake:
 
 
 def _head(raw: bytes) -> str:
-    return raw[:HEAD_CHARACTERS].decode("utf-8", "replace")
+    text = raw[:HEAD_CHARACTERS].decode("utf-8", "replace")
+    return raw[:HEAD_CHARACTERS].decode("latin-1") if "\ufffd" in text[:-1] else text  # a © of one byte
 
 
 def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:

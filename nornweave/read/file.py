@@ -47,7 +47,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-19"
+_VERSION = "documents-20"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -157,9 +157,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return f"{suffix or 'no language'}: neither its name nor what it holds says a language of code{hint}"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
-        if holder := _text(entry.metadata.get(FOREIGN)):
-            said = f"of {holder} and not of this project, as its head says, its folder or the licence there"
-            return f"vendored: {said}; name it in include to read it"
+        if vendored := _vendored(entry):
+            return vendored
         if is_test_data(path, text):
             return "test data: what tests are given, compare with or put in the place of code, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
@@ -176,6 +175,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return None if (text[: licence.start] + text[licence.end :]).strip() else "empty: a licence and nothing else"
     if domain is not Domain.DOCUMENTATION:
         return None
+    if vendored := _vendored(entry):
+        return vendored
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
     if format_ == "html" and is_template_page(text):
@@ -193,6 +194,13 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
     promised = suffix or format_ != "text"
     if not (suffix and format_ != "text") and share < (PROSE_SHARE if promised else 2 * PROSE_SHARE):
         return f"data: {share:.0%} of it stands in sentences"
+    return None
+
+
+def _vendored(entry: Entry) -> str | None:
+    if holder := _text(entry.metadata.get(FOREIGN)):
+        said = f"of {holder} and not of this project, as its head says, its folder or the licence there"
+        return f"vendored: {said}; name it in include to read it"
     return None
 
 

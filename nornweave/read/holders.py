@@ -65,6 +65,12 @@ _MANIFEST = re.compile(
 )
 _OF_THIRD_PARTIES = re.compile(r"_?vendor|(?:third|3rd)[_-]?party|extern(?:al|als)?|deps", re.IGNORECASE)
 """Folders of what others wrote, if their files say so."""
+_OF_CONTRIBUTORS = re.compile(r"contribs?", re.IGNORECASE)
+"""Folders of what others wrote, or some contributed: of a folder in it more has to say that it is another project's."""
+_GUARD = re.compile(
+    r"\ufeff?\s*(?:#\s*pragma\s+once\b[^\n]*\n|#\s*(?:ifndef|if\s+!\s*defined)\b[^\n]*\n(?:\s*#\s*define\b[^\n]*\n)?)"
+)
+_SPDX = re.compile(r"spdx-license-identifier:\s*([\w.+-]+)", re.IGNORECASE)
 
 OWN_LEAST, OWN_SHARE = 5, 0.1
 """Heads that name a holder, and their share of all files, before most heads tell whose the source is."""
@@ -92,7 +98,8 @@ class Notice:
     def of(cls, text: str) -> Self:
         """Read the comments at the head of a file."""
         element = _ELEMENT.search(text[:HEAD_CHARACTERS]) if text.lstrip("\ufeff \r\n").startswith("<") else None
-        head = [words for _, _, words in head_comments(text)]
+        guard = _GUARD.match(text)
+        head = [words for _, _, words in head_comments(text[guard.end() :] if guard else text)]
         return cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
 
     @classmethod
@@ -108,6 +115,7 @@ class Notice:
             if told and is_name and _LAW not in name.lower():
                 holders[told] = name
         licences = frozenset(name for name, said in _LICENCES.items() if said.search(words))
+        licences = licences or frozenset(_SPDX.findall(words)[:1])
         return cls(holders, licences, is_element)
 
 
@@ -187,6 +195,13 @@ class Holders:
         return any(_is_same(holder, own) for own in self.own)
 
 
+def is_kept_for_others(path: str) -> bool:
+    """Tell whether a file lies below a folder that is called as those are in which others' projects are kept."""
+    return any(
+        _OF_THIRD_PARTIES.fullmatch(folder) or _OF_CONTRIBUTORS.fullmatch(folder) for folder in path.split("/")[:-2]
+    )
+
+
 def _folders_of_others(
     own: Collection[frozenset[str]],
     licences: set[str],
@@ -197,8 +212,9 @@ def _folders_of_others(
     """Return the folders, and single files, of other projects, each with a holder.
 
     Where no holder of the source is named, a folder is another project's in three cases: its licence names a holder,
-    and it is no package of a monorepo; it is kept among what third parties wrote, and a file says whose it is; most of
-    its files name one holder, who is named nowhere else, and one of them another licence.
+    and it is no package of a monorepo; it is kept among what third parties wrote, and a file says whose it is (below
+    ``contrib`` one with another licence, or half of its files); most of its files name one holder, who is named nowhere
+    else, and one of them another licence.
     """
     owned = {
         folder
@@ -207,11 +223,20 @@ def _folders_of_others(
         for folder in (path, *folders_above(path))
     }
     packages = {folder for folder, _, name in (path.rpartition("/") for path in paths) if _MANIFEST.fullmatch(name)}
+    contributed: defaultdict[str, list[Notice]] = defaultdict(list)
     told = [(at, notice) for at, notices in stated.items() if at not in packages for notice in notices]
     for path, notice in heads.items():
         parts = path.split("/")
         kept = next((at for at, part in enumerate(parts[:-1], 2) if _OF_THIRD_PARTIES.fullmatch(part)), 0)
         told += [("/".join(parts[:kept]), notice)] if kept else []
+        given = next((at for at, part in enumerate(parts[:-2], 2) if _OF_CONTRIBUTORS.fullmatch(part)), 0)
+        if given and notice.holders:
+            contributed["/".join(parts[:given])].append(notice)
+    for at, notices in contributed.items():
+        most = max(FOREIGN_FILES + 1, sum(path.startswith(f"{at}/") for path in paths) / 2)
+        is_licensed_apart = any(notice.licences and not notice.licences & licences for notice in notices)
+        is_theirs = at not in packages and (len(notices) >= most or (bool(licences) and is_licensed_apart))
+        told += [(at, notices[0])] if is_theirs else []
     placed: defaultdict[frozenset[str], list[str]] = defaultdict(list)
     for path, notice in heads.items():
         for holder in notice.holders:

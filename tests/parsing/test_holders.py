@@ -110,6 +110,21 @@ OWNED = [(f"src/own/{number}.c", comment("Copyright 2015 Ann Smith", BSD)) for n
     ([("deps/tiny.h", comment("Copyright 2012 Scott Vokes", BSD))], "deps/other.h", None),
     ([("deps/tiny/a.h", comment("Copyright 2012 Ann Smith", BSD))], "deps/tiny/core.h", None),
     ([("deps.c", comment("Copyright 2012 Scott Vokes", BSD))], "core.h", None),
+    ([("contrib/tiny/a.h", comment("Copyright 2012 Scott Vokes", MIT))], "contrib/tiny/core.h", "Scott Vokes"),
+    ([("contrib/tiny/a.h", comment("Copyright 2012 Scott Vokes", "SPDX-License-Identifier: curl"))],
+     "contrib/tiny/core.h", "Scott Vokes"),
+    ([("contrib/tiny/a.h", f"#ifndef A_H\n#define A_H\n\n{comment('Copyright 2012 Scott Vokes', MIT)}")],
+     "contrib/tiny/core.h", "Scott Vokes"),
+    ([("contrib/tiny/a.h", f"#pragma once\n{comment('Copyright 2012 Scott Vokes', MIT)}")],
+     "contrib/tiny/core.h", "Scott Vokes"),
+    ([(f"contrib/tiny/{at}.h", comment(f"Copyright 2012 {'Mia Noll' if at % 2 else 'Scott Vokes'}", BSD))
+      for at in range(6)], "contrib/tiny/core.h", "Scott Vokes"),
+    ([("contrib/tiny/a.h", comment("Copyright 2012 Scott Vokes", BSD))], "contrib/tiny/core.h", None),
+    ([("contrib/a.h", comment("Copyright 2012 Scott Vokes", MIT))], "contrib/b.h", None),
+    ([("contrib/tiny/a.h", comment("Copyright 2012 Scott Vokes", MIT)),
+      ("contrib/tiny/b.h", comment("Copyright 2015 Kettle contributors", BSD))], "contrib/tiny/core.h", None),
+    ([("contrib/tiny/a.h", comment("Copyright 2012 Scott Vokes", MIT)), ("contrib/tiny/package.json", "{}")],
+     "contrib/tiny/core.h", None),
 ])  # fmt: skip
 def test_what_lies_in_a_folder_of_another_project_is_of_it(
     others: list[tuple[str, str]], path: str, holder: str | None

@@ -155,25 +155,37 @@ def test_a_source_that_takes_its_time_keeps_no_other_source_waiting() -> None:
     assert list(listings) == ["a", "b"]
 
 
-@pytest.mark.parametrize("name", ["test/greatest.h", "lib/tiny/plain.c"])
+PAGE = "# Tiny\n\nIt keeps the lid closed at night.\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["test/greatest.h", "lib/tiny/plain.c", "contrib/moon/doc/manual.md", "deps/wire/use.rst"]
+)
 def test_a_file_of_another_project_is_left_out_unless_it_is_named(tmp_path: Path, name: str) -> None:
     licence = "Copyright 2014 Ann Smith\n\nRedistribution and use in source and binary forms are permitted.\n"
     stranger = (
         "/* Copyright (c) 2011 Scott Vokes\n *\n * Permission to use, copy, modify this is hereby granted. */\nint a;\n"
     )
     files = {"LICENSE.md": licence, "test/greatest.h": stranger, **{f"src/{each}.c": "int b;\n" for each in range(20)},
-             "lib/tiny/COPYING": "Copyright 2011 Scott Vokes\n", "lib/tiny/plain.c": "int a;\n"}  # fmt: skip
+             "lib/tiny/COPYING": "Copyright 2011 Scott Vokes\n", "lib/tiny/plain.c": "int a;\n",
+             "contrib/moon/LICENSE": "Copyright © 2011 Scott Vokes\n", "contrib/moon/doc/manual.md": PAGE,
+             "deps/wire/COPYING": "Copyright (c) 2011 Scott Vokes\n", "deps/wire/use.rst": PAGE,
+             "contrib/own.md": PAGE, "contrib/ours/LICENSE": licence, "contrib/ours/a.md": PAGE,
+             "guide/LICENSE": "Copyright 2011 Scott Vokes\n", "guide/a.md": PAGE}  # fmt: skip
+    domain = Domain.CODE if name.endswith((".h", ".c")) else Domain.DOCUMENTATION
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / path).write_text(text, "utf-8")
+        (tmp_path / path).write_text(text, "latin-1")  # © is one byte
     for include in ((), (name,)):
-        source = FilesSource(SourceId("kettle"), Domain.CODE, tmp_path, include=include)
+        source = FilesSource(SourceId("kettle"), domain, tmp_path, include=include)
         listed = source.list().entries
         taken = replace(intake(MemorySource()), sources={source.id: source}, pipelines={source.id: "p"},
                         listed={source.id: listed})  # fmt: skip
-        due = [DueDocument(source.id, entry, None) for entry in listed if entry.path == name]
+        own = {"contrib/own.md", "contrib/ours/a.md", "guide/a.md"}
+        due = [DueDocument(source.id, entry, None) for entry in listed if entry.path in own | {name}]
         (batch,) = taken.batches(due, ignore)
-        assert [stored.document.path for stored in batch.stored] == list(include)
+        expected = [*include, *(own if domain is Domain.DOCUMENTATION else ())]
+        assert [stored.document.path for stored in batch.stored] == sorted(expected)
         reasons = [each.reason for each in batch.not_stored]
         assert all(reason.startswith("vendored: of Scott Vokes and not of this project") for reason in reasons)
         assert len(reasons) == (not include)
