@@ -200,6 +200,8 @@ MINIFIED_LINE = 250
 """Characters of a line that nobody wrote by hand."""
 _MINIFIED_SHARE = 0.9
 _MINIFIED_LEAST = 1_000
+_SPACED = 10
+"""Of so many characters of a line that a person wrote, a query or a text, one and more are blanks."""
 
 
 def minified_line(text: str) -> int:
@@ -209,9 +211,9 @@ def minified_line(text: str) -> int:
     """
     if len(text) < _MINIFIED_LEAST:
         return 0
-    lengths = [len(line) for line in text.splitlines()]
-    long = sum(length for length in lengths if length > MINIFIED_LINE)
-    return max(lengths) if long > _MINIFIED_SHARE * sum(lengths) else 0
+    lines = text.splitlines()
+    dense = [line for line in lines if len(line) > MINIFIED_LINE and _SPACED * line.count(" ") < len(line)]
+    return max(map(len, lines)) if sum(map(len, dense)) > _MINIFIED_SHARE * sum(map(len, lines)) else 0
 
 
 _LEGAL = re.compile(

@@ -160,6 +160,19 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     body = "<w:p><w:r><w:t>Shown.</w:t></w:r><w:r><w:rPr><w:vanish/></w:rPr><w:t>Secret.</w:t></w:r></w:p>"
     document = read("a.docx", word_file(body))
     assert (document.text, document.metadata["left_out"]) == ("Shown.", ("hidden text (1 runs)",))
+    style = '<w:style w:type="{}" w:styleId="{}"><w:name w:val="x"/><w:basedOn w:val="{}"/>{}</w:style>'
+    on = "<w:rPr><w:vanish/></w:rPr>"
+    styles = style.format("character", "Gone", "", on) + style.format("paragraph", "Away", "", on)
+    styles += style.format("paragraph", "Below", "Away", "")
+    body = (
+        '<w:p><w:r><w:t>Shown.</w:t></w:r><w:r><w:rPr><w:rStyle w:val="Gone"/></w:rPr><w:t>no</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:pStyle w:val="Below"/></w:pPr><w:r><w:t>no</w:t></w:r>'
+        '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>Seen.</w:t></w:r></w:p><w:p><w:r><w:t>Last.</w:t></w:r></w:p>'
+    )
+    document = read("a.docx", word_file(body, styles))
+    assert (document.text, document.metadata["left_out"]) == (
+        "Shown.\n\nSeen.\n\nLast.", ("hidden text (2 runs)",)
+    )  # fmt: skip
     slides = Presentation()
     for name in ("First", "Secret", "Third"):
         slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = name
@@ -167,6 +180,17 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     document = read("a.pptx", saved(slides))
     assert document.text == "# First\n\n# Third" and document.metadata["left_out"] == ("slide 2: hidden",)
     assert [chunk.page for chunk in cut(document)] == [1, 3]
+    group = slides.slides[2].shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "Seen."
+    secret = slides.slides[2].shapes.add_textbox(0, 0, Inches(1), Inches(1))
+    secret.text_frame.text = "Secret."
+    secret._element.find(".//{*}cNvPr").set("hidden", "1")
+    slides.slides[0].shapes.title._element.find(".//{*}cNvPr").set("hidden", "true")
+    document = read("a.pptx", saved(slides))
+    assert document.text == "# Slide 1\n\n# Third\n\nSeen."
+    assert document.metadata["left_out"] == ("slide 2: hidden", "slide 3: a hidden shape")
+    group._element.find(".//{*}cNvPr").set("hidden", "1")
+    assert "Seen" not in read("a.pptx", saved(slides)).text
     book = Workbook()
     shown, secret = book.active, book.create_sheet("Secret")
     for sheet in (shown, secret):

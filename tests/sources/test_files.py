@@ -823,7 +823,9 @@ def test_minified_code_is_told_by_its_lines(tmp_path: Path) -> None:
     with pytest.raises(DocumentSkipped, match="minified: lines of 5,200 characters"):
         code(tmp_path).parse(Entry(path="a.js", gate=""), bundle.encode())
     program = "function f(e) {\n  return e + 1;\n}\n" * 30 + f'const PICTURE = "{"A" * 5_000}";\n'
-    for kept in (program, "function f(e) {\n  return e + 1;\n}\n" * 100):
+    query = "const QUERY = `select " + ", ".join(f"a.column_{each} as c{each}" for each in range(80)) + " from a`;\n"
+    words = f"# {'It keeps the lid closed at night. ' * 60}\nLID = 1\n"
+    for kept in (program, "function f(e) {\n  return e + 1;\n}\n" * 100, query, words):
         assert code(tmp_path).parse(Entry(path="a.min.js", gate=""), kept.encode()).text == kept
 
 

@@ -46,15 +46,14 @@ def read_pptx(raw: bytes) -> Parsed:
     return Parsed(
         text=text,
         page_starts=tuple(min(start, len(text)) for start in starts),
-        title=(_name(slides[0].shapes.title) if slides else "") or title,
+        title=(_title(slides[0]) if slides else "") or title,
         updated_at=modified,
         metadata=freeze({**told, "left_out": tuple(left_out) or None}),
     )
 
 
 def _slide(slide: Any, number: int, left_out: list[str]) -> str:
-    title = slide.shapes.title
-    name = _name(title)
+    title, name = slide.shapes.title, _title(slide)
     shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     blocks = [heading(1, name or f"Slide {number}"), *_blocks(shapes, number, left_out)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
@@ -63,15 +62,24 @@ def _slide(slide: Any, number: int, left_out: list[str]) -> str:
     return joined(blocks)
 
 
-def _name(title: Any | None) -> str:
-    return one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
+def _is_hidden(shape: Any) -> bool:
+    properties = shape._element.find(".//{*}cNvPr")  # the first one is of the shape itself, of a group too
+    return properties is not None and properties.get("hidden") in {"1", "true"}
+
+
+def _title(slide: Any) -> str:
+    title = slide.shapes.title
+    is_shown = title is not None and title.has_text_frame and not _is_hidden(title)
+    return one_line(title.text_frame.text) if is_shown else ""
 
 
 def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:
     """Yield the text of shapes, from top to bottom, then left to right."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         try:
-            if hasattr(shape, "shapes"):
+            if _is_hidden(shape):
+                left_out.append(f"slide {number}: a hidden shape")
+            elif hasattr(shape, "shapes"):
                 if depth < MAX_NESTING:
                     yield joined(_blocks(list(shape.shapes), number, left_out, depth + 1))
                 else:

@@ -32,12 +32,17 @@ def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[
     document = read_xml(archive, _DOCUMENT)
     if document is None:
         return raw, 0
-    hidden = 0
-    for parent in document.iter():
-        for run in [run for run in parent.findall(f"{name}r") if _is_on(run.find(f"{name}rPr/{name}vanish"), name)]:
-            parent.remove(run)
-            hidden += 1
     numbers = _Numbers(archive, name)
+    vanishing = numbers.vanishing()
+    hidden, is_hidden = 0, False
+    for parent in document.iter():
+        if parent.tag == f"{name}p":
+            is_hidden = numbers._value(parent, "pPr/pStyle") in vanishing
+        for run in parent.findall(f"{name}r"):
+            own = run.find(f"{name}rPr/{name}vanish")
+            if _is_on(own, name) or (own is None and (is_hidden or numbers._value(run, "rPr/rStyle") in vanishing)):
+                parent.remove(run)
+                hidden += 1
     is_numbered = False
     for paragraph in document.iter(f"{name}p"):
         label = numbers.next_of(paragraph)
@@ -94,6 +99,18 @@ class _Numbers:
     def _value(self, element: Any, path: str) -> str:
         found = element.find("/".join(f"{self._name}{part}" for part in path.split("/")))
         return self._of(found, "val") if found is not None else ""
+
+    def vanishing(self) -> frozenset[str]:
+        """Return the styles whose text is hidden, by themselves or by what they are based on."""
+        found = set()
+        for style in self._styles:
+            at, switch = style, None
+            for _ in range(_MAX_BASES):
+                if switch is None and at in self._styles:
+                    switch = self._styles[at].find(f"{self._name}rPr/{self._name}vanish")
+                    at = self._value(self._styles[at], "basedOn")
+            found |= {style} if _is_on(switch, self._name) else set()
+        return frozenset(found)
 
     def next_of(self, paragraph: Any) -> str:
         """Count a paragraph, and return its number as Word shows it; empty where it has none."""
