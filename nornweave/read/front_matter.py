@@ -49,12 +49,7 @@ _URLS = ("canonical", "url", "permalink", "og:url")
 _AUTHORS = ("authors", "author", "citation_author", "dc_creator")
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 _NOT_PUBLISHED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "draft": _YES,
-        "unlisted": _YES,
-        "published": _NO,
-        "status": ("draft",),
-    }
+    {"draft": _YES, "unlisted": _YES, "published": _NO, "status": ("draft",)}
 )
 """Values by which generators of sites (Hugo, Jekyll, Docusaurus, Pelican) keep a page back."""
 _TAGS = ("tags", "keywords", "categories")

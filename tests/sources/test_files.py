@@ -190,6 +190,8 @@ def test_code_is_read_in_one_language(tmp_path: Path) -> None:
         **{f"src/i18n/words/{land}.json": "src/i18n/words/gb.json" for land in ("br", "cn", "es", "ir")},
         "app/values-de/strings.xml": "", "locales/de.json": "locales/en.json", "locales/en-GB.json": "locales/en.json",
         "locales/zh_Hant_TW.json": "locales/en.json", "res/messages_pt_BR.properties": "res/messages.properties",
+        **{f"locales/{tag}.json": "locales/en.json" for tag in ("zh-cn", "pt_br", "sr-latn", "en-gb")},
+        "res/messages_zh_tw.properties": "res/messages.properties",
         "ui/ar/a.json": "ui/en-US/a.json", "web/lang/de.ts": "web/lang/en.ts",
         "Res/zh-Hans.lproj/a.strings": "Res/en.lproj/a.strings",
     }  # fmt: skip

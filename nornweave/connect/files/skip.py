@@ -150,7 +150,11 @@ def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Names]]:
         waiting.extend(f"{place}/{name}" if place else name for name in sorted(names.folders))
 
 
-_LANGUAGE = re.compile(r"(?P<before>.*[._-])?(?P<tag>[a-z]{2,3}(?:[-_](?:r?[A-Za-z]{2}|[A-Z][a-z]{3}|\d{3})){0,2})")
+_REGION = r"(?:cn|tw|hk|br|gb|us|mx|hans|hant|latn|cyrl)\b"  # in lower case no language of its own behind another
+_LANGUAGE = re.compile(
+    rf"(?P<before>.*[._-])?(?!(?<=[a-z]{{2}}[-_])(?<![a-z]{{3}}[-_]){_REGION})"
+    rf"(?P<tag>[a-z]{{2,3}}(?:[-_](?:{_REGION}|r?[A-Za-z]{{2}}|[A-Z][a-z]{{3}}|\d{{3}})){{0,2}})"
+)
 _I18N = _words("i18n l10n intl lang langs language languages locale locales messages translations")
 """Folders in which programs are texts in many languages; elsewhere they do something for each."""
 _MANY_LANGUAGES = 5
