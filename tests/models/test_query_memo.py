@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.queries import REMEMBERED, QueryMemo
 
 THREADS = 8
-REMEMBERED = 256
 
 
 class Counting(HashEncoder):

@@ -139,11 +139,11 @@ def reciprocal_rank_fusion(
 
 
 def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
-    """Return a ranking whose scores are times their factors, each at most 1."""
-    scores = ranking.scores * factors
+    """Return a ranking whose scores are times their factors, and 1 at most."""
+    scores = np.minimum(ranking.scores * factors, 1)
     order = np.lexsort((ranking.numbers, -scores))
     parts = {name: (part * factors)[order] for name, part in ranking.contributions.items()}
-    return Ranking(ranking.numbers[order], scores[order], parts, np.sort(ranking.places * factors)[::-1])
+    return Ranking(ranking.numbers[order], scores[order], parts, np.sort(np.minimum(ranking.places * factors, 1))[::-1])
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:

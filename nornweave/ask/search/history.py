@@ -47,7 +47,11 @@ _ASKS = re.compile(
       (?![\w-]*s\b)[a-z]+\b  # *who got*, *who came up with*, not *who uses*
     | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
-    | \b(?:when|why|(?:in\ which|what)\ (?:version|release))\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
+    | \b(?:when|why|by\ whom|how\ long\ ago|(?:in\ which|in\ what|what|which)\ (?:version|release|year|month))
+      \ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
+    | \btell\ me\ (?:when|who|why|since\ when)\b | \bhow\ old\ (?:is|are)\b
+    | \b(?:commit|merge|pull\ request)\b .{{0,60}} \#\d
+    | \b(?:fixed|closed|merged|resolved)\ \#\d | \#\d+\ (?:fixed|closed|merged)
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
       \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
     | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
@@ -73,6 +77,16 @@ _COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGN
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
 _IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(-/)?(commit|issues|work_items|pull|merge_requests)/(\w+)")
+_NEWEST = re.compile(r"\b(?:last|latest|newest|most recent(?:ly)?|lately)\b", re.IGNORECASE)
+_OLDEST = re.compile(
+    r"\b(?:first|originally|since when|how old|(?:was|were|who|when) (?:\S+ ){0,4}?"
+    r"(?:add|added|introduce|introduced|create|created|wrote|written|begin|began|invented))\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"(?<![\w#])--?\w[\w-]{2,}|`[^`\s]{2,80}`|\b\w*(?:[a-z][A-Z]|_|(?<=\w)[./](?=\w))[\w./]*\w|\b\w+\(\)"
+)
+"""What is written as the name of something of code."""
 OTHER_TIME = 0.5
 """What changes count that were made at another time than is asked for."""
 ONLY_PAGES = 0.85
@@ -169,19 +183,48 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
 def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
     """Return a ranking of commits and releases by what they are, too.
 
-    Those of another time, or for another release, than a question names count half. A commit that changed nothing but
-    documentation counts a little less, unless documentation is asked about: what it describes was done by another one.
+    Those of another time, for another release or of another issue than a question names count half. A commit that
+    changed nothing but documentation counts a little less, unless documentation is asked about: what it describes was
+    done by another one. If the first or the last change of a name is asked for, those that say it come in the order of
+    their time.
     """
-    days, releases = days_in(text), releases_in(text)
+    days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages = _PAGES.search(text)
     factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
     looked_at = ranking.numbers[:WEIGHED]
-    chunks = generation.chunks(looked_at)
-    for place, chunk in enumerate(map(chunks.__getitem__, looked_at.tolist())):
-        factors[place] = 1.0 if _is_within(chunk, days, releases) else OTHER_TIME
+    found = generation.chunks(looked_at)
+    chunks = [found[number] for number in looked_at.tolist()]
+    for place, chunk in enumerate(chunks):
+        is_meant = _is_within(chunk, days, releases) and (
+            not issues or issues & {*THREAD_NUMBER.findall(chunk.content)}
+        )
+        factors[place] = 1.0 if is_meant else OTHER_TIME
         if not about_pages and _changed_only_pages(chunk):
             factors[place] *= ONLY_PAGES
-    return reorder(ranking, factors)
+    return reorder(ranking, _in_order_of_time(text, chunks, ranking.scores, factors))
+
+
+def _in_order_of_time(
+    text: str, chunks: Sequence[StoredChunk], scores: NDArray[np.float64], factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return factors with which the commits that say an asked name lead, the last or the first of them before others.
+
+    They share the scores that they have, the highest of all candidates beside.
+    """
+    newest = _NEWEST.search(text)
+    names = [name.strip("`").removesuffix("()").lower() for name in _NAME.findall(text)]
+    if not names or not (newest or _OLDEST.search(text)):
+        return factors
+    saying = [
+        place
+        for place, chunk in enumerate(chunks)
+        if chunk.metadata.get("kind") == COMMIT and all(name in chunk.content.lower() for name in names)
+    ]
+    saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(newest))
+    weighed = scores * factors
+    for rank, place in enumerate(saying):
+        factors[place] = weighed.max() * (1 - rank / (10 * len(saying))) / scores[place] if scores[place] else 0.0
+    return factors
 
 
 def _changed_only_pages(chunk: StoredChunk) -> bool:
