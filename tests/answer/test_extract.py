@@ -78,6 +78,15 @@ def test_the_setting_that_the_search_found_is_quoted_first_with_what_describes_i
         assert first.text == quoted
 
 
+def test_a_heading_in_words_is_not_quoted_with_the_value_that_the_search_found() -> None:
+    page = "Retention\n\n\n\nLogs are kept for 90 days.\n"
+    (kept,) = extract_facts(Passage(text=page, format="markdown", domain="documentation"))
+    item = ranked("page", page, domain="documentation", facts=(kept,), cited=citation(char_range=(0, len(page))))
+    item = replace(item, item=replace(item.item, told=kept))
+    first, *_ = extract([item], "how long does one see what the service has written?")
+    assert first.text == "Logs are kept for 90 days."
+
+
 def test_an_attribute_above_a_field_is_quoted_with_it() -> None:
     text = 'struct Args {\n    #[arg(long, default_value = "90")]\n    firing_limit: u64,\n}\n'
     facts = extract_facts(Passage(text=text, language="rust", domain="code", path="a.rs"))

@@ -63,6 +63,7 @@ _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
+_GAP = re.compile(r"\n(?:[^\S\n]*\n)+(?=\S)")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
@@ -341,6 +342,8 @@ def _told(item: FusedItem, fact: Fact) -> _Candidate:
     before = [each for each in item.facts if each.span.start <= fact.span.start]
     read = [unit for each, unit in described(before, text, fact.span.start - at[0]) if each == fact]
     first, last = read[-1] if read and read[-1][0] < read[-1][1] else lines_at(text, *at)
+    if not is_identifier(fact.name):  # what stands under a heading in words says the value without it
+        first = max([first, *(gap.end() for gap in _GAP.finditer(text, first, at[0] + 1))])
     if last - first > LONGEST:
         end = _SENTENCE_END.search(text, at[1], last)
         last = end.end() if end else at[1]
