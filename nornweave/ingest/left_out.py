@@ -26,8 +26,18 @@ SHOWN_FOLDERS = 2
 MANY = 0.1
 """Of a source's files in known languages: a larger share that is left out is warned of."""
 _FINE = frozenset(
-    {"ignored", "link", "licence", "empty", "translation", "written by a tool", "generated", "minified", "vendored"}
-    | {"draft"}
+    {
+        "ignored",
+        "link",
+        "licence",
+        "empty",
+        "translation",
+        "written by a tool",
+        "generated",
+        "minified",
+        "vendored",
+        "draft",
+    }
 )
 """Labels of what nobody misses."""
 _LABEL = re.compile(r"[^:;]{1,60}")

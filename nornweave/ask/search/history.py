@@ -16,6 +16,7 @@ from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import RecallResponse
 from nornweave.core.text.index_fields import (
     COMMIT_DIGITS,
+    MONTHS,
     PAST,
     SINCE,
     THREAD_NUMBER,
@@ -101,19 +102,15 @@ _CHANGED = re.compile(r"^- (\S.*?)(?: \(|$)", re.MULTILINE)
 _PAGES = re.compile(
     r"\b(?:doc|docs|documented|documentation|manual|readme|page|changelog|typo|spelling|guide|website)\b", re.IGNORECASE
 )
-_MONTH_NAMES = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
 _PART_OF_YEAR = {
-    **{name[:3]: (number, number) for number, name in enumerate(_MONTH_NAMES, 1)},
+    **{name[:3]: (number, number) for number, name in enumerate(MONTHS, 1)},
     **{"spr": (3, 5), "sum": (6, 8), "aut": (9, 11), "fal": (9, 11), "win": (12, 14)},
     **{"ear": (1, 6), "beg": (1, 6), "mid": (4, 9), "lat": (7, 12), "end": (7, 12), "": (1, 12)},
 }
 """The first three letters of a part of a year → its first and last month, counted from January."""
 _DATE = re.compile(
     r"\b(?:("
-    + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTH_NAMES)
+    + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS)
     + r"|spring|summer|autumn|fall|winter|early|beginning|middle|mid|late|end)(?:-|\s+)(?:(?:of|in)\s+)?)?"
     r"((?:19|20)\d\d)\b(?![-/.]\d)",
     re.IGNORECASE,
@@ -207,23 +204,22 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
 def _in_order_of_time(
     text: str, chunks: Sequence[StoredChunk], scores: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return factors with which the commits that say an asked name lead, the last or the first of them before others.
+    """Return factors with which the commits that say the asked names lead, from the best score down by a tenth.
 
-    They share the scores that they have, the highest of all candidates beside.
+    The newest comes first if the last change is asked for, the oldest if the first one is; else nothing changes.
     """
     newest = _NEWEST.search(text)
     names = [name.strip("`").removesuffix("()").lower() for name in _NAME.findall(text)]
     if not names or not (newest or _OLDEST.search(text)):
         return factors
+    contents = [chunk.content.lower() if chunk.metadata.get("kind") == COMMIT else "" for chunk in chunks]
     saying = [
-        place
-        for place, chunk in enumerate(chunks)
-        if chunk.metadata.get("kind") == COMMIT and all(name in chunk.content.lower() for name in names)
+        place for place, content in enumerate(contents) if scores[place] and all(name in content for name in names)
     ]
     saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(newest))
-    weighed = scores * factors
+    best = (scores * factors).max(initial=0.0)
     for rank, place in enumerate(saying):
-        factors[place] = weighed.max() * (1 - rank / (10 * len(saying))) / scores[place] if scores[place] else 0.0
+        factors[place] = best * (1 - rank / (10 * len(saying))) / scores[place]
     return factors
 
 

@@ -61,9 +61,9 @@ _PATH = re.compile(
 )
 _WORD = re.compile(r"(?<![\w#@.'-])[\w#@.'-]*\w")
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
-_MONTH = "|".join((*_MONTHS, *(f"{month[:3]}\\.?" for month in _MONTHS)))
+_MONTH = "|".join((*MONTHS, *(f"{month[:3]}\\.?" for month in MONTHS)))
 _SPOKEN_DATE = re.compile(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{_MONTH})"
     r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?)?,?\s+(?P<year>\d{4})\b",
@@ -309,7 +309,7 @@ def _asked_dates(text: str) -> Iterator[str]:
     for match in _ISO_DATE.finditer(text):
         yield _date(match[1], match[2], match[3])
     for match in _SPOKEN_DATE.finditer(text):
-        month = [name[:3] for name in _MONTHS].index(match["month"][:3].casefold()) + 1
+        month = [name[:3] for name in MONTHS].index(match["month"][:3].casefold()) + 1
         yield _date(match["year"], str(month), match["d1"] or match["d2"])
 
 
