@@ -11,7 +11,7 @@ from nornweave.ask.answer.snippet import shorten
 from nornweave.ask.answer.text_renderer import SEPARATOR, render_lead, render_numbered
 from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.core.text.analyzer import query_terms
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, Span
 
 # Of one item: whole chunks, but nobody's book; less where that lets so many items on a page.
 ITEM_CHARACTERS = (6000, 3000, 1500, 750)
@@ -105,10 +105,10 @@ def largest(most: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def snippet(item: FusedItem, query: str, max_characters: int) -> str:
-    """Return the part of an item's text that is most relevant to a query."""
+def snippet(item: FusedItem, query: str, max_characters: int, around: Span | None = None) -> str:
+    """Return the part of an item's text that is most relevant to a query, ``around`` what answers it."""
     is_code = item.domain == Domain.CODE
-    return shorten(item.content, query_terms(query), max_characters, is_code=is_code)
+    return shorten(item.content, query_terms(query), max_characters, is_code=is_code, around=around)
 
 
 def _shorten_items(answer: Answer, start: int, characters: int, count: int | None = None) -> tuple[FusedItem, ...]:
@@ -118,9 +118,8 @@ def _shorten_items(answer: Answer, start: int, characters: int, count: int | Non
 
 
 def _shorten(item: FusedItem, answer: Answer, characters: int) -> FusedItem:
-    is_code, terms = item.domain == Domain.CODE, query_terms(answer.question.text)
     said = next((sentence.span for sentence in answer.extract if sentence.chunk_id == item.chunk_id), None)
-    part = shorten(item.content, terms, characters, is_code=is_code, around=said)
+    part = snippet(item, answer.question.text, characters, said)
     return item if part == item.content else replace(item, shown=part)
 
 
