@@ -18,7 +18,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.index.index import Index
 
 PAGE = 1_000
@@ -56,7 +56,7 @@ def note_moves(settings: Settings, published: Agent, candidate: Agent, sets: Seq
                 came[content].append(path)
     found = {path: came[was[place]][0] for path, place in gone.items() if len(came[was[place]]) == 1}
     if found:
-        with held(file.with_suffix(".lock")):  # other domains note theirs
+        with hold_lock(file.with_suffix(".lock")):  # other domains note theirs
             write_whole(file, json.dumps({**_read(file), **found}, ensure_ascii=False, indent=1))
 
 

@@ -17,7 +17,7 @@ collect_rarely()
 from api.access.service_token import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError
-from nornweave.core.files.full_disk import disk_full_said, not_writable
+from nornweave.core.files.full_disk import not_writable, translate_full_disk
 from nornweave.core.installation import optional
 from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
@@ -33,7 +33,7 @@ def _open_once(settings: Settings) -> None:
     Raises:
         ConfigError: nothing can launch runs as it is configured.
     """
-    with disk_full_said(settings.data_dir), open_instance(settings) as instance:
+    with translate_full_disk(settings.data_dir), open_instance(settings) as instance:
         try:
             _ = instance.run_launcher
         except Exception as error:  # Dagster's, of a module, a class or a key that it does not find
@@ -53,7 +53,7 @@ def main() -> int:
             from orchestration.webserver import DagsterProcesses, run_webserver
         settings = settings_from_environment()
         token, url = service_token(os.environ), public_url(os.environ)
-        with disk_full_said(settings.data_dir):
+        with translate_full_disk(settings.data_dir):
             home = write_instance(settings)
         note = partial(note_alive, settings.data_dir)
         os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}

@@ -27,7 +27,7 @@ import httpx
 
 from nornweave.config import Settings
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.installation import missing_package
 from nornweave.core.network import unusable_proxy
 from nornweave.core.types import Domain, present
@@ -120,7 +120,7 @@ class Outbox:
             return True
         deadline = time.monotonic() + total_s
         try:
-            with held(self._folder / "lock", wait=False):
+            with hold_lock(self._folder / "lock", wait=False):
                 if heed_pause and self._is_paused():
                     return False
                 taken = all(self._send(file, deadline) for file in self.waiting())

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from nornweave.carry.run_leases import open_history
 from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
-from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory, not_writable
-from nornweave.core.files.lock import held
+from nornweave.core.files.full_disk import full_disk, no_memory, not_writable, translate_full_disk
+from nornweave.core.files.lock import hold_lock
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def make_whole(file: Path, make: Callable[[str], object]) -> None:
         sqlite3.DatabaseError: the file is damaged; it stays as it is.
     """
     folder, aside = file.parent, file.parent / ".making"
-    with disk_full_said(folder), held(folder / ".creating"):
+    with translate_full_disk(folder), hold_lock(folder / ".creating"):
         if _is_whole(file):
             return
         if file.exists():

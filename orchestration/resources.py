@@ -265,7 +265,7 @@ def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) ->
 
     def show(step: str, done: int, total: int) -> None:
         nonlocal last
-        told = pace.told(step, done, total)
+        told = pace.describe_step(step, done, total)
         if told and clock() - last >= LOG_EVERY_S:
             last = clock()
             log.info("%s: %s", step, told)

@@ -24,7 +24,7 @@ from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._serdes import ConfigurableClassData
 
 from nornweave.carry.run_leases import BUSY_TIMEOUT_S
-from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.files.full_disk import translate_full_disk
 from orchestration.history import make_whole
 
 FORGET_AT_ONCE = 2_000
@@ -43,7 +43,7 @@ class _Kept:
             self._engine = sa.create_engine(self._conn_string, connect_args={"timeout": BUSY_TIMEOUT_S})
             sa.event.listen(self._engine, "connect", _relax)
         folder = Path(self._engine.url.database or "/").parent
-        with disk_full_said(folder), self._engine.begin() as connection:
+        with translate_full_disk(folder), self._engine.begin() as connection:
             yield connection
 
     def dispose(self) -> None:

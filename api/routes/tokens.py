@@ -24,7 +24,7 @@ from api.routes.login import browsers_form
 from api.routes.page_routes import HtmlRoute, shown
 from api.schemas import json_response
 from api.state import Served, Serving, serving_of
-from nornweave.core.access import HELD, held
+from nornweave.core.access import HELD, storable_groups
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import textual
 
@@ -139,7 +139,7 @@ async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
     if body.expires_in_days > max_days:
         raise QueryError("expires_in_days", f"at most {max_days} here (`access.max_token_days`)")
     new = await serving.writing.run(
-        lambda: own.make(viewer.name, body.name, held(viewer.groups), body.scope, body.expires_in_days)
+        lambda: own.make(viewer.name, body.name, storable_groups(viewer.groups), body.scope, body.expires_in_days)
     )
     if new is None:
         raise ProblemError(409, f"you have {MAX_EACH} tokens; revoke one that nothing uses")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from nornweave.config.publish import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.installation import optional
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class ObjectStore:
 
         if self._folder and tag is not None:
             # Other publishers of the folder are held off: it has no conditional writes of its own.
-            with held(self._folder / ".lock"), self._translated(key):
+            with hold_lock(self._folder / ".lock"), self._translated(key):
                 if obstore.head(self._store, key)["e_tag"] != tag:
                     raise PublisherConflictError(f"{self.url}/{key}: was written by somebody else meanwhile")
                 return str(obstore.put(self._sender, key, content)["e_tag"])

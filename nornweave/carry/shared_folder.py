@@ -40,7 +40,7 @@ from nornweave.carry.parts import (
 )
 from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.lock import WriterLock, held
+from nornweave.core.files.lock import WriterLock, hold_lock
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 
@@ -177,7 +177,7 @@ class SharedFolder:
     def fetch(self, file: Path) -> None:
         """Bring a file that the last commit names."""
         while named := self._named(file):
-            with held(self._folder / ".arriving"):
+            with hold_lock(self._folder / ".arriving"):
                 if file.exists():  # another process has waited for it as well
                     return
                 try:
@@ -201,7 +201,7 @@ class SharedFolder:
         """
         folder, claim, objects = self._folder, self._reader, self._objects(self._reader)
         try:
-            with held(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
+            with hold_lock(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
                 while wanted := _published(files_in(state := claim.state(), objects.url)):
                     if _is_newest_here(folder, state):
                         return True

@@ -27,7 +27,7 @@ from rich.text import Text
 from nornweave.cli.options import messages, output
 from nornweave.config import Settings
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.files.full_disk import translate_full_disk
 from nornweave.core.files.private_folder import check_folder
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
@@ -101,7 +101,7 @@ class ProgressFile:
     def __call__(self, name: str, done: int, total: int) -> None:
         """Pass it on, and write it at most twice a second; each step at least once."""
         self._show(name, done, total)
-        pace = self._pace.told(name, done, total)
+        pace = self._pace.describe_step(name, done, total)
         if pace is None:
             return
         now = time.monotonic()
@@ -125,7 +125,7 @@ def run_sync(
 ) -> int:
     """Materialise the domains and print what came of it; return the exit code."""
     check_folder(settings.data_dir, make=True)
-    with disk_full_said(settings.data_dir), ProgressBars(messages) as bars:
+    with translate_full_disk(settings.data_dir), ProgressBars(messages) as bars:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         try:
             bars("start Dagster", 0, 1)  # seconds, in which a person would see nothing

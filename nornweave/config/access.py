@@ -1,4 +1,4 @@
-"""Settings of who may ask and join: tokens and their groups, agents on other machines, the Slack app."""
+"""Settings of access: tokens and their groups, remote agents, the Slack app."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator, 
 from nornweave.config.addresses import checked_pattern, is_loopback, is_web_address
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name, Text, formed
 
-# With any of them a key that verifies cannot sign. Not `none`, nor HMAC, which a public key would do for.
+# With these algorithms a public key can only verify. `none` and HMAC are excluded: a public key could sign.
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 Group = Annotated[Name, AfterValidator(lambda name: unicodedata.normalize("NFC", name))]
@@ -21,7 +21,7 @@ Scope = Annotated[str, formed(r"[!#-\[\]-~]{1,200}", "a scope such as openid, wi
 
 
 def checked_address(text: str) -> str:
-    """Return an address whose answer nobody on the way can change.
+    """Return an address whose answers cannot be forged on the way: https, or this machine.
 
     Raises:
         ValueError: it is neither ``https`` nor of this machine, or it holds a password.
@@ -87,7 +87,7 @@ class OidcSettings(FrozenSettings):
 
 
 class MembershipSettings(FrozenSettings):
-    """Who is in which channel, repository, space and project, for sources with ``rights: source``."""
+    """Members of channels, repositories, spaces and projects, for sources with ``rights: source``."""
 
     file: Path | None = None
     """Of the operator: the accounts and principals of people and groups."""
@@ -96,7 +96,7 @@ class MembershipSettings(FrozenSettings):
 
 
 class AccessSettings(FrozenSettings):
-    """Who may ask, besides who has the service token: at least one of ``tokens`` and ``oidc``."""
+    """Who may ask besides holders of the service token: at least one of ``tokens`` and ``oidc``."""
 
     tokens: Path | None = None
     """A file of tokens with their groups; `nornweave token` makes its lines."""
@@ -108,7 +108,7 @@ class AccessSettings(FrozenSettings):
     """A token that somebody makes of their own lasts so many days at most; with 0 nobody makes any."""
 
     @model_validator(mode="after")
-    def _says_who(self) -> AccessSettings:
+    def _check_tokens_or_oidc(self) -> AccessSettings:
         if self.tokens is None and self.oidc is None:
             message = "key 'tokens' or 'oidc' is missing: nothing says who is in a group"
             raise ValueError(message)
@@ -119,7 +119,7 @@ Pattern = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(che
 
 
 class AllowedAgent(FrozenSettings):
-    """An address at which agents may be, the token that they are shown, and whom their items are shown to.
+    """An address of remote agents, the token to send them, and the viewers who may see their items.
 
     At most one of ``public``, ``groups`` and ``checks_groups``. With none of them the items are for those who see
     everything and, where no ``access`` is configured, for everybody.
@@ -146,7 +146,7 @@ class AllowedAgent(FrozenSettings):
 
 
 class AgentsSettings(FrozenSettings):
-    """Agents on other machines."""
+    """Remote agents."""
 
     allow: Annotated[tuple[AllowedAgent, ...], Field(min_length=1, max_length=100)]
     """Where they may be; the first entry that matches counts."""
@@ -173,7 +173,7 @@ SlackId = Annotated[
 
 
 class SlackAppSettings(FrozenSettings):
-    """What ``nornweave slack`` answers, and to whom. Ids, not names: names change, and anybody can take a free one."""
+    """Where ``nornweave slack`` answers, and for whom. By id, because anybody can take a free name."""
 
     channels: Annotated[Mapping[SlackId, tuple[Group, ...]], Field(min_length=1)]
     """The channels that are answered, by id → groups that everybody in the channel is in; none: what is for everybody.

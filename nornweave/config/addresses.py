@@ -1,4 +1,4 @@
-"""What an address or a host says by itself, without asking anybody."""
+"""Properties of addresses and hosts that need no network."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _EXPECTED = "expected http:// or https://, a host, no password, query or fragmen
 
 
 def is_web_address(text: str) -> bool:
-    """Tell whether something begins as an address of the web does, and not as a file."""
+    """Tell whether a text starts like a web address and not like a file path."""
     return text.startswith(("https://", "http://"))
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, so that nobody else reaches it or listens on the way."""
+    """Tell whether a host is this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -26,7 +26,7 @@ def is_loopback(host: str) -> bool:
 
 
 def checked_server(text: str) -> str:
-    """Return the address of a server in its normal form: lower case, without the usual port or a slash at the end.
+    """Return a server's address in its normal form: lower case, no default port, no slash at the end.
 
     Raises:
         ValueError: it is none, or holds what an address of a server has no need for.
@@ -35,7 +35,7 @@ def checked_server(text: str) -> str:
 
 
 def checked_pattern(text: str) -> str:
-    """Return an address that may begin with ``*.``, in its normal form.
+    """Return the normal form of an address that may begin with ``*.``.
 
     Raises:
         ValueError: it is none, or it would match any host of a top-level domain.
@@ -50,7 +50,7 @@ def origin_of(server: str) -> str:
 
 
 def is_allowed(server: str, pattern: str) -> bool:
-    """Tell whether the address of a server is at or below what a pattern names; both in their normal form."""
+    """Tell whether a server's address matches a pattern or is below it; both in their normal form."""
     at, allowed = urlsplit(server), urlsplit(pattern)
     host, named = at.hostname or "", allowed.hostname or ""
     same_host = host.endswith(named[1:]) if named.startswith("*.") else host == named
@@ -93,7 +93,7 @@ def _is_address(name: str) -> bool:
 
 
 def postgresql_url(text: str) -> str:
-    """Return the address of a PostgreSQL database that holds no password.
+    """Return the address of a PostgreSQL database; refuse one that holds a password.
 
     Raises:
         ValueError: it is something else; the message does not repeat it, for it may hold one.

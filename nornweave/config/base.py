@@ -1,4 +1,4 @@
-"""The base class of all settings, and kinds of texts in them."""
+"""The base class of all settings, and common types of text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-
 
 
 def formed(pattern: str, expected: str) -> AfterValidator:
-    """Return a check of the form of a text; ``expected`` says to people what it should be."""
+    """Return a validator that matches a text against ``pattern``; its error says what was ``expected``."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):

@@ -18,20 +18,20 @@ from nornweave.core.types import Domain
 
 
 class _Weights(FrozenSettings):
-    """Weights, at least one of which must be positive."""
+    """Weights. At least one must be positive."""
 
     if_none: ClassVar[str]
     """What is said when all are 0."""
 
     @model_validator(mode="after")
-    def _count_for_something(self) -> Self:
+    def _check_any_positive(self) -> Self:
         if not any(self.values):
             raise ValueError(self.if_none)
         return self
 
     @property
     def values(self) -> tuple[float, ...]:
-        """Return the weights in the order in which they are declared."""
+        """Return the weights in the order of their declaration."""
         return tuple(getattr(self, name) for name in type(self).model_fields)
 
 
@@ -69,12 +69,12 @@ class Bm25Settings(FrozenSettings):
 
     @property
     def bound(self) -> float:
-        """Return the limit of what a term counts for before idf, however often it stands in a chunk."""
+        """Return the upper bound of a term's weight before idf, however often the term occurs."""
         return self.k1 + 1
 
 
 class PlanSettings(Bm25Settings):
-    """How a domain answers, BM25 included: its weights and switches (docs/recall.md has the measurements)."""
+    """The weights and switches of a domain's retrieval, BM25 included (docs/recall.md has the measurements)."""
 
     combine: Literal["convex", "rrf"] = "convex"
     weights: SourceWeights = SourceWeights()
@@ -128,7 +128,7 @@ BonusSetting: TypeAlias = Literal["symbol_match_bonus", "heading_match_bonus", "
 
 
 class RerankingWeights(FrozenSettings):
-    """How much relevance and bonuses count."""
+    """The weights of relevance and bonuses."""
 
     model: float = Field(0.7, gt=0, le=1)
     """Of the cross-encoder's score, or of the combined score that takes its place."""
@@ -137,7 +137,7 @@ class RerankingWeights(FrozenSettings):
 
 
 class RerankingSettings(FrozenSettings):
-    """How candidates are reranked; used by recall."""
+    """How recall reranks candidates."""
 
     model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
     """A cross-encoder's name or folder; null reranks without."""
@@ -150,7 +150,7 @@ class RerankingSettings(FrozenSettings):
 
 
 class KeepSettings(FrozenSettings):
-    """Which older generations stay: the last of each of the newest days, weeks and months that have one."""
+    """How many older generations stay: the last one of each of the newest days, weeks and months."""
 
     days: int = Field(0, ge=0, le=3_660)
     weeks: int = Field(0, ge=0, le=520)
@@ -158,7 +158,7 @@ class KeepSettings(FrozenSettings):
 
 
 class StorageSettings(FrozenSettings):
-    """How a domain's generations are built, and which stay."""
+    """How a domain's generations are built, and which of them stay."""
 
     vector_index: Literal["auto", "exact", "hnsw"] = "auto"
     hnsw_m: int = Field(16, ge=2, le=128)
@@ -170,7 +170,7 @@ class StorageSettings(FrozenSettings):
 
 
 class EvaluationSettings(FrozenSettings):
-    """How a domain's quality is measured, and when a new generation is held back."""
+    """How a domain's quality is measured, and which new generations are refused."""
 
     judgments: tuple[Path, ...] = ()
     """Folders of judged sets (``docs/evaluation.md``), relative to the file that names them."""
@@ -193,7 +193,7 @@ class EvaluationSettings(FrozenSettings):
 
 
 class DomainSettings(FrozenSettings):
-    """The settings of one domain: its domain file with the overrides of ``nornweave.yaml``."""
+    """The settings of one domain: its domain file, overridden by ``nornweave.yaml``."""
 
     agent_id: str
     domain_id: Domain

@@ -1,4 +1,4 @@
-"""Filters of a domain: built in, usual in every domain, and declared by a team.
+"""Filters of a domain: built in, common to all domains, and declared by a team.
 
 A built-in filter looks at a column that the store fills. A declared one has a type and says where in a document its
 value stands (its origins)::
@@ -45,7 +45,7 @@ class FilterSettings(FrozenSettings):
 
     @property
     def is_declared(self) -> bool:
-        """Tell whether its values are read from what documents say of themselves, by a declaration."""
+        """Tell whether the filter reads its values from the documents (``origins``)."""
         return bool(self.origins)
 
 
@@ -54,7 +54,7 @@ def _as_list(value: Any) -> Any:
 
 
 class DeclaredFilter(FrozenSettings):
-    """A filter as a team declares it in ``nornweave.yaml``."""
+    """A filter in ``nornweave.yaml``."""
 
     key: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]*$", max_length=64)]
     type: DeclaredType
@@ -78,12 +78,12 @@ class DeclaredFilter(FrozenSettings):
         return None if _NAMED.fullmatch(origin) else f"is not a known origin; expected {ORIGINS}"
 
     def settings(self) -> FilterSettings:
-        """Return it as the filters of a domain are held."""
+        """Return the filter's settings with its column."""
         return FilterSettings(key=self.key, type=self.type, column=_COLUMN + self.key, origins=self.origins)
 
 
 class DomainFilters(FrozenSettings):
-    """The filters that a team declares for one domain."""
+    """The declared filters of one domain."""
 
     filters: Annotated[tuple[DeclaredFilter, ...], Field(max_length=MAX_DECLARED)] = ()
 
@@ -106,7 +106,7 @@ def _usual(key: str, kind: DeclaredType, *names: str) -> FilterSettings:
     return DeclaredFilter.model_validate({"key": key, "type": kind, "from": origins}).settings()
 
 
-# They work wherever documents say so much; a team that means something else by such a key declares its own.
+# They work where documents have these fields. A team that uses such a key otherwise declares its own.
 USUAL_FILTERS = (
     _usual("category", "keyword", "category"),
     _usual("environment", "keyword", "environment"),
@@ -118,7 +118,7 @@ USUAL_FILTERS = (
 def with_usual_and_declared(
     built_in: Sequence[FilterSettings], declared: Sequence[DeclaredFilter]
 ) -> tuple[FilterSettings, ...]:
-    """Return all filters of a domain: built in, usual unless declared anew, declared.
+    """Return all filters of a domain: built in, common ones that are not redeclared, declared.
 
     Raises:
         ValueError: a key is declared twice, or is that of a built-in filter.

@@ -25,13 +25,13 @@ class RankWeights:
 
 # For scores that min-max has stretched over [0, 1].
 STRETCHED_WEIGHTS = RankWeights(score=0.50, corroboration=0.15, recency=0.15, domain=0.10, length=0.10)
-# For calibrated scores, of which a relevant item has .4 to .6 and the next best a few hundredths less: the same signals
-# may settle what relevance leaves open, not overrule it (docs/fusion.md has the ablation).
+# For calibrated scores: a relevant item has .4 to .6 and the next best a few hundredths less. The other signals
+# may break near ties, not overrule relevance (docs/fusion.md has the ablation).
 CALIBRATED_WEIGHTS = RankWeights(score=0.93, corroboration=0.03, recency=0.01, domain=0.02, length=0.01)
 
 
 class FusionSettings(BaseModel):
-    """How answers are fused; every field is also an environment variable of its name in capitals, which wins.
+    """How answers are fused. The environment variable of a field's name in capitals overrides it.
 
     The weights are those of ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS`` unless set; what is set holds for both.
     """
@@ -73,11 +73,11 @@ class FusionSettings(BaseModel):
 
     @property
     def names_a_model(self) -> bool:
-        """Tell whether a person named a model to write answers."""
+        """Tell whether a model for writing answers is configured."""
         return bool(self.synthesis_model or self.synthesis_fallback)
 
     def rank_weights(self, normalization: str) -> RankWeights:
-        """Return the weights for scores that were normalised like this."""
+        """Return the ranking weights for a kind of score normalisation."""
         defaults = STRETCHED_WEIGHTS if normalization == "minmax" else CALIBRATED_WEIGHTS
         stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
         return RankWeights(**{name: getattr(defaults, name) if value is None else value
@@ -85,6 +85,6 @@ class FusionSettings(BaseModel):
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of ``fusion:``, overridden by the environment."""
+    """Return the values of ``fusion:`` with the overrides of the environment."""
     stated_there = {name: environment.get(name.upper(), "").strip() for name in FusionSettings.model_fields}
     return {**stated, **{name: value for name, value in stated_there.items() if value and name != "normalization"}}

@@ -49,7 +49,7 @@ class _File(WorkspaceSettings):
 
 
 def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``nornweave.yaml`` and what it refers to.
+    """Read ``nornweave.yaml`` and the files that it names.
 
     Args:
         kinds: what ``sources:`` may name.
@@ -67,7 +67,7 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
         raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
     base = file.resolve().parent
     domains = {
-        domain: _load_domain(domain, _kept_as(parsed.keep, parsed.domains.get(domain, {})), file, environment)
+        domain: _load_domain(domain, _with_common_keep(parsed.keep, parsed.domains.get(domain, {})), file, environment)
         for domain in Domain
     }
     if parsed.storage:
@@ -87,7 +87,7 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
 
 
 def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file: Path) -> None:
-    """Refuse what only domains in files have."""
+    """Refuse keys that domains in PostgreSQL do not have."""
     if parsed.publish:
         raise ConfigError(
             f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
@@ -97,8 +97,8 @@ def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file
         raise ConfigError(f"{file}: keep: is for domains in files; PostgreSQL keeps the newest 'keep_generations'")
 
 
-def _kept_as(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is said of a domain, with what is said of all domains about older generations."""
+def _with_common_keep(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a domain's settings with the common ``keep`` where it has none."""
     return _merge({"storage": {"keep": keep.model_dump()}}, domain) if keep else domain
 
 
@@ -140,7 +140,7 @@ def _read_sources(entries: tuple[Mapping[str, Any], ...], kinds: SourceKinds, fi
 
 
 def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefix: str) -> SourceSettings:
-    """Validate an entry by the class that its ``type`` names."""
+    """Validate a source with the settings class of its ``type``."""
     if "type" not in entry:
         raise ConfigError(f"{file}{line_of(file, prefix.split('.'))}: key '{prefix}.type' is missing")
     name = entry["type"]
@@ -185,14 +185,14 @@ def _load_domain(
 
 @lru_cache
 def _defaults_of(domain: Domain) -> Mapping[str, Any]:
-    """Read a domain file once: the four take nine tenths of the time that reading a configuration takes."""
+    """Read a domain file once: the four take nine tenths of the time of reading a configuration."""
     return _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
 
 
 def _all_filters(
     built_in: tuple[FilterSettings, ...], defaults: Mapping[str, Any], stated: Any, file: Path, prefix: str
 ) -> tuple[FilterSettings, ...]:
-    """Add what a team declares to the built-in filters; a built-in one may be repeated as it is."""
+    """Join built-in and declared filters. A declaration equal to a built-in filter is ignored."""
     own = [each for each in stated if each not in defaults["filters"]] if isinstance(stated, list) else stated
     declared = _validate(DomainFilters, {} if own is None else {"filters": own}, file, prefix)
     try:
@@ -207,7 +207,7 @@ def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             base = dict(merged[key])
             if key == "embedding" and value.get("model", base.get("model")) != base.get("model"):
-                base.pop("dimensions", None)  # they were another model's
+                base.pop("dimensions", None)  # they belong to another model
             merged[key] = _merge(base, value)
         else:
             merged[key] = value
@@ -243,7 +243,7 @@ def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str
 
 
 def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, prefix: str) -> str:
-    """Describe one pydantic error by line, key, value, and what is allowed or was probably meant."""
+    """Describe one pydantic error: line, key, value, and the allowed or probably meant one."""
     location = [part for part in problem["loc"] if part != "[key]"]
     path = [*(prefix.split(".") if prefix else []), *(str(part) for part in location)]
     key, where = ".".join(path) or "(top level)", f"{file}{line_of(file, path)}"
@@ -263,13 +263,13 @@ def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, pre
 
 
 def did_you_mean(found: object, allowed: Collection[str]) -> str:
-    """Return ``; did you mean 'path'?`` if something allowed is nearly the same, else nothing."""
+    """Return ``; did you mean 'path'?`` if an allowed name is similar, else an empty text."""
     close = difflib.get_close_matches(str(found), allowed, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def line_of(file: Path, path: Sequence[str]) -> str:
-    """Return ``:LINE`` of a key of a YAML file, or of the nearest key above it; nothing if not even that is there."""
+    """Return ``:LINE`` of a key in a YAML file, or of the nearest key above it; empty if neither is there."""
     try:
         node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
@@ -288,7 +288,7 @@ def line_of(file: Path, path: Sequence[str]) -> str:
 
 
 def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:
-    """Return the keys that are allowed at ``location`` inside ``model``."""
+    """Return the allowed keys at ``location`` inside ``model``."""
     current: type[BaseModel] = model
     for part in location:
         field = current.model_fields.get(str(part)) if isinstance(part, str) else None

@@ -1,4 +1,4 @@
-"""Settings of object storage: the publication of generations to it, and the workers that share it."""
+"""Settings of object storage: where generations are published, and the workers that share it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ PublicKey = Annotated[
 
 
 class PublishSettings(ObjectStoreSettings):
-    """Where published generations are copied to."""
+    """The object store for published generations."""
 
     keep_generations: int = Field(3, ge=1, le=100)
     """How many generations of a domain stay in the store."""
@@ -83,7 +83,7 @@ BROKERS = ("redis", "rediss", "amqp", "amqps")
 
 
 def checked_broker(text: str) -> str:
-    """Return the address of a broker, without a password.
+    """Return the address of a broker; refuse one that holds a password.
 
     Raises:
         ValueError: it is none; the message does not repeat it, for it may hold a password.
@@ -98,7 +98,7 @@ def checked_broker(text: str) -> str:
 
 
 class RunLauncherSettings(FrozenSettings):
-    """What executes Dagster's runs: ``run_launcher`` of its ``dagster.yaml``."""
+    """Dagster's run launcher: ``run_launcher`` of its ``dagster.yaml``."""
 
     module: Text
     class_: Annotated[Text, Field(alias="class")]
@@ -106,7 +106,7 @@ class RunLauncherSettings(FrozenSettings):
 
 
 class WorkersSettings(FrozenSettings):
-    """Workers that encode, and run domains, on other machines."""
+    """Workers on other machines that encode and run domains."""
 
     broker: Annotated[str, AfterValidator(checked_broker)] | None = None
     """Where batches queue: Redis or RabbitMQ. The environment's ``NORNWEAVE_BROKER_URL`` comes first."""
@@ -131,5 +131,5 @@ class WorkersSettings(FrozenSettings):
 
     @property
     def store(self) -> ObjectStoreSettings:
-        """How ``objects`` is reached: as its address and the environment say."""
+        """The settings of the object store ``objects``."""
         return ObjectStoreSettings(url=self.objects)

@@ -1,4 +1,4 @@
-"""What every source of documents has in common; ``connect/connectors.py`` adds the keys of each kind."""
+"""Settings that all sources share; ``connect/connectors.py`` adds the keys of each kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PASSWORD = re.compile(r"[a-z+]+://[^/@]*:[^/@]*@", re.I)
 
 
 class SourceSettings(FrozenSettings):
-    """One entry of ``sources:``. Secrets are never here, only the names of the environment variables that hold them."""
+    """One entry of ``sources:``. It holds no secrets, only the names of their environment variables."""
 
     domains: ClassVar[frozenset[Domain]]
     """What sources of this kind can feed."""
@@ -39,17 +39,17 @@ class SourceSettings(FrozenSettings):
 
     @property
     def restricted_to(self) -> tuple[str, ...]:
-        """The groups of ``access``, and ``RIGHTS`` where the source itself says who may read."""
+        """The groups of ``access``, and ``RIGHTS`` if the source itself decides who may read."""
         return (*self.access, *([RIGHTS] if getattr(self, "rights", None) else []))
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The globs of what is read, of kinds that have no default types: ``include`` and ``only`` mean the same."""
+        """The globs of files to read, for kinds without default types: ``include`` and ``only``."""
         return (*self.include, *self.only)
 
     @property
     def is_remote(self) -> bool:
-        """Tell whether reading it needs the network."""
+        """Tell whether reading the source needs the network."""
         return any(key != "path" and getattr(self, key) is not None for key in self.place_keys)
 
     @property
@@ -74,7 +74,7 @@ class SourceSettings(FrozenSettings):
 
 
 class HookedSettings(SourceSettings):
-    """The keys of what a service tells this server of (``connect/hooks.py``)."""
+    """The keys of sources that receive webhooks (``connect/hooks.py``)."""
 
     hook_services: ClassVar[tuple[str, ...]] = ()
     """Whose events may tell of sources of this kind."""
@@ -84,7 +84,7 @@ class HookedSettings(SourceSettings):
 
 
 class RightsSettings(SourceSettings):
-    """The keys of what knows who may read its documents."""
+    """The keys of sources that know who may read their documents."""
 
     rights: Literal["source"] | None = None
     """``source``: whom the service lets read a document, and nobody else."""
@@ -97,7 +97,7 @@ class RightsSettings(SourceSettings):
 
 
 class AddressedSettings(SourceSettings):
-    """The keys of what has an address on the network."""
+    """The keys of sources with an address on the network."""
 
     url: str | None = None
     """Where it is; a site's first page, a repository, a feed."""

@@ -25,21 +25,21 @@ INBOX_ID = "inbox"
 
 
 class AnswersSettings(FrozenSettings):
-    """How the answers of all domains together are measured."""
+    """How answers over all domains are measured."""
 
     judgments: tuple[Path, ...] = ()
     """Folders of sets that are judged across domains, relative to the file that names them."""
 
 
 class FeedbackSettings(FrozenSettings):
-    """What is stored of questions, for ``POST /feedback``."""
+    """How questions are stored for ``POST /feedback``."""
 
     keep_queries: bool = True
     """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
 
 
 class WorkspaceStorageSettings(FrozenSettings):
-    """Where documents and generations are stored: a PostgreSQL server."""
+    """A PostgreSQL server for documents and generations."""
 
     url: str
     """Of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file."""
@@ -55,7 +55,7 @@ class WorkspaceStorageSettings(FrozenSettings):
 
 
 class WorkspaceSettings(FrozenSettings):
-    """The keys of ``nornweave.yaml`` that the file and its settings have alike."""
+    """The keys of ``nornweave.yaml`` that are the same in the file and in ``Settings``."""
 
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
@@ -76,7 +76,7 @@ class WorkspaceSettings(FrozenSettings):
 
 
 class Settings(WorkspaceSettings):
-    """Everything ``nornweave.yaml`` says, complete."""
+    """All settings of ``nornweave.yaml``, with defaults filled in."""
 
     data_dir: Path
     sources: tuple[SourceSettings, ...]
@@ -88,7 +88,7 @@ class Settings(WorkspaceSettings):
 
     @property
     def own_files(self) -> OwnFiles:
-        """Return what no source reads."""
+        """Return NornWeave's own files, which no source may read."""
         oidc = self.access.oidc if self.access else None
         keys = Path(oidc.jwks) if oidc and oidc.jwks and not is_web_address(oidc.jwks) else None
         members = self.access.membership.file if self.access else None
@@ -100,7 +100,7 @@ class Settings(WorkspaceSettings):
         return tuple(source for source in self.sources if source.domain is domain)
 
     def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
-        """Return the groups that may see a source's documents, by source id; sources for everybody are left out.
+        """Return the groups that may see a source's documents, by source id, without open sources.
 
         ``RIGHTS`` among them: the source itself says who may.
         """
@@ -108,7 +108,7 @@ class Settings(WorkspaceSettings):
 
     @property
     def memberships(self) -> Memberships | None:
-        """Return what tells in which principals somebody is, by what the sources said last; nothing is read yet.
+        """Return the memberships for access to documents. Nothing is read yet.
 
         Returns:
             ``None`` where no source says who may read and the operator has no file of members.
@@ -120,11 +120,11 @@ class Settings(WorkspaceSettings):
         return Memberships(self.data_dir, sources, file=stated.file, max_age_s=stated.max_age_hours * 3600)
 
     def inbox(self, domain: Domain) -> Path:
-        """Return the inbox folder of ``domain``; every domain has one without configuration."""
+        """Return the inbox folder of ``domain``. Every domain has one."""
         return self.data_dir / "inbox" / domain.value
 
     def domains_of(self, sources: Sequence[str], domains: Sequence[Domain] | None) -> tuple[Domain, ...]:
-        """Return the domains to work on: those named, those of the sources named, else all that are served.
+        """Return the domains to work on: those named, else those of the named sources, else all served.
 
         Raises:
             ConfigError: there is no such source in these domains.
@@ -140,6 +140,6 @@ class Settings(WorkspaceSettings):
 
     @property
     def served_domains(self) -> tuple[Domain, ...]:
-        """Return the domains with a source or an inbox, in the order of the enumeration; all four without any."""
+        """Return the domains with a source or an inbox in the enumeration's order; all four if none has."""
         named = {source.domain for source in self.sources}
         return tuple(domain for domain in Domain if domain in named or self.inbox(domain).is_dir()) or tuple(Domain)

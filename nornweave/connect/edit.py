@@ -21,7 +21,7 @@ from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
@@ -114,7 +114,7 @@ def _replaced(file: Path, change: Callable[[str], str], *, over_http: bool = Fal
     """Change the file, alone: a change that came at the same time is not lost."""
     file = file.resolve()
     try:
-        with held(file.with_name(f".{file.name}.lock")):
+        with hold_lock(file.with_name(f".{file.name}.lock")):
             _drafted(file, change, over_http=over_http, keeps=True)
             return load_settings(file)
     except OSError as error:

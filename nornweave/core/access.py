@@ -1,4 +1,4 @@
-"""Who asks, and what they may see.
+"""Viewers, and the access rules of documents.
 
 Which groups may see a document: every statement about it has to be met.
 
@@ -33,7 +33,7 @@ from nornweave.core.types import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """Somebody who asks, or a program that does.
+    """A person or program that asks.
 
     Attributes:
         sees_everything: whatever groups a document names.
@@ -52,12 +52,12 @@ class Viewer:
 
     @classmethod
     def in_groups(cls, groups: frozenset[str], operators: Collection[str], name: str = "") -> Viewer:
-        """Return who is in some groups: whoever is in one of ``operators`` sees everything and operates."""
+        """Return a viewer in these groups. A member of one of ``operators`` sees everything and operates."""
         operates = not groups.isdisjoint(operators)
         return cls(groups=groups, sees_everything=operates, operates=operates, name=name)
 
     def check_operates(self) -> None:
-        """Refuse what concerns the whole service to those who only ask.
+        """Raise unless the viewer may act on the whole service.
 
         Raises:
             NotPermittedError: the same for everything that is refused.
@@ -104,7 +104,7 @@ _PRINCIPAL = re.compile(r"(?:account|slack|github|gitlab|confluence|jira|atlassi
 
 
 def is_principal(name: str) -> bool:
-    """Tell whether a name is that of an account, or of what a source lets people read: ``slack:channel:C1``.
+    """Tell whether a name is an account's, or that of a readership in a source, as ``slack:channel:C1``.
 
     Nobody is in one because a token or an identity provider says so; the membership decides (``core/membership.py``).
     """
@@ -112,12 +112,12 @@ def is_principal(name: str) -> bool:
 
 
 def account(kind: str, name: str) -> str:
-    """Return the name of an account: addresses of e-mail are compared without regard to case."""
+    """Return the name of an account. The case of e-mail addresses does not matter."""
     return f"{HELD}{kind}:{group_name(name).casefold() if kind == 'email' else name}"
 
 
-def held(names: Iterable[str]) -> frozenset[str]:
-    """Return what may be kept of somebody's groups: those of their own, and what sign-in proved.
+def storable_groups(names: Iterable[str]) -> frozenset[str]:
+    """Return the groups of a viewer that may be stored: plain groups, and accounts that sign-in proved.
 
     What follows from membership is left out; it is asked for each time.
     """
@@ -125,7 +125,7 @@ def held(names: Iterable[str]) -> frozenset[str]:
 
 
 def is_of_rights(statement: Statement) -> bool:
-    """Tell whether a statement is what the source says of who may read."""
+    """Tell whether a statement comes from the source's own permissions: it names principals only."""
     return bool(statement) and all(map(is_principal, statement))
 
 
@@ -147,29 +147,29 @@ def read_statement(value: JsonValue) -> Statement | None:
 
 
 def every_of(values: Iterable[JsonValue]) -> JsonValue:
-    """Return several statements as one value of metadata, which ``read_rule`` takes apart; ``None`` for none."""
+    """Join statements into one metadata value for ``read_rule``; ``None`` if there are none."""
     distinct = tuple(dict.fromkeys(values))
     return (distinct[0] if len(distinct) == 1 else {_EVERY: distinct}) if distinct else None
 
 
 def group_name(text: str) -> str:
-    """Return a group's name as it is compared: composed (NFC), without blanks around it, in its own case."""
+    """Return the form of a group's name that is compared: NFC, stripped, case unchanged."""
     return unicodedata.normalize("NFC", text).strip()
 
 
 def read_rule(*values: JsonValue) -> Rule:
-    """Return the rule of several statements; equal ones count once."""
+    """Return the rule of several statements. Equal statements count once."""
     single = [each for value in values for each in single_statements(value)]
     return all_of([statement for value in single if (statement := read_statement(value)) is not None])
 
 
 def all_of(*rules: Iterable[Statement]) -> Rule:
-    """Return the rule that is met where all of these are; equal statements count once."""
+    """Join rules into one that requires every statement. Equal statements count once."""
     return tuple(dict.fromkeys(statement for rule in rules for statement in rule))
 
 
 def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
-    """Return the rule of a document: its own, with what is stated of its source here and there.
+    """Return the rule of a document: its own statements and those about its source.
 
     Where the source is to say who may read, and has not said it of the document, nobody may.
     """
@@ -180,18 +180,18 @@ def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rul
 
 
 def single_statements(value: JsonValue) -> Sequence[JsonValue]:
-    """Return the statements of a value of metadata, each as one value."""
+    """Split a metadata value that ``every_of`` made into its statements."""
     several = value.get(_EVERY) if isinstance(value, Mapping) else None
     return several if isinstance(several, list | tuple) and len(several) > 1 else (value,)
 
 
 def is_met(rule: Iterable[Statement], groups: frozenset[str]) -> bool:
-    """Tell whether somebody in these groups meets a rule."""
+    """Tell whether a member of these groups meets a rule."""
     return all(not statement.isdisjoint(groups) for statement in rule)
 
 
 def encode_rule(rule: Rule) -> str | None:
-    """Write a rule as JSON; ``None`` for one that everybody meets. Equal rules, equal text."""
+    """Write a rule as JSON; ``None`` if everybody meets it. Equal rules give equal text."""
     return json.dumps(sorted(sorted(statement) for statement in rule), ensure_ascii=False) if rule else None
 
 
@@ -210,7 +210,7 @@ def decode_rule(stored: str | None) -> Rule:
 
 
 def encode_source_rules(groups: Mapping[str, Sequence[str]]) -> str:
-    """Write the statements of sources as JSON, by source id; equal ones, equal text."""
+    """Write the statements of sources as JSON, by source id. Equal ones give equal text."""
     names = {source: sorted(map(group_name, named)) for source, named in groups.items() if named}
     return json.dumps(names, ensure_ascii=False, sort_keys=True)
 
@@ -235,7 +235,7 @@ _KEYS = frozenset({"groups", "name", "expires", "email"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEntry:
-    """What the file says of one token.
+    """One entry of the token file.
 
     Attributes:
         groups: with the account of ``email``, if the entry names one.
@@ -249,7 +249,7 @@ class TokenEntry:
     expires: datetime | None = None
 
     def is_valid(self, now: datetime) -> bool:
-        """Tell whether it has not expired."""
+        """Tell whether the token has not expired."""
         return self.expires is None or now < self.expires
 
 
@@ -259,12 +259,12 @@ def new_token() -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return what the file keeps of a token."""
+    """Return the hash of a token, as the file stores it."""
     return f"{HASH_PREFIX}{hashlib.sha256(token.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | None = None) -> str:
-    """Return the line of the file for a token."""
+    """Return the line of the token file for a token."""
     fields: dict[str, object] = {"groups": list(groups)}
     if name:
         fields["name"] = name
@@ -326,7 +326,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
 
 
 def _moment(file: Path, place: int, value: object) -> datetime | None:
-    """Read the last day, or the moment, of a token."""
+    """Return the moment at which a token expires: ``value``, or the end of the day that it names."""
     if value is None:
         return None
     if isinstance(value, datetime):

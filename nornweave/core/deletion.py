@@ -1,4 +1,4 @@
-"""What a receipt of a deletion is made of: the document, the places where something of it can be left, the receipt.
+"""The parts of a deletion receipt: the document, the places that were searched for it, the receipt.
 
 A place searches, and removes what it found if it can do without a sync. Implementations lie beside what they search;
 ``nornweave.cli.receipt_places`` has the table of them all.
@@ -24,7 +24,7 @@ from nornweave.core.types import Domain, document_id, present
 FOLDER = "receipts"
 MOST_PASSAGES = 24
 _ID = re.compile(r"[0-9a-f]{24}")
-# What every format stores as it is: no quotes, backslashes or line ends.
+# Characters that every format stores unchanged: no quotes, backslashes or line ends.
 _LEAST = 20
 _PIECE = 1 << 20
 _PASSAGE = re.compile(r"\w[\w .,:;=/()+-]{10,58}\w")
@@ -32,7 +32,7 @@ _PASSAGE = re.compile(r"\w[\w .,:;=/()+-]{10,58}\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """The document that is to be gone.
+    """The document that was deleted.
 
     Attributes:
         passages: parts of its text that no other document has, as bytes; empty when its text is not known any more.
@@ -47,20 +47,20 @@ class Deleted:
 
     @property
     def document_id(self) -> str:
-        """The identity that the index knows it by."""
+        """The document's id in the index."""
         return document_id(self.source_id, self.path)
 
     @property
     def name(self) -> str:
-        """The name that events know it by."""
+        """The document's name in events."""
         return f"{self.source_id}/{self.path}"
 
     def is_in(self, content: bytes) -> bool:
-        """Tell whether bytes hold one of its passages."""
+        """Tell whether bytes hold one of the document's passages."""
         return any(passage in content for passage in self.passages)
 
     def is_in_file(self, file: Path) -> bool:
-        """Tell whether a file holds one of its passages; one that is gone meanwhile does not."""
+        """Tell whether a file holds one of the document's passages; ``False`` if it cannot be read."""
         before, longest = b"", max(map(len, self.passages), default=0)
         with suppress(OSError), file.open("rb") as stream:
             while longest and (piece := stream.read(_PIECE)):
@@ -72,7 +72,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search came to.
+    """The result of searching one place.
 
     Attributes:
         found: how much of the document is left: rows, files, records; 0 is nothing.
@@ -87,7 +87,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where something of a deleted document can be left.
+    """A place where a part of a deleted document can remain.
 
     Attributes:
         search: looks, and changes nothing.
@@ -102,7 +102,7 @@ class Place:
 
 
 def look(place: Place, deleted: Deleted) -> dict[str, Any]:
-    """Search a place; return what a receipt says of it."""
+    """Search a place and return its entry in the receipt."""
     search = place.search(deleted)
     said = {"place": place.name, "looked_at": utc_text(present(), "seconds"), "through": search.through}
     left = {"left": list(search.left), "remedy": place.remedy} if search.found else {}
@@ -110,7 +110,7 @@ def look(place: Place, deleted: Deleted) -> dict[str, Any]:
 
 
 def signed_receipt(deleted: Deleted, places: Sequence[Mapping[str, Any]], signer: Signer, *, purged: bool) -> Any:
-    """Return the signed statement."""
+    """Return the signed receipt."""
     return signer.signed(
         {
             "id": secrets.token_hex(12),
@@ -137,7 +137,7 @@ def store_receipt(data_dir: Path, receipt: Mapping[str, Any]) -> Path:
 
 
 def stored_receipt(data_dir: Path, receipt_id: str) -> Mapping[str, Any] | None:
-    """Return a receipt as it was signed; ``None`` if there is none of this id."""
+    """Return a signed receipt by its id, or ``None``."""
     if not _ID.fullmatch(receipt_id):
         return None
     file = data_dir / FOLDER / f"{receipt_id}.json"
@@ -157,7 +157,7 @@ def read_receipt(file: Path) -> Mapping[str, Any]:
 
 
 def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> tuple[bytes, ...]:
-    """Choose parts of a document's text that tell it from others, evenly over the text.
+    """Choose passages that tell a document from others, spread evenly over its text.
 
     Args:
         is_elsewhere: tells whether another document has a passage as well.

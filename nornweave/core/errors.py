@@ -46,7 +46,7 @@ class ConfigError(NornWeaveError):
 
 
 class SourceUnavailableError(NornWeaveError):
-    """A source cannot be listed, so nothing may be concluded from what it does not list."""
+    """A source cannot be listed. Its missing documents do not count as removed."""
 
 
 EMPTY = "empty:"
@@ -74,11 +74,11 @@ class ReaderLostError(DocumentError):
 
 
 class TransientDocumentError(DocumentError):
-    """A document cannot be read now, though nothing says that it will stay so; every sync tries again."""
+    """A document cannot be read now, perhaps later; every sync tries it again."""
 
 
 class EncoderError(NornWeaveError):
-    """An embedding model cannot be loaded or returned something else than what the domain declares."""
+    """An embedding model cannot be loaded, or its output is not what the domain declares."""
 
 
 class StoreError(NornWeaveError):
@@ -98,7 +98,7 @@ class DomainBusyError(StoreError):
 
 
 class LeaseLostError(StoreError):
-    """Another machine has taken over the domain from this process; nothing that it did since is published."""
+    """Another machine has taken over the domain; this process publishes nothing more."""
 
 
 class NoGenerationError(StoreError):
@@ -106,7 +106,7 @@ class NoGenerationError(StoreError):
 
 
 class GenerationNotKeptError(StoreError):
-    """What was published at the time that is asked for is not kept; the message names the oldest that is."""
+    """The generation of the requested time is not kept; the message names the oldest that is."""
 
 
 class PublicationError(NornWeaveError):
@@ -118,11 +118,11 @@ class MissingObjectError(PublicationError):
 
 
 class PublisherConflictError(PublicationError):
-    """Another publisher wrote to the same place; what this one has is not published there."""
+    """Another publisher wrote to the same place first; this one published nothing."""
 
 
 class QueryError(NornWeaveError):
-    """A query asks for something that cannot be; ``field`` names what is wrong, as a path (``filters.code.since``)."""
+    """A query is invalid; ``field`` is the path of the wrong value (``filters.code.since``)."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -147,16 +147,16 @@ class QualityError(NornWeaveError):
 
 
 class ConfirmationError(NornWeaveError):
-    """A confirmation cannot be written, or is forged, used, too old or about something else."""
+    """A confirmation cannot be written, or it is forged, used, too old or about something else."""
 
 
 class SignatureError(NornWeaveError):
-    """A document is not signed, not by a key that is trusted, or was changed after it was signed."""
+    """A document is unsigned, signed by a key that is not trusted, or changed since."""
 
 
 class AgentError(NornWeaveError):
-    """An agent on another machine gives no answer, or none that can be used; the message is a coverage gap's reason."""
+    """A remote agent gives no usable answer; the message becomes the reason of a coverage gap."""
 
 
 class ConflictingAgentError(AgentError):
-    """An agent cannot be registered as it stands."""
+    """An agent cannot be registered: its name is taken, or there are too many agents."""

@@ -1,4 +1,4 @@
-"""How NornWeave is installed: which extra an optional package needs, and where its own packages lie.
+"""How NornWeave is installed: the extras of optional packages, and the folder of its own packages.
 
 In a checkout ``api``, ``evals`` and ``orchestration`` lie beside ``nornweave``. A wheel carries them inside it, since
 names like these belong to the user's own programs, in the environment as in the working directory. They come first on
@@ -26,7 +26,7 @@ def install_command(extra: str) -> str:
 
 
 def installer() -> str:
-    """Return the command that installs into this environment, also where ``uv`` or ``pipx`` made it."""
+    """Return the command that installs packages into this environment (pip, uv or pipx)."""
     if (Path(sys.prefix) / "pipx_metadata.json").exists():
         return f"pipx runpip {DISTRIBUTION} install"
     # Environments made by uv have no pip, and that of another environment would install elsewhere.
@@ -34,13 +34,13 @@ def installer() -> str:
 
 
 def missing_package(purpose: str, package: str, extra: str) -> str:
-    """Return the message for a missing package: what needs it, and what to install."""
+    """Return the message for a missing package: what needs it, and how to install it."""
     return f"{purpose}: needs the package {package!r}, which is not installed: {install_command(extra)}"
 
 
 @contextmanager
 def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = ConfigError) -> Iterator[None]:
-    """Translate the import error of a package of an extra.
+    """Translate an ``ImportError`` of an optional package.
 
     Args:
         extra: of ``pyproject.toml``.
@@ -57,14 +57,14 @@ def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = Confi
 
 
 def bundled_folder() -> Path:
-    """Return the folder that holds the packages."""
+    """Return the folder that holds ``api``, ``evals`` and ``orchestration``."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "_bundled"
     return inside if inside.is_dir() else package.parent
 
 
 def use_bundled_packages(environment: MutableMapping[str, str] | None = None) -> None:
-    """Let this process and the Python programs that it starts import the packages, wherever they run.
+    """Let this process and its Python child processes import the bundled packages.
 
     Args:
         environment: what the programs inherit; ``os.environ`` unless given.

@@ -1,4 +1,4 @@
-"""Who is in which channel, repository, space or project: what the sources said last, and a file of the operator.
+"""Members of channels, repositories, spaces and projects, from the sources and from the operator's file.
 
 A *principal* is a name such as ``slack:channel:C1``; a document states which ones may read it. A *grant* says whom a
 principal consists of: accounts (``slack:user:U1``, ``account:email:ann@example.org``), other principals, groups
@@ -25,7 +25,7 @@ from typing import TypeAlias
 import yaml
 from pydantic import TypeAdapter
 
-from nornweave.core.access import account, group_name, held, is_principal
+from nornweave.core.access import account, group_name, is_principal, storable_groups
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.atomic_write import write_whole
 
@@ -42,7 +42,7 @@ ATLASSIAN_USER = "atlassian:user:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Whom a principal consists of.
+    """The members of a principal.
 
     Attributes:
         verified_at: when its source said so, seconds since 1970; ``None``: just now.
@@ -57,7 +57,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """Whom a principal consists of, as it is kept."""
+    """The members of a principal, as stored."""
 
     members: tuple[str, ...]
     verified_at: float
@@ -65,7 +65,7 @@ class Granted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipTable:
-    """What a source said of its principals.
+    """The principals of one source and their members.
 
     Attributes:
         origin: the service that was asked; names of one service mean the same.
@@ -79,7 +79,7 @@ class MembershipTable:
     problems: tuple[str, ...] = ()
 
     def read_again(self, grants: Iterable[Grant], now: float) -> MembershipTable:
-        """Return the table after its source was asked for everything: what it does not name any more is gone."""
+        """Return the table after a complete reading of its source; principals that are gone are removed."""
         kept: dict[str, Granted] = {}
         problems = []
         for grant in grants:
@@ -93,7 +93,7 @@ class MembershipTable:
         return MembershipTable(origin=self.origin, tried_at=now, grants=kept, problems=tuple(problems))
 
     def not_read(self, problem: str, now: float) -> MembershipTable:
-        """Return the table after its source could not be asked: what it said before counts until the bound."""
+        """Return the table after a failed reading of its source; older grants count until they are too old."""
         return MembershipTable(origin=self.origin, tried_at=now, grants=self.grants, problems=(problem,))
 
 
@@ -101,17 +101,17 @@ _TABLE = TypeAdapter(MembershipTable)
 
 
 def named(service: str, kind: str, name: str, server: str = "") -> str:
-    """Return a principal of GitHub or GitLab; of another server than the public one with that: both may have it."""
+    """Return the name of a GitHub or GitLab principal. For a private server the name includes the server."""
     return f"{service}:{kind}:{name.casefold()}{f'@{server}' if server else ''}"
 
 
 def membership_file(data_dir: Path, source_id: str) -> Path:
-    """Return where the table of a source is kept."""
+    """Return the path of a source's table."""
     return data_dir / "membership" / f"{source_id}.json"
 
 
 def read_table(file: Path) -> MembershipTable | None:
-    """Return the table of a file; ``None`` where there is none.
+    """Read the table in a file; ``None`` if there is no file.
 
     Raises:
         StoreError: it cannot be read.
@@ -125,7 +125,7 @@ def read_table(file: Path) -> MembershipTable | None:
 
 
 def write_table(file: Path, table: MembershipTable) -> None:
-    """Replace the table of a source in one step.
+    """Replace a source's table atomically.
 
     Raises:
         StoreError: it cannot be written.
@@ -138,7 +138,7 @@ def write_table(file: Path, table: MembershipTable) -> None:
 
 
 def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
-    """Read the operator's file: for each person, account or group, the accounts and principals that they have.
+    """Read the operator's file: the accounts and principals of each person, account or group.
 
     ::
 
@@ -184,7 +184,7 @@ def _member(file: Path, key: object) -> str:
 
 
 def _as_compared(principal: str) -> str:
-    """Return a name as sources write it: GitHub's and GitLab's are compared without regard to case."""
+    """Return a name as sources write it. For GitHub and GitLab, case does not matter."""
     return principal.casefold() if principal.startswith(("github:", "gitlab:")) else principal
 
 
@@ -201,13 +201,13 @@ def _moment(file: Path, value: object) -> float:
 _Grants: TypeAlias = Mapping[str, Sequence[tuple[str, float, str]]]
 """By member: principals, each with the moment at which that was verified, and who says so."""
 _CLOCKS_DIFFER_S = 300
-# Somebody in 1,500 channels takes 8 ms. Another membership is another one at once; the bound may be so much later.
+# Resolving somebody in 1,500 channels takes 8 ms. A changed table counts at once; the age limit up to 1 s late.
 _REMEMBERED_S, _MOST_REMEMBERED = 1.0, 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A principal that somebody is in: through which member, and who says so."""
+    """How somebody belongs to a principal: through which member, and by which source."""
 
     member: str
     said_by: str
@@ -215,7 +215,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class KnownPrincipal:
-    """What a source says of a principal; ``counts`` tells whether that is recent enough."""
+    """A principal as a source describes it; ``counts`` tells whether the reading is recent enough."""
 
     members: tuple[str, ...]
     verified_at: float
@@ -224,7 +224,7 @@ class KnownPrincipal:
 
 
 class Memberships:
-    """Tells in which principals somebody is; every method may be called from any thread.
+    """Resolves the principals that somebody belongs to. Every method is thread-safe.
 
     Files are looked at with each question and read again when they changed.
     """
@@ -253,13 +253,13 @@ class Memberships:
         self._remembered: dict[object, tuple[_Grants, float, frozenset[str]]] = {}
 
     def expanded(self, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
-        """Return somebody's groups with all principals that they are in now.
+        """Return somebody's groups and all principals that they belong to now.
 
         Args:
             names: their groups and what sign-in proved; principals among them do not count.
             accounts: what has been proved otherwise.
         """
-        asked, grants, now = (held(names), frozenset(accounts)), self._current(), self._now()
+        asked, grants, now = (storable_groups(names), frozenset(accounts)), self._current(), self._now()
         known = self._remembered.get(asked)
         if known is None or known[0] is not grants or not 0 <= now - known[1] < _REMEMBERED_S:
             if len(self._remembered) >= _MOST_REMEMBERED:
@@ -268,10 +268,10 @@ class Memberships:
         return known[2]
 
     def reached(self, names: Collection[str], accounts: Collection[str] = ()) -> Mapping[str, Reached]:
-        """Return the principals that somebody is in now, each with how: by the shortest chain of grants."""
+        """Return the principals that somebody belongs to now, each with the shortest chain of grants."""
         grants, now = self._current(), self._now()
         found: dict[str, Reached] = {}
-        first = (name if is_principal(name) else f"{GROUP}{name}" for name in held(names))
+        first = (name if is_principal(name) else f"{GROUP}{name}" for name in storable_groups(names))
         queue = [*sorted((*first, *accounts)), EVERYBODY_WHO_ASKS]
         for member in queue:
             for principal, verified_at, said_by in grants.get(member, ()):
@@ -281,7 +281,7 @@ class Memberships:
         return found
 
     def known(self) -> Mapping[str, KnownPrincipal]:
-        """Return what the sources say of principals; nothing of one where two services differ."""
+        """Return all principals by name, without those that two services name."""
         now = self._now()
         return {
             name: KnownPrincipal(granted.members, granted.verified_at, source, self.counts(granted.verified_at, now))
@@ -289,7 +289,7 @@ class Memberships:
         }
 
     def counts(self, verified_at: float, now: float) -> bool:
-        """Tell whether what was verified then counts now; what is of later was noted while a clock was wrong."""
+        """Tell whether a grant of that time is recent enough. A time in the future means a wrong clock."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
 
     def _current(self) -> _Grants:
@@ -303,7 +303,7 @@ class Memberships:
         return _newest({source: table for source, file in self._tables.items() if (table := _table_or_none(file))})
 
     def _read(self) -> _Grants:
-        """Read everything; what cannot be read says nothing of anybody."""
+        """Read all grants. A file that cannot be read grants nothing."""
         grants: defaultdict[str, list[tuple[str, float, str]]] = defaultdict(list)
         for principal, (source, granted) in self._stated().items():
             for member in granted.members:
@@ -320,12 +320,12 @@ class Memberships:
 
 
 def expanded(memberships: Memberships | None, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
-    """Return somebody's groups as ``Memberships.expanded`` does; without memberships nobody is in any principal."""
-    return memberships.expanded(names, accounts) if memberships else held(names)
+    """Return ``Memberships.expanded``; without memberships nobody belongs to any principal."""
+    return memberships.expanded(names, accounts) if memberships else storable_groups(names)
 
 
 def _newest(tables: Mapping[str, MembershipTable]) -> Mapping[str, tuple[str, Granted]]:
-    """Return what the sources say of each principal: of two of one service what was said last, of two services nothing.
+    """Return the newest grant of each principal with its source; none if two services name the principal.
 
     Two services may have a space of the same key.
     """

@@ -1,4 +1,4 @@
-"""Ask other machines: proxies that the environment names, addresses that everybody reaches, answers that are packed.
+"""HTTP to other machines: proxies of the environment, public addresses, compressed answers.
 
 For a source that came over HTTP only hosts are asked that everybody on the internet reaches. Not this machine, its
 networks or the cloud that it runs in: what listens there trusts whoever reaches it.
@@ -21,7 +21,7 @@ ACCEPTED = {"Accept-Encoding": "gzip"}
 
 
 def decoded(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
-    """Yield what an answer holds, at most ``PIECE_BYTES`` more than was looked at before.
+    """Decompress an answer in pieces of at most ``PIECE_BYTES``.
 
     A few kilobytes that were compressed twice are gigabytes, which are there before their size can be looked at.
 
@@ -51,7 +51,7 @@ NAMED = ("http", "https", "all")
 
 
 def unusable_proxy(url: str = "") -> str:
-    """Say which proxy of the environment is of a kind that httpx cannot use here; empty if none is.
+    """Return a message about a proxy whose scheme httpx cannot use here; empty if there is none.
 
     Args:
         url: what is asked for: if it is asked through none, nothing is wrong.
@@ -67,7 +67,7 @@ def unusable_proxy(url: str = "") -> str:
 
 
 def through_proxy(url: str) -> str:
-    """Say through which proxy an address is asked, for errors; empty if through none. No password is shown."""
+    """Return the end of an error message that names the proxy of a URL without its password; empty without one."""
     scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
     name = next((each for each in (scheme, "all") if each in getproxies()), "")
     if not name or proxy_bypass(host):
@@ -76,20 +76,20 @@ def through_proxy(url: str) -> str:
 
 
 def _parts(address: str) -> tuple[str, str]:
-    """Return the kind and the place of a proxy, without user and password."""
+    """Return the scheme and the host of a proxy's URL, without user and password."""
     parts = urlsplit(address if "://" in address else f"http://{address}") if address else urlsplit("")
     return parts.scheme, parts.netloc.rpartition("@")[2]
 
 
 # Azure's own services, at an address that counts as public.
 _CLOUD = ipaddress.ip_address("168.63.129.16")
-# In their last 32 bits stands an IPv4 address that a gateway leads to.
+# Their last 32 bits are an IPv4 address behind a gateway.
 _EMBEDDING = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96")))
 _UNICAST, _TUNNELS = ipaddress.IPv6Network("2000::/3"), ipaddress.IPv6Network("2002::/16")
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address is one that everybody reaches."""
+    """Tell whether an IP address is public."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if any(ip in network for network in _EMBEDDING):
@@ -100,7 +100,7 @@ def is_public(address: str) -> bool:
 
 
 def public_addresses(host: str) -> tuple[str, ...]:
-    """Resolve a host; of several addresses all have to be public.
+    """Resolve a host whose addresses must all be public.
 
     Raises:
         SourceUnavailableError: it has none, or one that not everybody reaches.
@@ -116,7 +116,7 @@ def public_addresses(host: str) -> tuple[str, ...]:
 
 
 def check_public(host: str, address: str) -> None:
-    """Refuse an address of a host.
+    """Refuse an address that is not public.
 
     Raises:
         SourceUnavailableError: not everybody reaches it.

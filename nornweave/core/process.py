@@ -1,4 +1,4 @@
-"""What a program does with its own process: signals that end it, how often it collects garbage, a sign of life."""
+"""Settings of this process: signals, garbage collection, a sign of life."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def heed_signals() -> None:
-    """Let SIGINT and SIGTERM end this process, as in a terminal.
+    """Let SIGINT and SIGTERM end this process, even if it inherited that they are ignored.
 
     A shell starts the background jobs of a script with SIGINT ignored, and a program inherits what is ignored. Dagster
     1.13 gives SIGTERM the handler of SIGINT, and uvicorn raises a signal again that it has handled: both would be
@@ -22,14 +22,14 @@ def heed_signals() -> None:
 
 
 def end_silently() -> None:
-    """Let a signal end a process that still imports what it needs; Python would print where it was, or ignore it."""
+    """Let a signal end this process without a traceback while it still imports its modules."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) in {signal.default_int_handler, signal.SIG_IGN}:
             signal.signal(number, signal.SIG_DFL)
 
 
 def collect_rarely() -> None:
-    """Let this process look after 50,000 new objects instead of 700.
+    """Run the garbage collector after 50,000 new objects instead of 700.
 
     What was imported and what is being answered stays, and looking through it takes an eighth of the time in which a
     process starts.
@@ -43,7 +43,7 @@ ALIVE_EVERY_S = 5
 
 
 def note_alive(data_dir: Path) -> None:
-    """Touch the file in ``data_dir``; a full disk ends nobody here, and shows as silence."""
+    """Touch the file in ``data_dir`` that shows that this process lives. Errors of the disk are ignored."""
     with suppress(OSError):
         data_dir.mkdir(parents=True, exist_ok=True)
         (data_dir / ALIVE).touch()

@@ -48,7 +48,7 @@ class Signer:
 
 
 def signed_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return what is signed: the document without ``signature``, keys sorted, no blanks between, UTF-8."""
+    """Return the bytes to sign: the document without ``signature`` as compact JSON, keys sorted, UTF-8."""
     unsigned = {name: value for name, value in document.items() if name != "signature"}
     return json.dumps(unsigned, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
@@ -56,7 +56,7 @@ def signed_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def read_signed(content: str | bytes) -> dict[str, Any]:
-    """Parse a document whose signature is to be checked.
+    """Parse a signed document; the signature is not checked yet.
 
     Raises:
         ValueError: it is no JSON object, is nested too deeply, or names a key twice (readers differ in which counts).
@@ -79,7 +79,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
-    """Return if one of these public keys has signed a document.
+    """Check that one of these public keys signed a document.
 
     Raises:
         SignatureError: none has, or the document was changed since.
@@ -109,7 +109,7 @@ def public_key(text: str) -> Ed25519PublicKey:
 
 
 def signer_of(data_dir: Path, name: str = SIGNING) -> Signer:
-    """Return the key of a workspace, making it where there is none; the first of several makers counts.
+    """Return the signing key of a workspace; create it if it is missing.
 
     Raises:
         ConfigError: it can be neither read nor written, or others can read it.
@@ -129,7 +129,7 @@ def signer_of(data_dir: Path, name: str = SIGNING) -> Signer:
 
 
 def own_keys(data_dir: Path) -> tuple[str, ...]:
-    """Return the public keys of a workspace: the one that signs, then those that did before, newest first."""
+    """Return the public keys of a workspace: the current one, then retired ones, newest first."""
     try:
         retired = (data_dir / FOLDER / RETIRED).read_text(encoding="ascii").split()
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def own_keys(data_dir: Path) -> tuple[str, ...]:
 
 
 def rotate(data_dir: Path) -> Signer:
-    """Let the next key sign from now on; the public key of the one that did is kept, the private key is not.
+    """Make the next key the signing key. Of the old one only the public key is kept.
 
     Raises:
         ConfigError: no next key was made.

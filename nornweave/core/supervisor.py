@@ -1,4 +1,4 @@
-"""``nornweave up``: start the API and the Dagster UI, say where they are, and stop what was started.
+"""``nornweave up``: start the API and the Dagster UI, print their addresses, and stop them.
 
 Every child leads a process group of its own: Ctrl-C reaches the supervisor alone, which then asks the children to stop
 and ends what is left of their groups. When the supervisor itself is killed, Linux sends its children SIGTERM
@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 
 from nornweave.core.errors import DomainBusyError, NornWeaveError
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.private_folder import check_folder
 
 LOOPBACK = "127.0.0.1"
@@ -43,7 +43,7 @@ class PortInUseError(NornWeaveError):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Child:
-    """A program to keep running.
+    """A program that the supervisor runs.
 
     Attributes:
         name: for people.
@@ -65,7 +65,7 @@ class Child:
 
     @property
     def url(self) -> str:
-        """Return the address for people."""
+        """Return the address of the program's page."""
         return f"http://{self.host}:{self.port}"
 
 
@@ -82,7 +82,7 @@ def up(config: Path, data_dir: Path, *, host: str = LOOPBACK, port: int = 8082, 
     check_folder(data_dir, make=True)
     children = children_of(config, host=host, port=port, dagster_port=dagster_port)
     try:
-        with held(data_dir / "up.lock", wait=False):  # two schedules would do everything twice
+        with hold_lock(data_dir / "up.lock", wait=False):  # two schedules would do everything twice
             return supervise(children, _say)
     except BlockingIOError as error:
         busy = f"another `nornweave up` works on {str(data_dir)!r}; stop it, or set data_dir to another folder"
@@ -90,7 +90,7 @@ def up(config: Path, data_dir: Path, *, host: str = LOOPBACK, port: int = 8082, 
 
 
 def children_of(config: Path, *, host: str, port: int, dagster_port: int) -> tuple[Child, ...]:
-    """Return the programs that ``up`` starts."""
+    """Return the programs for ``up`` to start."""
     dagster = Child(
         name="Dagster UI",
         command=(sys.executable, "-m", "orchestration", "--port", str(dagster_port)),
@@ -115,7 +115,7 @@ def children_of(config: Path, *, host: str, port: int, dagster_port: int) -> tup
 
 
 def supervise(children: Sequence[Child], say: Say) -> int:
-    """Start the children, wait for a signal or for one of them to end, and stop them all.
+    """Start the children, wait for a signal or the end of one of them, and stop them all.
 
     Raises:
         PortInUseError: a port is taken; nothing was started.
@@ -174,12 +174,12 @@ def _in_child(supervisor: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != supervisor:  # it died before it could be watched
+        if os.getppid() != supervisor:  # it died before the line above
             os._exit(1)
 
 
 def _stop(running: Mapping[Child, subprocess.Popen[bytes]], say: Say) -> None:
-    """Ask first, then end: what a sync has stored is safe at any point, so that nothing is lost by ending it."""
+    """Ask the children to stop, then kill them. A sync loses nothing that it stored."""
     for process in running.values():
         # To the whole group at once: Dagster's processes then stop side by side. Not SIGINT, as a terminal does on
         # Ctrl-C: a process that still imports what it needs would print where it was.
@@ -194,7 +194,7 @@ def _stop(running: Mapping[Child, subprocess.Popen[bytes]], say: Say) -> None:
 
 
 def _end_groups(leaders: Sequence[subprocess.Popen[bytes]]) -> None:
-    """End whatever is left of the children's process groups, their own children included."""
+    """Kill all processes left in the children's process groups."""
     left = [process for process in leaders if _signal_group(process.pid, signal.SIGTERM)]
     deadline = time.monotonic() + GROUP_STOP_S
     while left and time.monotonic() < deadline:
@@ -215,7 +215,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 @contextmanager
 def signals_received() -> Iterator[list[int]]:
-    """Collect SIGINT, SIGTERM and SIGHUP instead of dying from them; put the handlers back at the end."""
+    """Collect SIGINT, SIGTERM and SIGHUP instead of ending; restore the handlers at the end."""
     received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans: what a request spends its time on, for whoever configures an exporter.
+"""OpenTelemetry spans: the time that a request spends, if an exporter is configured.
 
 Only the API is used; without an SDK no span is opened. Names and attributes follow the semantic conventions of
 generative AI where these have any (https://opentelemetry.io/docs/specs/semconv/gen-ai/). What is asked is left out
@@ -21,7 +21,7 @@ _KEEPS_NOTHING = (trace.ProxyTracerProvider, trace.NoOpTracerProvider)
 
 
 def span(name: str, **attributes: AttributeValue) -> AbstractContextManager[trace.Span]:
-    """Open a span below the current one; of attribute names ``__`` stands for a dot."""
+    """Open a span below the current one. ``__`` in attribute names becomes a dot."""
     # A span that nobody keeps takes 3 microseconds, and a question has thirty.
     if isinstance(trace.get_tracer_provider(), _KEEPS_NOTHING):
         return _NO_SPAN
@@ -31,7 +31,7 @@ def span(name: str, **attributes: AttributeValue) -> AbstractContextManager[trac
 
 
 def retrieval_span(domain: str, query: str, top_k: int) -> AbstractContextManager[trace.Span]:
-    """Open the span of one domain's answer."""
+    """Open the span of one domain's retrieval."""
     asked = {"gen_ai__retrieval__query__text": query} if captures_content() else {}
     return span(
         f"retrieval {domain}",
@@ -48,5 +48,5 @@ def model_span(model: str) -> AbstractContextManager[trace.Span]:
 
 
 def captures_content() -> bool:
-    """Tell whether spans may hold what is asked."""
+    """Tell whether spans may contain the question."""
     return os.environ.get(CAPTURE, "").strip().lower() in {"true", "1"}

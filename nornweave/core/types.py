@@ -1,4 +1,4 @@
-"""The nouns of the system: the dictionary of ``docs/architecture.md``.
+"""The nouns of the system, as defined in ``docs/architecture.md``.
 
 Every record is frozen. Mappings inside records are read-only views (``freeze``); sequences are tuples.
 Offsets are character offsets into ``Document.text``, half open ``[start, end)``; lines count from 1.
@@ -21,7 +21,7 @@ from nornweave.core.files.paths import Within
 SourceId = NewType("SourceId", str)
 DocumentId = NewType("DocumentId", str)
 ChunkId = NewType("ChunkId", str)
-"""A digest; of a passage of an agent elsewhere what ``name_elsewhere`` makes of that agent's own id."""
+"""A digest. For a remote agent's passage ``name_elsewhere`` makes it from that agent's own id."""
 ContentHash = NewType("ContentHash", str)
 GenerationId = NewType("GenerationId", str)
 
@@ -40,12 +40,12 @@ HISTORY_GATE = "history-"
 
 
 def is_of_history(gate: str) -> bool:
-    """Tell whether a gate is that of a commit or a release."""
+    """Tell whether a gate belongs to a commit or a release."""
     return gate.startswith(HISTORY_GATE)
 
 
 def is_elsewhere(chunk_id: str) -> bool:
-    """Tell whether a passage is of an agent on another machine."""
+    """Tell whether a chunk id belongs to a remote agent."""
     return ":" in chunk_id
 
 
@@ -56,12 +56,12 @@ ANCHOR = "anchor"
 
 
 def freeze(values: Mapping[str, JsonValue]) -> Metadata:
-    """Return a read-only copy without the keys whose value is ``None`` (absent and unknown mean the same)."""
+    """Return a read-only copy without keys whose value is ``None``: absent and unknown mean the same."""
     return MappingProxyType({key: value for key, value in values.items() if value is not None})
 
 
 def present() -> datetime:
-    """Return the present moment, in UTC."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -87,7 +87,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One document that a source lists, before anything of it is read.
+    """One document that a source lists, not read yet.
 
     Attributes:
         path: the document's place inside its source, POSIX separators, never absolute, no ``..``.
@@ -110,7 +110,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A path that a source leaves out on purpose, and why."""
+    """A path that a source leaves out on purpose, with the reason."""
 
     path: str
     reason: str
@@ -118,7 +118,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything a source lists at one moment, by path; and what it left out.
+    """Everything that a source lists at one moment, by path, and what it left out.
 
     Attributes:
         problem: why the listing is not complete, if so; then nothing follows from what it does not name, unless
@@ -144,7 +144,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message of a conversation, as it lies in ``Document.text``.
+    """One message of a conversation, as part of ``Document.text``.
 
     Attributes:
         id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
@@ -177,7 +177,7 @@ SectionKind: TypeAlias = Literal["section", "front", "abstract", "references", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of a document whose structure the text alone does not show (PDF, Stack Exchange).
+    """A section of a document that its text alone does not show (PDF, Stack Exchange).
 
     Sections tile the text in order. ``context`` is what its chunks are embedded with beside the heading path (the
     question of an answer). ``level`` counts from 1.
@@ -193,7 +193,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a source's document says, read and parsed, before it is chunked.
+    """A document of a source, read and parsed, not chunked yet.
 
     Attributes:
         text: code and markup as they stand in the file, decoded; the text taken out of PDF and conversations.
@@ -219,7 +219,7 @@ class Document:
     page_starts: tuple[int, ...] = ()
 
 
-# Where a term can stand that BM25 weighs apart; ``settings.FieldWeights`` has one weight for each.
+# The fields that BM25 weighs separately; ``settings.FieldWeights`` has one weight for each.
 FIELDS = ("path", "title", "section", "content")
 Frequencies: TypeAlias = tuple[int, ...]
 """Occurrences of a term in each of ``FIELDS``."""
@@ -253,7 +253,7 @@ class Chunk:
 
     @property
     def embedded_text(self) -> str:
-        """What the encoder sees."""
+        """The text for the encoder."""
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
@@ -347,12 +347,12 @@ class Origin:
 
     @property
     def is_committed(self) -> bool:
-        """Tell whether a commit has the line as it is."""
+        """Tell whether the line's present text is committed."""
         return bool(self.revision)
 
 
 def digest(*parts: str | bytes) -> str:
-    """Return 128 bits of SHA-256 over the length-prefixed parts, in hex; never ambiguous about where a part ends."""
+    """Return 128 bits of SHA-256 in hex over the parts, each with its length before it."""
     sha = hashlib.sha256()
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -367,5 +367,5 @@ def canonical_json(values: Metadata) -> str:
 
 
 def document_id(source_id: str, path: str) -> DocumentId:
-    """Identify a document by where it lives, never by what it says: two equal files are two documents."""
+    """Return a document's id, made from its place and not from its content: equal files get different ids."""
     return DocumentId(digest(source_id, path))

@@ -1,4 +1,4 @@
-"""What is wrong with a domain, remembered from run to run: an event when it begins, and one when it is over.
+"""Alarms of a domain, remembered between runs: one event when an alarm begins, one when it is over.
 
 An alarm is a condition: a sync that failed, a source that cannot be listed, removals that wait for a person, a document
 that cannot be read, a candidate that was refused, a measure below its floor. It is told once when it begins, not at
@@ -27,7 +27,7 @@ CONFIRM = "`nornweave sync --confirm-deletes` removes them"
 
 
 class AlarmKind(StrEnum):
-    """What can be wrong; also the name of the event."""
+    """The kinds of alarms; also the names of their events."""
 
     SYNC_FAILED = "sync_failed"
     SOURCE_UNAVAILABLE = "source_unavailable"
@@ -46,7 +46,7 @@ OF_PATHS = OF_A_SYNC - {AlarmKind.SOURCE_UNAVAILABLE, AlarmKind.DELETIONS_HELD}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
         subject: what it is about: a source, ``source/path``, a judged set; tells it from others of its kind.
@@ -61,7 +61,7 @@ class Alarm:
 
 
 def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
-    """Return what is wrong after a sync that ended well."""
+    """Return the alarms after a sync that ended well."""
     failed = (
         Alarm(kind=AlarmKind.DOCUMENT_FAILED, subject=f"{failure.source_id}/{failure.path}", text=failure.reason)
         for failure in report.failed
@@ -86,7 +86,7 @@ def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
 
 
 class AlarmBook:
-    """The alarms of one domain, in one file; the domain's lock keeps others from it.
+    """The stored alarms of one domain, in one file that the domain's lock protects.
 
     Args:
         domain: that they are about; ``None`` for the answers over all domains.
@@ -105,7 +105,7 @@ class AlarmBook:
         run_id: str,
         at: datetime,
     ) -> None:
-        """Send what began and what is over, then write down what is wrong now: who is killed in between sends it twice.
+        """Send the events of new and ended alarms, then store the current ones. A kill between sends them twice.
 
         Args:
             looked_at: the kinds that were looked at: alarms of other kinds stay as they are.
@@ -130,7 +130,7 @@ class AlarmBook:
         write_whole(self._file, json.dumps(document, ensure_ascii=False))
 
     def active(self) -> dict[tuple[AlarmKind, str], str]:
-        """Return what was wrong when somebody looked last: kind and subject → text; a damaged file counts as none."""
+        """Return the stored alarms, (kind, subject) → text; none if the file is damaged."""
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             return {(AlarmKind(alarm["kind"]), str(alarm["subject"])): str(alarm["text"]) for alarm in stored}
@@ -140,7 +140,7 @@ class AlarmBook:
     def _events(
         self, found: Mapping[tuple[AlarmKind, str], str], run_id: str, at: datetime, *, over: bool = False
     ) -> list[dict[str, Any]]:
-        """Return an event a kind."""
+        """Return one event for each kind of alarm."""
         events = []
         for kind in AlarmKind:
             items = [{"subject": subject, "text": text} for (of, subject), text in found.items() if of is kind]

@@ -1,4 +1,4 @@
-"""What a person has confirmed at the command line: on disk, signed, for one domain and one state, used once.
+"""Confirmations that a person gave at the command line: signed files, each for one domain and state, used once.
 
 A run's configuration confirms nothing: whoever reaches the Dagster UI can write one. A run that is held back looks for
 a confirmation here instead, and uses it up. Only a process that can read the key in ``data_dir`` can make one.
@@ -54,11 +54,11 @@ class Confirmations:
 
     @property
     def folder(self) -> Path:
-        """The folder that holds them; made when something is confirmed."""
+        """The folder of confirmations; the first confirmation creates it."""
         return self.data_dir / "confirmations"
 
     def issue(self, domain: Domain, subject: ConfirmationSubject, state: str) -> None:
-        """Confirm a state; an older confirmation of the domain's subject goes.
+        """Confirm a state. An older confirmation of the same domain and subject is replaced.
 
         Raises:
             ConfirmationError: it cannot be written.
@@ -79,7 +79,7 @@ class Confirmations:
             raise ConfirmationError(f"{self.folder}: nothing can be confirmed there: {error}") from error
 
     def redeem(self, domain: Domain, subject: ConfirmationSubject, state: str) -> bool:
-        """Use the confirmation of a state up; return whether there was one.
+        """Use up the confirmation of a state. Return whether there was one.
 
         Raises:
             ConfirmationError: there is one that does not count; it is removed.
@@ -100,11 +100,11 @@ class Confirmations:
         return True
 
     def withdraw(self, domain: Domain, subject: ConfirmationSubject) -> None:
-        """Remove a confirmation that nobody used."""
+        """Delete a confirmation that was not used."""
         self._file(domain, subject).unlink(missing_ok=True)
 
     def _check(self, confirmation: Mapping[str, Any], domain: Domain, subject: ConfirmationSubject, state: str) -> Path:
-        """Return where a confirmation goes when it is used.
+        """Check a confirmation and return the file to move it to.
 
         Raises:
             SignatureError: it is forged.

@@ -1,4 +1,4 @@
-"""What changed since the last sync: a pure comparison of what sources list with what the manifest knows.
+"""The changes since the last sync: compare the sources' listings with the manifest. Nothing is read or written.
 
 An entry's gate (size and time, or a blob id) decides whether the document is read. After reading, its content hash
 decides whether it changed.
@@ -22,14 +22,14 @@ BRAKE_DOCUMENTS = 1
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A source that was not listed: why it could not be; ``None`` when nobody asked for it."""
+    """A source without a listing, with the reason; ``None`` if the sync did not ask for it."""
 
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DueDocument:
-    """A document to read: it is new, may have changed, or failed for a reason that may have passed."""
+    """A document to read: it is new, may have changed, or an earlier failure may have passed."""
 
     source_id: str
     entry: Entry
@@ -46,13 +46,13 @@ class HeldRemovals:
 
 
 def held_state(held: Sequence[HeldRemovals]) -> str:
-    """Return a digest of the documents that would be removed; any other set of documents has another digest."""
+    """Return a digest of the documents to remove, which differs for any other set of documents."""
     return digest(*(part for each in held for part in (each.source_id, str(len(each.paths)), *each.paths)))
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The work of one sync; every tuple by source, then path."""
+    """The work of one sync. Every tuple is sorted by source, then path."""
 
     due: tuple[DueDocument, ...]
     removed: tuple[Stored, ...]
@@ -91,7 +91,7 @@ def diff(
     listed = {(source_id, entry.path): entry for source_id, entries in lists for entry in entries}
     changed = sorted(  # few of many: a sync that finds one change in 168,000 documents must not sort them all
         (key for key, entry in listed.items() if full or _is_due(entry, manifest.get(key), pipelines[key[0]])),
-        key=lambda key: (_turn(manifest.get(key)), key),
+        key=lambda key: (_reading_order(manifest.get(key)), key),
     )
     due = tuple(DueDocument(key[0], listed[key], manifest.get(key)) for key in changed)
     tally = tally or _counted(manifest)
@@ -118,8 +118,8 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
     return stored is None or stored.gate != entry.gate or stored.pipeline != pipeline or stored.outcome == "transient"
 
 
-def _turn(stored: Stored | None) -> int:
-    """Return which documents are read first: those that an earlier sync put off; last, those that failed before.
+def _reading_order(stored: Stored | None) -> int:
+    """Return a sort key for reading: postponed documents first, failed ones last.
 
     So a document that ends its reader, and is saved again and again, takes no other one's turn.
     """
@@ -132,10 +132,10 @@ _MADE_WITH = {
 }  # fmt: skip
 
 
-def made_again(
+def describe_repeated_work(
     changes: Changes, pipelines: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str], chunks: int
 ) -> str:
-    """Say what a sync reads and encodes again though its source did not change it, and why; empty for nothing.
+    """Return a sentence about unchanged documents that are read or encoded again, and why; empty if there are none.
 
     Args:
         before: how the published generation was made; empty without one.
@@ -168,7 +168,7 @@ def _split_removals(
     *,
     confirm_deletes: bool,
 ) -> tuple[tuple[Stored, ...], tuple[HeldRemovals, ...]]:
-    """Return what may be removed now and what the brake holds."""
+    """Return the removals to do now and those that wait for a person."""
     known: dict[str, list[Stored]] = {}
     for key, stored in manifest.items():
         known.setdefault(key[0], []).append(stored)
@@ -177,17 +177,19 @@ def _split_removals(
     for source_id, documents in sorted(known.items()):
         listing = listings.get(source_id)
         if isinstance(listing, Unavailable) or (listing and listing.problem and not listing.listed_at):
-            continue  # nothing follows from what it does not list
+            continue  # its missing documents are not gone
         missing = [stored for stored in documents if (source_id, stored.path) not in listed]
         missing.sort(key=lambda stored: stored.path)
-        gone.extend(stored for stored in missing if is_of_history(stored.gate))  # others came, or nobody wants them
+        gone.extend(stored for stored in missing if is_of_history(stored.gate))  # needs no person: commits change
         missing = [stored for stored in missing if not is_of_history(stored.gate)]
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
             gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
         reason = None
         if missing and listing and not confirm_deletes:
-            reason = _brake(missing, documents, listing, [each for each in tally if each.source_id == source_id])
+            reason = _removal_problem(
+                missing, documents, listing, [each for each in tally if each.source_id == source_id]
+            )
         if reason:
             held.append(HeldRemovals(source_id, reason, tuple(stored.path for stored in missing)))
         else:
@@ -195,28 +197,30 @@ def _split_removals(
     return tuple(gone), tuple(held)
 
 
-def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing, tally: Sequence[Tally]) -> str | None:
-    """Say why removals need a person; ``None`` when they do not. What was not stored does not count."""
+def _removal_problem(
+    missing: Sequence[Stored], known: Sequence[Stored], listing: Listing, tally: Sequence[Tally]
+) -> str | None:
+    """Return why a source's removals need a person, or ``None``. Documents that were never stored do not count."""
     had, stored = (sum(each.known - each.past for each in tally), sum(each.stored - each.past for each in tally))
     if all(is_of_history(entry.gate) for entry in listing.entries) and (listing.within is None or len(missing) == had):
         return f"the source lists nothing, it had {had} documents"
     unnamed = {skip.path for skip in listing.skipped if skip.reason == UNNAMED}
     if gone := sum(document.content_hash is not None and document.path in unnamed for document in missing):
         return f"{gone} of {stored} documents are there, and `only` names others"
-    lost = _lost(missing, known, listing)
+    lost = _count_lost(missing, known, listing)
     if lost > BRAKE_DOCUMENTS and lost > stored * BRAKE_SHARE:
         return f"{lost} of {stored} documents are gone"
     return None
 
 
-def _lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
-    """Count the stored documents that are missing and did not move: no new path has the gate of one of them."""
-    paths, gates = {document.path for document in known}, Counter(_lasting(entry.gate) for entry in listing.entries)
-    listed = ((entry.path, _lasting(entry.gate)) for entry in listing.entries)
+def _count_lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
+    """Count the missing stored documents, without those that were moved (a new path has their gate)."""
+    paths, gates = {document.path for document in known}, Counter(_stable_gate(entry.gate) for entry in listing.entries)
+    listed = ((entry.path, _stable_gate(entry.gate)) for entry in listing.entries)
     new = {gate for path, gate in listed if path not in paths and gates[gate] == 1}
-    return sum(document.content_hash is not None and _lasting(document.gate) not in new for document in missing)
+    return sum(document.content_hash is not None and _stable_gate(document.gate) not in new for document in missing)
 
 
-def _lasting(gate: str) -> str:
-    """Return the part of a gate that stays when a file is moved."""
+def _stable_gate(gate: str) -> str:
+    """Return the part of a gate that does not change when a file is moved."""
     return gate.partition("@")[0]

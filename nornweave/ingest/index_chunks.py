@@ -1,4 +1,4 @@
-"""A document's chunks, with everything that the index needs of them."""
+"""Cut a document into chunks, with everything that the index needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READ_BY_CHUNK = frozenset((Domain.CONVERSATIONS, Domain.RESEARCH))
 
 
 def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedChunk]:
-    """Cut a document in a process of the sandbox; ``raw`` holds the offsets at which its tokens start."""
+    """Cut a document in a sandbox process; ``raw`` holds the offsets of its tokens."""
     settings = cast(Fields, values["chunker"])
     document = document_from(cast(Fields, values["document"]))
     chunker = Chunker(**{**settings, "grammars": frozenset(settings["grammars"])})
@@ -38,7 +38,7 @@ def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedC
 def index_chunks(
     document: Document, chunker: Chunker, token_starts: Sequence[int], encoder_version: str
 ) -> Iterator[IndexedChunk]:
-    """Cut a document and prepare its chunks for the index, in order; tokens are those of the encoder's tokenizer."""
+    """Cut a document and prepare its chunks for the index, in order. ``token_starts`` are the encoder's tokens."""
     index = TokenIndex(document.text, KnownStarts(token_starts))
     lines = Lines(document.text)
     chunks = tuple(chunker.chunk(document, index))
@@ -53,19 +53,19 @@ def index_chunks(
             terms=terms_by_field(document, chunk),
             lines=lines.range(chunk.span),
             pairs=_pairs(chunk),
-            keys=tuple(sorted(lookup_keys(document, chunk) | _stated(stated))),
+            keys=tuple(sorted(lookup_keys(document, chunk) | _setting_keys(stated))),
             facts=stated[:MAX_FACTS_OF_CHUNK],
         )
         seen[text_id] += 1
 
 
 def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -> list[tuple[Fact, ...]]:
-    """Read the facts of a document and hand each to the chunk in which it starts.
+    """Read a document's facts and assign each to the chunk in which it starts.
 
     Code and documentation are read whole, so that a fact knows its class and its headings. Of people and papers the
     chunker knows more than the text shows: who said it, under which heading.
     """
-    if document.format in {COMMIT, RELEASE}:  # what was so once
+    if document.format in {COMMIT, RELEASE}:  # history: facts of the past
         return [() for _ in chunks]
     if document.domain in _READ_BY_CHUNK:
         return [_facts_of_chunk(document, chunk, lines) for chunk in chunks]
@@ -78,8 +78,8 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
     return [tuple(facts) for facts in stated]
 
 
-def _stated(facts: Sequence[Fact]) -> set[str]:
-    """Return the lookup keys of the settings of which facts say the value."""
+def _setting_keys(facts: Sequence[Fact]) -> set[str]:
+    """Return the lookup keys of the settings whose values these facts state."""
     names = {fact.name for fact in facts if fact.attribute in {"default", "value", "setting"}}
     declared = {fact.name for fact in facts if is_declared(fact)}
     return {*(f"defaults:{name}" for name in declared), *(f"states:{name}" for name in names)}
@@ -91,7 +91,7 @@ def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fac
 
 
 def _passage(document: Document, chunk: Chunk | None = None) -> Passage:
-    """Return what facts are read from: a stretch of the document, which is what spans are counted in."""
+    """Return a document or one of its chunks as a passage to read facts from."""
     span = chunk.span if chunk else Span(0, len(document.text))
     return Passage(
         text=document.text[span.start : span.end],

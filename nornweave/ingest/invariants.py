@@ -1,4 +1,4 @@
-"""What must hold before anything is published: listed = stored + failed, vectors = chunks = index, no orphans."""
+"""Checks before publication: listed = stored + failed, vectors = chunks = index, no orphans."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Invariant:
 
     @property
     def holds(self) -> bool:
-        """Return whether they are equal."""
+        """Tell whether the numbers are equal."""
         return self.found == self.expected
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class Invariant:
 
 
 def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | None) -> tuple[Invariant, ...]:
-    """Return every invariant, in the order of ``INVARIANTS``; those of the generation only when there is one."""
+    """Return every invariant in the order of ``INVARIANTS``; those of a generation only if there is one."""
     accounted = working.documents + working.failed - working.stale + working.skipped
     invariants = (
         Invariant("documents_accounted_for", accounted, changes.listed),

@@ -1,4 +1,4 @@
-"""Keep the conflict ledger: read the published generations' facts, compare, and replace it.
+"""Write the conflict ledger from the facts of the published generations.
 
 Who wrote the lines of its open entries is asked once per version, by ``git blame`` of just these lines.
 """
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def refresh_ledger(settings: Settings) -> Ledger:
-    """Read all published generations and write the ledger anew.
+    """Compare all published generations and write the ledger anew.
 
     Nothing is read when the generations are those of the last time, nor written: files that may only be read do. Two
     processes that write at once wait for each other.
@@ -50,11 +50,11 @@ def refresh_ledger(settings: Settings) -> Ledger:
         try:
             readable = files
             facts, pairs = read_fact_pairs(files)
-        except StoreError:  # one that cannot be read costs the other domains nothing
+        except StoreError:  # continue with the other domains
             readable = {domain: held for domain, held in files.items() if _is_readable(domain, held)}
             facts, pairs = read_fact_pairs(readable)
         conflicts = [*likely_conflicts(facts, pairs)]
-        if len(readable) > 1:  # sentences contradict those of other domains; what facts tell of two passages is told
+        if len(readable) > 1:  # across domains; not where facts of the two passages conflict already
             known = set(map(_between, conflicts))
             sentences = find_contradictions(read_passages(readable), least=LEAST_OF_CORPORA)
             conflicts += (each for each in sentences if _between(each) not in known)
@@ -97,7 +97,7 @@ def find_lines(
     sides: Iterable[LocatedFact],
     known: Sequence[KnownLine],
 ) -> tuple[KnownLine, ...]:
-    """Return who wrote lines, as far as git says.
+    """Return the authors of lines, as far as git knows them.
 
     Of sources of type ``git`` the commit is asked that they read, of ``files`` in a repository the one that is checked
     out. Files with dates of their own (``metadata``) are not asked about: their repository may be another one's.

@@ -1,4 +1,4 @@
-"""How much of each source is read: the counts that every sync prints, and the list behind them."""
+"""How much of each source is read: the counts that every sync prints, and the list of files that are left out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FOLDER = re.compile(r": below ([^,;]+)")
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """What one sync read of one source, and what not.
+    """What one sync read and left out of one source.
 
     Attributes:
         files: those that the source has, and folders that were not entered.
@@ -86,7 +86,7 @@ class SourceReading:
         return f"{counted(self.files, 'file')}: {', '.join([f'{self.read:,} read', *past, *parts, *others])}"
 
     def warning(self) -> str:
-        """Say that much of what the domain could read is left out; empty where it is not."""
+        """Return a warning if many files that the domain can read are left out; empty otherwise."""
         if self.known_left_out <= MANY * self.known:
             return ""
         return (
@@ -96,7 +96,7 @@ class SourceReading:
 
 
 def label_of(reason: str) -> str:
-    """Return the part of a reason that is counted."""
+    """Return the short form of a reason, for counting."""
     found = _LABEL.match(reason)
     return found[0].strip() if found else "other"
 
@@ -110,7 +110,7 @@ def _places(folders: Counter[str]) -> str:
 def readings(
     domains: Mapping[str, Domain], listings: Mapping[str, Listing | Unavailable], unread: Iterable[Failure]
 ) -> dict[str, SourceReading]:
-    """Return what was read of each source that was listed as a whole.
+    """Return the reading of each source that was listed completely.
 
     Args:
         domains: by source id; an inbox in which nothing lies is not told of.
@@ -124,7 +124,7 @@ def readings(
         if isinstance(listing, Unavailable) or listing.within:
             continue
         if source_id == INBOX_ID and not listing.entries and not listing.skipped:
-            continue  # nobody handed anything in
+            continue  # an empty inbox
         unresolved = sorted([*listing.skipped, *told[source_id]], key=lambda skip: skip.path)
         left_out = tuple(_with_targets(unresolved, listing))
         is_known = _KNOWN.get(domains[source_id], _is_nothing)
@@ -139,7 +139,7 @@ def readings(
 
 
 def _with_targets(left_out: Sequence[Skip], listing: Listing) -> Iterator[Skip]:
-    """Say of each link what is done with its target."""
+    """Replace the reason of each link by what happens to its target."""
     reasons, read = {skip.path: skip.reason for skip in left_out}, {entry.path for entry in listing.entries}
     folders = {folder or "." for path in (*read, *reasons) for folder in folders_above(path)}
     for skip in left_out:
@@ -174,7 +174,7 @@ _KNOWN = {
 
 
 def note_left_out(folder: Path, sources: Mapping[str, SourceReading]) -> None:
-    """Note the list of each source that was listed; what is known of others stays.
+    """Store what was left out of each listed source. Entries of other sources stay.
 
     Raises:
         OSError: it cannot be written.

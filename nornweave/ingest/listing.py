@@ -1,4 +1,4 @@
-"""List the sources of a domain, and learn when they last confirmed their documents.
+"""List the sources of a domain, and find out when they last confirmed their documents.
 
 A source that cannot be listed leaves its documents as they are.
 """
@@ -31,19 +31,19 @@ logger = logging.getLogger(__name__)
 def list_sources(
     sources: Sequence[Source], options: SyncOptions, progress: Progress
 ) -> dict[str, Listing | Unavailable]:
-    """Return the listing of each source, by id; of those that the options leave out, that there is none."""
+    """Return the listing of each source, by id; ``Unavailable(None)`` for sources outside the options."""
     if options.listed:
         return {source.id: options.listed.get(source.id, Unavailable(None)) for source in sources}
     wanted = [source for source in sources if not options.sources or source.id in options.sources]
     list_one = partial(_listing, progress=progress, again=options.full)
     with ThreadPoolExecutor(SOURCES_AT_ONCE, thread_name_prefix="listing") as pool:
-        # A site that drips keeps no other source waiting.
+        # A slow site does not delay the other sources.
         listings = dict(zip((source.id for source in wanted), pool.map(list_one, wanted), strict=True))
     return {source.id: listings.get(source.id, Unavailable(None)) for source in sources}
 
 
 def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
-    """Return what the sources left out and what was skipped when it was read, by path."""
+    """Return everything that was skipped when listing or reading, by path."""
     listed = [skip for listing in listings if isinstance(listing, Listing) for skip in listing.skipped]
     read = [Skip(failure.path, failure.reason) for failure in unread]
     return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
@@ -78,7 +78,7 @@ def verified_by(
     *,
     unconfirmed: Collection[tuple[str, str]],
 ) -> Verified:
-    """Return what the sources confirm of a generation.
+    """Return when the sources confirmed the documents of a generation.
 
     Args:
         unconfirmed: source id and path of documents that answer as they were, because no source lists them, or their

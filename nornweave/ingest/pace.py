@@ -1,4 +1,4 @@
-"""Say how far a step of a sync is: how much is done, how fast, how long it will take."""
+"""Describe the progress of a step: how much is done, how fast, how long it will take."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LEAST_S = 1.0
 
 
 class Pace:
-    """Follows the calls of a ``Progress``, and says where the present step is."""
+    """Follows the calls of a ``Progress`` and describes the current step."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._name, self._started, self._first, self._kib = "", 0.0, 0, 0
 
-    def told(self, name: str, done: int, total: int) -> str | None:
-        """Return a sentence part such as ``300 of 1,000 documents, 40/s, 18 s left``.
+    def describe_step(self, name: str, done: int, total: int) -> str | None:
+        """Return a phrase such as ``300 of 1,000 documents, 40/s, 18 s left``.
 
         Returns:
             ``None`` for the bytes that a listing has read: they are part of what the listing says next.
@@ -44,7 +44,7 @@ class Pace:
 
 
 def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) -> str:
-    """Describe a step.
+    """Return the phrase for a step.
 
     Args:
         total: of the step; 0 where it is not known.

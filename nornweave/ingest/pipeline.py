@@ -23,7 +23,7 @@ from nornweave.core.types import Listing, digest, present
 from nornweave.index.outcomes import Verified
 from nornweave.index.port import Batch, Candidate, Publication, Writer
 from nornweave.ingest.confirmations import ConfirmationSubject
-from nornweave.ingest.diff import Changes, Unavailable, diff, held_state, made_again
+from nornweave.ingest.diff import Changes, Unavailable, describe_repeated_work, diff, held_state
 from nornweave.ingest.invariants import reconcile
 from nornweave.ingest.left_out import readings
 from nornweave.ingest.listing import list_sources, skipped_by, verified_by
@@ -144,8 +144,8 @@ class DomainSync:
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)
                 manifest = self._writer.manifest(_within(self._listings) if self._options.listed else None)
                 compare = partial(diff, self._listings, manifest, pipelines, tally=tally, full=self._options.full)
-                self._changes = _confirmed(compare, self._confirm)
-            _say_what_is_made_again(self._parts, self._writer, self._changes)
+                self._changes = _compare_with_confirmation(compare, self._confirm)
+            _warn_of_repeated_work(self._parts, self._writer, self._changes)
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
 
@@ -176,7 +176,7 @@ class DomainSync:
         return total
 
     def build(self) -> Build:
-        """Build a generation if there is anything to publish, and compare what was listed, stored and indexed."""
+        """Build a generation if there is anything new, and check the invariants."""
         if self._build is None:
             if _is_due(self._writer, self._parts, full=self._options.full):
                 with self._timed("build"):
@@ -228,20 +228,20 @@ class DomainSync:
 
     @property
     def refusal(self) -> NornWeaveError | None:
-        """Say why nothing may be published and what to do, as far as the steps have shown it."""
+        """Return the error that forbids publication, as far as the steps have run; ``None`` if none does."""
         return (self._build.refusal() if self._build else None) or quality_refusal(self._quality)
 
     @property
     def is_of_paths(self) -> bool:
-        """Tell whether only what the options had listed was compared."""
+        """Tell whether the sync covers only the paths that its options list."""
         return bool(self._options.listed)
 
     def record_as(self, run_id: str) -> None:
-        """Let the report and the publication's event name a run that began after this was opened."""
+        """Set the run id for the report and the publication's event, for a run that began after ``open``."""
         self._options = replace(self._options, run_id=run_id)
 
     def report(self) -> SyncReport:
-        """Say what this run did."""
+        """Return the report of this run."""
         (documents, chunks), changes, outcomes = self._writer.size(), self.list_changes(), self._outcomes
         return SyncReport(
             generation=self._writer.current(),
@@ -271,7 +271,7 @@ class DomainSync:
         )
 
     def verified(self, before: Verified) -> Verified:
-        """Say when the sources last confirmed what is published; ``before`` is what the last sync left."""
+        """Return when the sources last confirmed the published documents; ``before`` is the last sync's answer."""
         current = self._writer.current()
         if not self._publication and before.generation not in (current, None):
             return before  # somebody went back to an older generation, which was not compared with the sources
@@ -286,7 +286,7 @@ def _within(listings: Mapping[str, Listing | Unavailable]) -> dict[str, Within |
 
 @contextmanager
 def _timed(seconds: defaultdict[str, float], step: str) -> Iterator[None]:
-    """Add what the block takes to the seconds of a step."""
+    """Add the block's duration to a step's seconds."""
     started = time.perf_counter()
     try:
         yield
@@ -294,10 +294,12 @@ def _timed(seconds: defaultdict[str, float], step: str) -> Iterator[None]:
         seconds[step] += time.perf_counter() - started
 
 
-def _say_what_is_made_again(parts: DomainParts, writer: Writer, changes: Changes) -> None:
-    """Warn of what is read and encoded again though its source did not change it."""
+def _warn_of_repeated_work(parts: DomainParts, writer: Writer, changes: Changes) -> None:
+    """Log a warning about unchanged documents that are read or encoded again."""
     now = {**parts.provenance(), "token_vectors": TOKEN_VERSION if parts.token_encoder else ""}
-    if again := made_again(changes, parts.pipelines(), parts.store.published_facts(), now, writer.size()[1]):
+    if again := describe_repeated_work(
+        changes, parts.pipelines(), parts.store.published_facts(), now, writer.size()[1]
+    ):
         logger.warning("%s: %s", parts.domain.value, again)
 
 
@@ -314,14 +316,14 @@ def _intake(parts: DomainParts, listings: Mapping[str, Listing | Unavailable], *
 
 
 def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:
-    """Return whether a generation built now would differ from the published one."""
+    """Tell whether a generation built now would differ from the published one."""
     if writer.current() is None and not writer.size()[0]:
         return False  # nothing was ever ingested: there is nothing to answer from
     return full or writer.unpublished(parts.provenance())
 
 
-def _confirmed(compare: Callable[..., Changes], confirm: Confirm) -> Changes:
-    """Compare listings with the manifest; what the brake holds goes only if a person has confirmed it."""
+def _compare_with_confirmation(compare: Callable[..., Changes], confirm: Confirm) -> Changes:
+    """Compare listings with the manifest. Removals that need a person are done only if one has confirmed them."""
     changes = compare()
     if not changes.held:
         return changes

@@ -1,4 +1,4 @@
-"""Documents to read → batches that are stored together, with the outcome of each document.
+"""Read and cut documents in batches that are stored together, with the outcome of each document.
 
 Several documents are read at once, each in a process of its own, while those before them are stored; what is stored
 follows the order of the documents. A document that fails is recorded with its reason; the others continue. A document
@@ -83,7 +83,7 @@ DocumentOutcome: TypeAlias = Literal["added", "changed", "unchanged", "removed",
 
 @dataclass(frozen=True, slots=True)
 class ProcessedDocument:
-    """The outcome of one document, and what to store of it.
+    """The outcome of one document, with the parts to store.
 
     Attributes:
         lost_reader: it ended its reader; ``batch`` is stored before anything else is read.
@@ -117,10 +117,10 @@ class Intake:
     failing_s: dict[str, float] = field(default_factory=dict)
 
     def batches(self, due: Sequence[DueDocument], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
-        """Read documents, in order; ``done`` is called with the outcome of each."""
+        """Read documents in order and yield batches; ``done`` is called with each outcome."""
         collected: list[Batch] = []
         chunks = characters = 0
-        for processed in self._processed(due):
+        for processed in self._process_ahead(due):
             collected.append(processed.batch)
             done(processed.outcome)
             chunks += sum(len(stored.chunks) for stored in processed.batch.stored)
@@ -132,8 +132,8 @@ class Intake:
         if collected:
             yield _join(collected)
 
-    def _processed(self, due: Sequence[DueDocument]) -> Iterator[ProcessedDocument]:
-        """Fetch documents one after the other, read them ahead of the caller, and yield all in order."""
+    def _process_ahead(self, due: Sequence[DueDocument]) -> Iterator[ProcessedDocument]:
+        """Fetch documents one by one, process them ahead in threads, and yield them in order."""
         readers = min(READERS_AT_MOST, cpu_count(), 1 + len(due) // DOCUMENTS_A_READER)
         pool = ThreadPoolExecutor(readers, thread_name_prefix="reader")
         ahead: deque[Future[ProcessedDocument]] = deque()
@@ -150,14 +150,14 @@ class Intake:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _fetch(self, wanted: DueDocument) -> bytes | DocumentError:
-        """Return the bytes of a document, or why there are none; sources need not be safe for threads."""
+        """Return a document's bytes or its error. Sources need not be thread-safe."""
         try:
             return self.sources[wanted.source_id].fetch(wanted.entry)
         except DocumentError as error:
             return error
 
     def _encoding_of(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return the likeliest encoding of a file that does not say it, by all such files of its source."""
+        """Return the guessed encoding of a file that declares none, or an empty text. All of its source count."""
         if not isinstance(fetched, bytes) or not is_unknown(fetched):
             return ""
         source_id = wanted.source_id
@@ -169,10 +169,10 @@ class Intake:
         return self.encodings[source_id]
 
     def _foreign_holder(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return whose code a file is that came from another project."""
+        """Return the copyright holder of a file from another project; empty for own files."""
         source_id = wanted.source_id
         is_code = self.sources[source_id].domain is Domain.CODE
-        # A page has no notice: its folder is told by where it is kept and by the licence there.
+        # A page has no notice: its path and the licence in its folder tell whose it is.
         is_kept_so = self.sources[source_id].domain is Domain.DOCUMENTATION and is_kept_for_others(wanted.entry.path)
         if not isinstance(fetched, bytes) or not (is_code or is_kept_so) or is_of_history(wanted.entry.gate):
             return ""
@@ -218,7 +218,7 @@ class Intake:
             return ProcessedDocument("removed" if known else "skipped", batch)
         except TransientDocumentError as error:
             put_off = self._not_stored(wanted, str(error), "transient")
-            if (before := wanted.stored) and before.outcome == "failed":  # what failed before stays behind the others
+            if (before := wanted.stored) and before.outcome == "failed":  # an earlier failure is read after the others
                 put_off = replace(put_off, gate=before.gate, pipeline=before.pipeline, outcome="failed",
                                   content_hash=before.failed_hash)  # fmt: skip
             return ProcessedDocument("failed", Batch(not_stored=(put_off,)))
@@ -237,7 +237,7 @@ class Intake:
     def _cut(
         self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, told: Mapping[str, str]
     ) -> StoredDocument:
-        """Parse and cut a document; ``told`` is what the other files of its source say of it.
+        """Parse and cut a document; ``told`` is metadata from the other files of its source.
 
         A defect, ours or a parser's, fails this document and not the run; its trace is logged.
         """
@@ -255,7 +255,7 @@ class Intake:
         if not chunks:
             raise DocumentError(f"{EMPTY} nothing in it can be indexed; add text or exclude it")
         gate, pipeline = wanted.entry.gate, self.pipelines[wanted.source_id]
-        # What the source knows goes into the document's metadata before what the document says: both count here.
+        # The metadata keep one statement of the two, the source's or the document's; for access both count.
         access = read_rule(whole_characters(wanted.entry.metadata.get(KEY)), document.metadata.get(KEY))
         return StoredDocument(document=document, gate=gate, pipeline=pipeline, chunks=chunks, access=access)
 
@@ -281,7 +281,7 @@ def _head(raw: bytes) -> str:
 
 
 def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:
-    """Cut a document in a process with limits of time and memory; only its tokens are counted here, by the encoder's.
+    """Cut a document in a sandbox process. This process only finds the tokens, with the encoder's tokenizer.
 
     Raises:
         ReaderLostError: it took too much of either, or ended its process.
@@ -293,7 +293,7 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
 
 
 def _has_failed(stored: Stored, content_hash: ContentHash, pipeline: str) -> bool:
-    """Return whether the last attempt failed with the same content and pipeline: the next one would fail too."""
+    """Tell whether the last attempt failed with the same content and pipeline."""
     return stored.outcome == "failed" and (stored.failed_hash, stored.pipeline) == (content_hash, pipeline)
 
 
@@ -307,7 +307,7 @@ def _join(batches: Sequence[Batch]) -> Batch:
 
 
 def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
-    """Read a chunk with what the index needs."""
+    """Convert a chunk from the sandbox's JSON."""
     first, last = sent["lines"]
     return IndexedChunk(
         **{

@@ -1,4 +1,4 @@
-"""What a sync takes and returns: its parts, options and report, and the ports through which others take part.
+"""The records of a sync: its parts, options and report, and the ports for decisions that others make.
 
 Two decisions are not the recipe's own: whether a person has confirmed something (``Confirm``), and whether a candidate
 answers well enough (``Gate``).
@@ -35,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def no_progress(step: str, done: int, total: int) -> None:
-    """Show nothing."""
+    """Ignore progress."""
 
 
 Confirm = Callable[[ConfirmationSubject, str], bool]
@@ -46,23 +46,23 @@ Raises ``ConfirmationError`` when there is a confirmation that is not valid.
 
 
 class QualityReport(Protocol):
-    """What a gate reports about a candidate."""
+    """A gate's report about a candidate."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return what speaks against publication."""
+        """Return the reasons against publication."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what got worse and does not speak against publication."""
+        """Return what got worse but does not forbid publication."""
 
     @property
     def refused(self) -> bool:
-        """Return whether the candidate must not be published."""
+        """Tell whether the candidate must not be published."""
 
     @property
     def judged_gone(self) -> tuple[tuple[str, str], ...]:
-        """Return set and path of judged documents that the candidate does not have any more."""
+        """Return the set and path of each judged document that the candidate lacks."""
 
 
 class Gate(Protocol):
@@ -87,7 +87,7 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainParts:
-    """What one domain's sync works with.
+    """The parts of one domain's sync.
 
     Attributes:
         access: source id → groups that may see its documents; a source that is not here restricts nothing.
@@ -105,13 +105,13 @@ class DomainParts:
     token_encoder: TokenEncoder | None = None
 
     def pipelines(self) -> dict[str, str]:
-        """Return, by source id, a digest of the versions and settings that its documents go through."""
+        """Return a digest of the versions and settings that process a source's documents, by source id."""
         own = (self.chunker.version, self.encoder.version)
         versions = (*own, analyzer.VERSION, index_fields.VERSION, extract.VERSION)
         return {source.id: digest(source.version, *versions) for source in self.sources}
 
     def provenance(self) -> dict[str, str]:
-        """Return what a generation says about how it was made."""
+        """Return how a generation is made: names and versions of its parts."""
         return {
             "domain": self.domain.value,
             "encoder": self.encoder.version,
@@ -124,7 +124,7 @@ class DomainParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncOptions:
-    """What a person may ask of one sync.
+    """A person's options for one sync.
 
     Attributes:
         full: read and chunk everything again; vectors of unchanged texts are reused.
@@ -146,13 +146,13 @@ class SyncOptions:
     run_id: str = ""
 
     def confirm(self, subject: ConfirmationSubject, _state: str) -> bool:
-        """Return whether the options confirm a subject, in whatever state; a ``Confirm``."""
+        """Tell whether the options confirm a subject, for any state; a ``Confirm``."""
         return self.confirm_deletes if subject is ConfirmationSubject.REMOVALS else self.accept_quality
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What a build came to.
+    """The result of building a generation.
 
     Attributes:
         candidate: ``None`` when the published generation is up to date, or nothing was ever ingested.
@@ -163,14 +163,14 @@ class Build:
     invariants: tuple[Invariant, ...]
 
     def refusal(self) -> ReconciliationError | None:
-        """Return the error of the invariants that do not hold; ``None`` when all do."""
+        """Return the error of the invariants that do not hold, or ``None``."""
         broken = "; ".join(str(invariant) for invariant in self.invariants if not invariant.holds)
         remedy = "`nornweave sync --full` stores everything afresh"
         return ReconciliationError(f"nothing is published: {broken}; {remedy}") if broken else None
 
 
 def quality_refusal(report: QualityReport | None) -> QualityError | None:
-    """Return the error of a candidate that a gate refuses; ``None`` when it may be published."""
+    """Return the error of a candidate that a gate refuses, or ``None``."""
     if report is None or not report.refused:
         return None
     remedy = "`nornweave sync --accept-quality` publishes it all the same"
@@ -179,7 +179,7 @@ def quality_refusal(report: QualityReport | None) -> QualityError | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a sync of one domain did; counts are documents unless said otherwise.
+    """The report of one domain's sync. Counts are documents unless another unit is named.
 
     ``nornweave sync --json`` and the status file show these fields by their names.
 

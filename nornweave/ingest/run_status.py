@@ -1,4 +1,4 @@
-"""The status of a domain: its latest report and its last runs, readable while the domain is being written.
+"""The status of a domain, readable during a sync: its latest report and its last runs.
 
 ``status.json`` in the domain's folder is replaced atomically at the end of every run. The working file is the truth;
 this is its summary, because DuckDB lets nobody read a file that another process writes.
@@ -53,7 +53,7 @@ def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -
 
 
 def record_failure(folder: Path, run_id: str, error: str) -> None:
-    """Record a run that ended with an error; the report of the last finished run stays.
+    """Record a run that ended with an error. The last finished run's report stays.
 
     Raises:
         StoreError: see ``record_run``.
@@ -82,7 +82,7 @@ def _counts(reading: SourceReading) -> dict[str, Any]:
 
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any], *, kept: Sequence[str] = ()) -> None:
-    """Add a run to those before it; a second process that does so waits for the first."""
+    """Add a run to the stored ones, under a lock."""
     file = folder / STATUS
     try:
         with WriterLock(folder / "status.lock", purpose="status", wait_s=LOCK_WAIT_S):

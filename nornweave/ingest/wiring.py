@@ -1,4 +1,4 @@
-"""Settings → the parts that a sync works with, and the sync itself."""
+"""Build the parts of a sync, and the sync, from the settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def domain_sync(
     settings: Settings, domain: Domain, options: SyncOptions, progress: Progress, *, gate: Gate
 ) -> DomainSync:
-    """Return the sync of ``domain``, not open yet; what a person confirmed is read from disk, not from ``options``."""
+    """Return the sync of ``domain``, not open yet. Confirmations are read from disk, not from ``options``."""
     # Loading a model takes a second, or many where it runs with torch.
     progress(f"{domain.value} load", 0, 1)
     parts = domain_parts(settings, domain)
@@ -36,9 +36,9 @@ def domain_sync(
 
 
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
-    """Return what a sync of ``domain`` works with; the encoder is shared between domains that use the same."""
+    """Return the parts of a sync of ``domain``. Domains with the same encoder share it."""
     configured = settings.domains[domain]
-    pull(settings, domain)  # what is published decides which encoder goes on
+    pull(settings, domain)  # the published generation decides which encoder is used
     published = store_of(settings, domain).published_facts()
     encoder = encoder_of(settings, configured, like=published.get("encoder"))
     sources = open_sources(settings, domain)

@@ -13,12 +13,12 @@ from nornweave.core.access import (
     NOBODY,
     RIGHTS,
     account,
-    held,
     is_principal,
     line_of,
     read_statement,
     read_tokens,
     rule_of,
+    storable_groups,
 )
 from nornweave.core.errors import ConfigError
 from nornweave.core.membership import (
@@ -69,7 +69,7 @@ def test_nobody_is_in_a_principal_because_a_token_names_it(tmp_path: Path, name:
     said(tmp_path, {"slack:channel:OPEN": {"*"}, "slack:channel:C9": {name}})
     if not name.startswith("account:"):
         assert memberships(tmp_path).expanded([name]) == {"slack:channel:OPEN"}
-        assert held([name, "board", ANN]) == {"board", ANN}
+        assert storable_groups([name, "board", ANN]) == {"board", ANN}
     file = tmp_path / "tokens.yaml"
     file.write_text(line_of("secret", ["staff", name]))
     with pytest.raises(ConfigError, match="only a membership says"):
@@ -81,7 +81,7 @@ def test_nobody_is_in_a_principal_because_a_token_names_it(tmp_path: Path, name:
 )
 def test_names_of_groups_stay_groups(name: str) -> None:
     assert not is_principal(name)
-    assert held([name]) == {name}
+    assert storable_groups([name]) == {name}
 
 
 def test_a_token_proves_the_address_that_the_operator_wrote(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from command_line import nornweave
 from configurations import files, write_config
 
 from nornweave.core.errors import DiskFullError, StoreError
-from nornweave.core.files.full_disk import disk_full_said, full_disk, no_memory
+from nornweave.core.files.full_disk import full_disk, no_memory, translate_full_disk
 from nornweave.index.connection import connect_writer
 
 Disk = Callable[[int], Path]
@@ -39,7 +39,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 def said(action: Callable[[], object], folder: Path) -> str:
-    with pytest.raises(DiskFullError) as raised, disk_full_said(folder):
+    with pytest.raises(DiskFullError) as raised, translate_full_disk(folder):
         action()
     return str(raised.value)
 
@@ -112,7 +112,7 @@ def test_a_sync_that_may_write_no_file_ends_with_a_sentence(tmp_path: Path) -> N
 def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:
     assert full_disk(PermissionError(13, "Permission denied", str(tmp_path)), tmp_path) is None
     assert full_disk(StoreError("disk I/O error"), tmp_path) is None
-    with pytest.raises(ValueError, match="x"), disk_full_said(tmp_path):
+    with pytest.raises(ValueError, match="x"), translate_full_disk(tmp_path):
         raise ValueError("x")
 
 

@@ -15,7 +15,7 @@ from waiting import until
 
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.supervisor import Child, PortInUseError, children_of, supervise, up
 
 # Generous: CI machines are slow. What matters is that it ends by itself.
@@ -143,7 +143,10 @@ def test_signal_handlers_are_put_back() -> None:
 
 
 def test_a_second_one_on_the_same_files_says_so_and_starts_nothing(settings: Settings) -> None:
-    with held(settings.data_dir / "up.lock"), pytest.raises(DomainBusyError, match="another `nornweave up` works on"):
+    with (
+        hold_lock(settings.data_dir / "up.lock"),
+        pytest.raises(DomainBusyError, match="another `nornweave up` works on"),
+    ):
         up(settings.file, settings.data_dir, port=free_port(), dagster_port=free_port())
 
 

@@ -11,7 +11,7 @@ from nornweave.connect.files.skip import EXCLUDED, UNNAMED
 from nornweave.connect.files.walk import LINK
 from nornweave.core.types import Domain, Entry, Listing, Skip, document_id
 from nornweave.index.port import Failure, Stored
-from nornweave.ingest.diff import Changes, Unavailable, diff, made_again
+from nornweave.ingest.diff import Changes, Unavailable, describe_repeated_work, diff
 from nornweave.ingest.left_out import readings
 
 PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
@@ -74,8 +74,12 @@ def test_what_is_due(known: tuple[tuple[str, str], Stored], due: bool) -> None:
 def test_a_sync_says_what_it_makes_again_and_why(gate: str, pipeline: str, changed: dict[str, str], said: str) -> None:
     before = dict.fromkeys(("encoder", "token_vectors", "chunker", "analyzer", "facts"), "1")
     changes = compare([entry("a")], dict([stored("a", gate=gate, pipeline=pipeline)]))
-    assert made_again(changes, {"s": "p"}, before, {**before, **changed}, 5_000) == (said and f"{said} than before")
-    assert "encoded" not in made_again(changes, {"s": "p"}, {}, {**before, **changed}, 5_000)  # nothing is published
+    assert describe_repeated_work(changes, {"s": "p"}, before, {**before, **changed}, 5_000) == (
+        said and f"{said} than before"
+    )
+    assert "encoded" not in describe_repeated_work(
+        changes, {"s": "p"}, {}, {**before, **changed}, 5_000
+    )  # nothing is published
 
 
 def test_full_looks_at_everything() -> None:

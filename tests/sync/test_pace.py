@@ -18,8 +18,8 @@ def test_how_far_a_step_is(values: tuple[int, int, str, int, float], said: str) 
 def test_a_listing_tells_the_bytes_that_it_has_read_and_its_rate() -> None:
     now = 100.0
     pace = Pace(lambda: now)
-    assert pace.told("code read issues", 1024, 0) is None
-    assert pace.told("code list issues", 10, 0) == "10 documents, 1.0 MiB"
+    assert pace.describe_step("code read issues", 1024, 0) is None
+    assert pace.describe_step("code list issues", 10, 0) == "10 documents, 1.0 MiB"
     now = 110.0
-    assert pace.told("code list issues", 60, 110) == "60 of 110 documents, 1.0 MiB, 5.0/s, 10 s left"
-    assert pace.told("code store", 5, 10) == "5 of 10 documents"
+    assert pace.describe_step("code list issues", 60, 110) == "60 of 110 documents, 1.0 MiB, 5.0/s, 10 s left"
+    assert pace.describe_step("code store", 5, 10) == "5 of 10 documents"

@@ -17,7 +17,7 @@ from typing import Any
 from nornweave.connect.inbox.file import file_name, header_of, holds, locked, spell, withdrawn_name, write
 from nornweave.core.errors import DocumentError, QueryError, SourceUnavailableError
 from nornweave.core.files.atomic_write import sync_path, write_whole
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import NO_METADATA, Metadata, canonical_json, digest
@@ -170,7 +170,7 @@ class ReceiptBook:
         check_key(key)
         body = _digest(documents)
         try:
-            with held(self.folder / ".lock"):
+            with hold_lock(self.folder / ".lock"):
                 self._sweep()
                 return self._once(self.folder / f"{digest(key)}.json", body, put)
         except OSError as error:

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 
 from nornweave.core.errors import DocumentError
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import JsonValue, Metadata, digest
@@ -176,7 +176,7 @@ def spell(header: Mapping[str, JsonValue], content: str | bytes) -> bytes:
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
     """Lock an inbox against other threads and processes, and remove temporary files of killed ones."""
-    with held(root / _LOCK):
+    with hold_lock(root / _LOCK):
         aside = root / _ASIDE
         aside.mkdir(exist_ok=True)
         for left in aside.iterdir():

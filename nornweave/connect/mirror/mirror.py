@@ -21,7 +21,7 @@ from typing import Any
 
 from nornweave.connect.mirror.feed import IN_RANGE, NO_PASS, FeedRecord, Known, Pass, RecordPage, in_range
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.lock import held
+from nornweave.core.files.lock import hold_lock
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class MirrorFile:
             SourceUnavailableError: another process reads the source, or the file cannot be written.
         """
         try:
-            with held(self._file.with_suffix(".lock"), wait=False), closing(self._opened()) as connection:
+            with hold_lock(self._file.with_suffix(".lock"), wait=False), closing(self._opened()) as connection:
                 yield Mirror(connection)
         except BlockingIOError as error:
             raise SourceUnavailableError("another process is reading this source; try again when it is done") from error

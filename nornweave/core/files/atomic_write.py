@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PRIVATE = 0o600
-# What a killed writer left is removed by the next one; a living one is done long before.
+# The next writer removes what a killed writer left. A living writer needs far less time than this.
 ABANDONED_S = 3600.0
 
 
 def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
-    """Write a file aside, make it durable and rename it.
+    """Replace a file atomically and durably.
 
     A reader sees the old file or the new one. Each writer has a temporary file of its own, so that two at once do not
     mix; the one that ends last wins. A failure leaves nothing behind.
@@ -35,7 +35,7 @@ def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
 
 
 def write_new(file: Path, content: bytes) -> None:
-    """Write a file that only this user can read, whole, where there is none: of several writers the first one's counts.
+    """Create a file that only this user can read; keep the file that is already there.
 
     Args:
         file: in a folder that exists.
@@ -49,7 +49,7 @@ def write_new(file: Path, content: bytes) -> None:
 
 @contextmanager
 def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """Write a temporary file beside ``file`` and make it durable; what is left of it at the end is removed."""
+    """Write a durable temporary file beside ``file``, and delete it at the end."""
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -63,7 +63,7 @@ def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
 
 
 def sync_file(descriptor: int) -> None:
-    """Flush an open file to the disk itself; on macOS ``fsync`` leaves it in the cache of the drive."""
+    """Flush an open file to the disk; on macOS ``fsync`` alone only reaches the drive's cache."""
     with suppress(AttributeError, OSError):  # other systems do not have it, nor does every file system of macOS
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
         return
@@ -80,7 +80,7 @@ def sync_path(path: Path) -> None:
 
 
 def _sweep(file: Path) -> None:
-    """Remove temporary files of killed writers of the same file."""
+    """Delete old temporary files that killed writers of this file left."""
     before = time.time() - ABANDONED_S
     for left in file.parent.iterdir():
         with suppress(FileNotFoundError):  # its writer is done

@@ -1,4 +1,4 @@
-"""Recognise what a machine has too little of, or may not write, in any error and describe it in one sentence."""
+"""Recognise a full disk, missing memory and missing write permission in any error, and describe it in one sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REFUSED = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
 _READ_ONLY = re.compile(r"readonly database|read-only (?:file system|mode)|permission denied", re.IGNORECASE)
 _SAID = re.compile(r"no space left on device|disk quota exceeded|database or disk is full", re.IGNORECASE)
-# What is also said where the disk has room: SQLite of a shared-memory file, DuckDB of what it spills.
+# Messages that also occur on a disk with room: SQLite about shared memory, DuckDB about its temporary files.
 _HINTED = re.compile(r"disk i/o error|max_temp_directory_size|no usable temporary directory", re.IGNORECASE)
 _TOO_LARGE = re.compile(r"file too large", re.IGNORECASE)
 _NO_MEMORY = re.compile(r"cannot allocate memory|failed to map segment|can't start new thread", re.IGNORECASE)
@@ -28,7 +28,7 @@ _MIB = 1 << 20
 
 
 @contextmanager
-def disk_full_said(folder: Path) -> Iterator[None]:
+def translate_full_disk(folder: Path) -> Iterator[None]:
     """Translate errors of a full disk into ``DiskFullError``; any other error passes unchanged.
 
     Args:
@@ -48,7 +48,7 @@ def disk_full_said(folder: Path) -> Iterator[None]:
 
 
 def full_disk(error: BaseException, *folders: Path) -> str | None:
-    """Return a message if a full disk, or the limit for the size of a file, caused an error, else ``None``.
+    """Return a message if a full disk or the limit of a file's size caused an error, else ``None``.
 
     Args:
         folders: what may have been written to; files that the errors name are considered before them.
@@ -84,7 +84,7 @@ def no_memory(error: BaseException) -> str | None:
 
 
 def not_writable(error: BaseException) -> str | None:
-    """Return a message if something that may not be written caused an error, else ``None``."""
+    """Return a message if a missing write permission caused an error, else ``None``."""
     chain = tuple(_chain(error))
     refused = [one for one in chain if isinstance(one, OSError) and one.errno in _REFUSED]
     text = "\n".join(str(one) for one in chain)
@@ -117,7 +117,7 @@ def _places(chain: tuple[BaseException, ...], text: str) -> Iterator[Path]:
 
 
 def _full_folder(places: list[Path]) -> Path:
-    """Return the first folder, of those that hold the places, whose disk has nothing left; else the first."""
+    """Return the first existing folder of these places whose disk is full, else the first one."""
     # Not Path.is_dir(): that raises where a folder on the way may not be searched.
     there = [next(folder for folder in (place, *place.parents) if os.path.isdir(folder)) for place in places]  # noqa: PTH112
     return next((folder for folder in there if shutil.disk_usage(folder).free < _NOTHING_LEFT), there[0])

@@ -1,4 +1,4 @@
-"""One writer per domain: the ``Lock`` port, and ``flock`` on a file that says who holds it.
+"""One writer per domain: the ``Lock`` port, and a ``flock`` on a file that names its holder.
 
 The operating system releases a file's lock when its process ends, however it ends. The lock of several machines is
 ``nornweave.carry.shared_folder``.
@@ -28,8 +28,8 @@ POLL_S = 0.1
 
 
 @contextmanager
-def held(file: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a file, which is made, against other threads and processes.
+def hold_lock(file: Path, *, wait: bool = True) -> Iterator[None]:
+    """Create a file if it is missing, and lock it against other threads and processes.
 
     Raises:
         BlockingIOError: another one holds it, and that is not waited for.
@@ -41,7 +41,7 @@ def held(file: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 class Lock(Protocol):
-    """Excludes other writers of a domain while it is entered."""
+    """Keeps other writers out of a domain while it is entered."""
 
     shares_files: bool
     """Whether ``commit`` takes the domain's files to other machines: none of them may be open then."""
@@ -59,21 +59,21 @@ class Lock(Protocol):
         """Release the lock."""
 
     def bring(self, file: Path) -> None:
-        """Bring a file of the domain that the last holder left, if it is not here.
+        """Copy a file of the domain from the last holder, if it is not here.
 
         Raises:
             StoreError: it cannot be brought whole.
         """
 
     def confirm(self) -> None:
-        """Return if the lock is still held.
+        """Check that the lock is still held.
 
         Raises:
             LeaseLostError: it is not; nothing may be written any more.
         """
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Make the domain's files, as they are now, the ones that the next holder starts from.
+        """Save the domain's files as they are now, for the next holder.
 
         Args:
             overwriting: leave no bytes of what they replace.
@@ -120,17 +120,17 @@ class WriterLock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor that holds it: processes that inherit it hold the lock as well, until the last has ended."""
+        """The descriptor of the lock. Child processes that inherit it hold the lock too."""
         return -1 if self._descriptor is None else self._descriptor
 
     def bring(self, file: Path) -> None:
-        """Return: all files are here."""
+        """Do nothing: all files are on this machine."""
 
     def confirm(self) -> None:
-        """Return: the operating system takes this lock from nobody."""
+        """Do nothing: the operating system never takes this lock away."""
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Return: whoever comes next reads the same disk."""
+        """Do nothing: the next holder reads the same disk."""
 
     def _acquire(self, descriptor: int) -> None:
         deadline = time.monotonic() + self._wait_s
@@ -154,7 +154,7 @@ def _describe_holder(descriptor: int, file: Path) -> str:
 
 
 def holder_text(purpose: str) -> str:
-    """Say in JSON who this process is, for others that wait for its lock."""
+    """Return a description of this process as JSON, for processes that wait for its lock."""
     holder = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
@@ -166,7 +166,7 @@ def holder_text(purpose: str) -> str:
 
 
 def describe_holder(what: str, text: str | bytes) -> str:
-    """Say who holds the lock of something, by the text that the holder left."""
+    """Return a sentence that names the holder of a lock, from the holder's ``holder_text``."""
     try:
         holder = json.loads(text)
         process = f"pid {holder['pid']} on {holder['host']}, since {holder['since']}"

@@ -1,4 +1,4 @@
-"""Files of somebody else: paths that stay inside a source, globs that filter them, opening what may be anything."""
+"""Paths of foreign files: keep them inside a source, filter them by globs, open regular files only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def unsafe_path(path: str) -> str | None:
 
 
 def is_text(name: str) -> bool:
-    """Say whether a name from the file system is valid Unicode; undecodable bytes arrive as lone surrogates."""
+    """Tell whether a file name is valid Unicode; undecodable bytes arrive as lone surrogates."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -53,7 +53,7 @@ def is_text(name: str) -> bool:
 
 
 def printable(name: str) -> str:
-    """Return a name with undecodable bytes spelt out."""
+    """Return a name with undecodable bytes escaped."""
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -62,28 +62,28 @@ FOLDS = sys.platform == "darwin"
 
 
 def as_compared(path: str) -> str:
-    """Return a resolved path as paths are compared here: two that may be one file come out the same."""
+    """Return a resolved path in the form that is compared: equal if both may be the same file."""
     return unicodedata.normalize("NFC", path).casefold() if FOLDS else path
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Say whether a resolved path is ``root`` or below it."""
+    """Tell whether a resolved path is ``root`` or below it."""
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Some paths of a folder, and all that lies below them; the empty path is the folder itself."""
+    """Some paths below a folder and everything below them; the empty path is the folder itself."""
 
     paths: frozenset[str]
 
     def holds(self, path: str) -> bool:
-        """Say whether a path is one of them or below one."""
+        """Tell whether a path is one of them or below one."""
         return path in self.paths or not self.paths.isdisjoint(folders_above(path))
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders that hold a relative path, from the nearest to the root, which is empty."""
+    """Yield the parent folders of a relative path, from the nearest to the root (the empty path)."""
     while path:
         path = path.rpartition("/")[0]
         yield path
@@ -114,13 +114,13 @@ class PathFilter:
         self._can_prune = not any(pattern.startswith("!") for pattern in self.exclude)
 
     def matches(self, path: str) -> bool:
-        """Say whether a file's path, relative to the root, is asked for."""
+        """Tell whether the globs include a file, by its path relative to the root."""
         if self.include and not self._included.match_file(path):
             return False
         return not (self.exclude and self._excluded.match_file(path))
 
     def prunes(self, directory: str) -> bool:
-        """Say whether nothing below a directory can match; ``False`` when that is not certain."""
+        """Tell whether nothing below a directory can match; ``False`` when that is not certain."""
         return bool(self.exclude) and self._can_prune and self._excluded.match_file(directory + "/")
 
 
@@ -140,7 +140,7 @@ def _included_by(include: tuple[str, ...]) -> PathFilter:
 
 
 def asks_for(include: Sequence[str], path: str) -> bool:
-    """Say whether a path matches one of some globs; without any it does not."""
+    """Tell whether a path matches one of the globs; ``False`` if there are none."""
     return bool(include) and _included_by(tuple(include)).matches(path)
 
 
@@ -175,7 +175,7 @@ def read_regular(path: str | Path, max_bytes: int = MAX_BYTES, *, follows: bool 
 
 
 def open_regular(path: str | Path, *, follows: bool = True) -> BinaryIO:
-    """Open a regular file for reading; a pipe or a device neither blocks nor goes on for ever.
+    """Open a regular file for reading. Pipes and devices are refused without blocking.
 
     Args:
         follows: whether it may be a link. A resolved path is none, so one that appears there is foul play.

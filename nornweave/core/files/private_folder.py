@@ -1,4 +1,4 @@
-"""The user's folders: everything that NornWeave writes is readable only by the user who runs it.
+"""The user's folders: only the user who runs NornWeave can read what it writes.
 
 The umask makes every folder 0700 and every file 0600, those of DuckDB, SQLite, Dagster and child processes included.
 """
@@ -19,12 +19,12 @@ UMASK = 0o077
 
 
 def user_cache(name: str) -> Path:
-    """Return the folder in which this user's programs keep what they can make again, by what it holds."""
+    """Return this user's cache folder for one kind of content."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nornweave" / name
 
 
 def check_folder(data_dir: Path, *, make: bool = False) -> None:
-    """Return if ``data_dir`` is a folder, or can become one.
+    """Check that ``data_dir`` is a folder or can become one.
 
     Args:
         make: make it, if it is not there: only this tells whether it can be made.
@@ -46,7 +46,7 @@ def check_folder(data_dir: Path, *, make: bool = False) -> None:
 
 
 def keep_private(data_dir: Path, configuration: Path) -> None:
-    """Make files of this process, its children and ``data_dir`` readable only by this user.
+    """Make new files of this process and its children, and ``data_dir``, readable by this user alone.
 
     A folder that others may enter is closed, and so is everything in it. One that holds the configuration file, or
     that is everybody's such as ``/tmp``, told by its sticky bit, stays as it is.

@@ -1,4 +1,4 @@
-"""What no source reads, whoever configured it: NornWeave's own files, and those that hold secrets by their name."""
+"""Files that no source may read: NornWeave's own files, and files whose name says that they hold secrets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.paths import as_compared, is_inside
 
-# Where programs keep credentials, and nothing that a team would look for.
+# Folders in which programs keep credentials, and nothing that a team would look for.
 _FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store"})
 _NAMES = frozenset(
     {".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials", ".npmrc", ".pypirc", ".dockercfg"}
@@ -27,7 +27,7 @@ _OUT = "below the folder of the configuration none leads out of it: write as 'pa
 
 @dataclass(frozen=True, slots=True)
 class OwnFiles:
-    """What NornWeave itself writes and is configured by.
+    """The files that NornWeave writes and its configuration.
 
     Attributes:
         data_dir: of the workspace; remote sources keep there what they have read.
@@ -41,11 +41,11 @@ class OwnFiles:
 
     @property
     def resolved(self) -> tuple[str, ...]:
-        """Where all of it lies, without links, as paths are compared."""
+        """The real paths of these files, in the form that is compared."""
         return tuple(map(_resolved, (self.data_dir, *self.files)))
 
     def led_out(self, place: Path, target: str) -> str | None:
-        """Say where a place below the folder leads, if by now it leads out of it; ``None`` if it does not.
+        """Return a message if a link leads a place below ``folder`` out of it, else ``None``.
 
         Args:
             target: ``place`` without links.
@@ -62,7 +62,7 @@ def _resolved(place: Path | str) -> str:
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a file or folder of this name holds secrets."""
+    """Tell whether the name of a file or folder says that it holds secrets."""
     lowered = name.lower()
     _, dot, ending = lowered.rpartition(".")
     is_environment = lowered.startswith(".env") and ending not in _TEMPLATES
@@ -70,7 +70,7 @@ def is_secret(name: str) -> bool:
 
 
 def check_place(key: str, place: Path, own: OwnFiles) -> None:
-    """Refuse a file or folder that no source reads, wherever its links lead.
+    """Refuse a file or folder that no source may read. Links are followed.
 
     Raises:
         ConfigError: it is one, or lies in one; or a link leads it out of the folder of the configuration.
@@ -86,7 +86,7 @@ def check_place(key: str, place: Path, own: OwnFiles) -> None:
 
 
 class Withheld:
-    """What is withheld below the folder of a source."""
+    """The files below a source's folder that the source may not read."""
 
     def __init__(self, root: Path | str, own: OwnFiles | None) -> None:
         resolved = _resolved(root)
@@ -97,7 +97,7 @@ class Withheld:
         self._beside = tuple(os.path.relpath(place, resolved) for place in beside)
 
     def reason(self, path: str) -> str | None:
-        """Return why a file or folder is withheld, by its path relative to the folder; ``None`` if it is not."""
+        """Return why the source may not read a path relative to its folder, or ``None``."""
         compared = as_compared(path)
         if compared in self._own or compared.startswith(self._beside):
             return OWN

@@ -1,4 +1,4 @@
-"""The program of a pool process: it runs one function after another until its parent ends.
+"""The program of a pool process: it runs functions until its parent ends.
 
 ``python -m nornweave.core.sandbox.child DESCRIPTOR PACKAGE``: only functions of PACKAGE are run.
 """
@@ -34,7 +34,7 @@ def serve(connection: socket.socket, package: str) -> None:
 
 
 def _load(request: Mapping[str, JsonValue], package: str) -> dict[str, object]:
-    """Import what a request needs, before its time counts; an update of the program may be under way meanwhile."""
+    """Import a request's modules before its time counts. A failure is transient: the program may be updating."""
     try:
         for address in (request["task"], *request["uses"]):  # type: ignore[misc]
             function_at(str(address), package)

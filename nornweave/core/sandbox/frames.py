@@ -1,4 +1,4 @@
-"""What crosses between a process and its parent: JSON and raw bytes, each preceded by its length.
+"""Messages between a process and its parent: JSON and raw bytes, each preceded by its length.
 
 JSON is used instead of pickle, because unpickling the answer of a compromised parser could run code in the parent.
 Functions cross by their name, ``module:qualname``, and nothing else.
@@ -27,7 +27,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def address_of(function: Callable[..., object]) -> str:
-    """Return the name by which a process finds a function.
+    """Return the name of a function that ``function_at`` imports.
 
     Raises:
         ValueError: it is not a function of a module, but a lambda, a method or a closure.
@@ -40,7 +40,7 @@ def address_of(function: Callable[..., object]) -> str:
 
 @lru_cache(maxsize=256)
 def function_at(address: str, package: str = PACKAGE) -> Callable[..., object]:
-    """Import the function that ``address_of`` named.
+    """Import a function by its ``address_of``.
 
     Raises:
         ValueError: it is not a function that a module of ``package`` defines.
@@ -61,7 +61,7 @@ _READ_BYTES = 1 << 20
 
 
 def send(connection: socket.socket, values: object, raw: bytes = b"") -> None:
-    """Send one message; the connection's timeout holds for the whole of it.
+    """Send one message within the connection's timeout.
 
     Args:
         values: JSON, and records of ``types`` in it: a record becomes an object of its fields.

@@ -1,4 +1,4 @@
-"""Limits of a process for one task."""
+"""Limits of a process that runs a task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEMORY_BYTES = 2 << 30
 RETIRE_BYTES = 512 << 20
 """A process that has used more memory than this is replaced after its task."""
 WALL_FACTOR = 20
-"""A task that was given so many seconds of processor time is ended after this many times as long on the clock: on a
+"""A task is ended after this many times its processor time on the clock: on a
 busy machine it waits for others most of the time."""
 
 
@@ -24,7 +24,7 @@ def cpu_count() -> int:
 
 
 def confine() -> None:
-    """Limit this process permanently: memory, no file writes, no core dumps, first victim of the OOM killer."""
+    """Limit this process permanently: memory, no file writes, no core dumps, first to be killed for memory."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
@@ -33,20 +33,20 @@ def confine() -> None:
 
 
 def allow_cpu(seconds: float) -> None:
-    """Allow this process more seconds of processor time; the kernel ends it after that."""
+    """Allow this process more seconds of processor time, after which the kernel ends it."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
 
 
 def allow_more_cpu(seconds: float) -> None:
-    """Prolong what ``allow_cpu`` allowed; a process without a limit keeps none."""
+    """Extend the limit that ``allow_cpu`` set. Without a limit do nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if soft != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
 
 
 def has_grown() -> bool:
-    """Tell whether this process has held more memory at once than it should keep.
+    """Tell whether the peak memory of this process exceeds ``RETIRE_BYTES``.
 
     ``getrusage`` does not tell on Linux: a process starts with the peak of the one that it was forked from.
     """

@@ -60,7 +60,7 @@ class _Child:
         self.is_leaving = False
 
     def ask(self, request: Mapping[str, object], raw: bytes, cpu_s: float) -> Mapping[str, JsonValue]:
-        """Send a request and wait for the answer: for as long as the process works, which its own limit ends.
+        """Send a request and wait for the answer as long as the process works; its CPU limit ends it.
 
         On a busy machine it works slowly; what is read must not depend on that.
 
@@ -82,7 +82,7 @@ class _Child:
         return answer
 
     def _cpu_s(self) -> float:
-        """Return the processor time that the process has used; 0 where the system does not say."""
+        """Return the processor time that the process has used; 0 if the system does not tell."""
         with suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -94,16 +94,16 @@ class _Child:
         return 0.0
 
     def end(self) -> int:
-        """End the process; return how it ended: a signal's number is negative."""
+        """End the process and return its exit status; a signal's number is negative."""
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(0.05)  # how it ended by itself, if it did
+            self.process.wait(0.05)  # keeps its own exit status if it has ended
         self.process.kill()
         self.connection.close()
         return self.process.wait()
 
 
 class Pool:
-    """Processes that run the functions of one package: they load them, this process need not."""
+    """Processes that run the functions of one package, so that this process does not load it."""
 
     def __init__(self, package: str = PACKAGE) -> None:
         self._package = package
@@ -148,7 +148,7 @@ class Pool:
         return _result(answer)
 
     def _take(self) -> _Child:
-        """Return a process that waits, or a new one."""
+        """Return an idle process, or start one."""
         with self._lock:
             while self._waiting:
                 child = self._waiting.pop()
@@ -182,12 +182,12 @@ class Pool:
             child.end()
 
     def forget(self) -> None:
-        """Leave the processes to the process that this one was forked from."""
+        """After a fork, leave the processes to the parent."""
         self._lock, self._waiting = threading.Lock(), []
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a process: it finds this program wherever it lies, and computes on one thread."""
+    """Return the environment variables of a pool process: the import path, one thread for computing."""
     here = str(Path(__file__).resolve().parents[3])
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     path = os.pathsep.join(filter(None, (here, inherited.get("PYTHONPATH"))))
@@ -195,7 +195,7 @@ def _environment() -> dict[str, str]:
 
 
 def _result(answer: Mapping[str, JsonValue]) -> JsonValue:
-    """Return what a task returned, or raise what it raised."""
+    """Return the task's result, or raise its error."""
     if "result" in answer:
         return answer["result"]
     reason = str(answer.get("reason") or answer.get("lost"))

@@ -33,7 +33,7 @@ _WORD = re.compile(r"v?\d+(?:\.\d+)+|\w+")
 _ASCII_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 
-# Letters that are no letter with a mark, and how those with one are spelled where they are missing.
+# Spellings without special letters: for letters that NFKD does not split, and for umlauts.
 _BARE = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ı": "i", "þ": "th"})
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae"})
 
@@ -68,7 +68,7 @@ def analyze(text: str) -> Counter[str]:
 
 
 def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of ``text`` with the characters they stand at; an identifier's whole term, then its parts."""
+    """Yield each term of ``text`` with its start and end. An identifier comes before its parts."""
     for word in _WORD.finditer(text):
         for term, start, end in _spans(word[0]):
             if len(term) <= MAX_TERM_LENGTH:
@@ -76,17 +76,17 @@ def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def sequence(text: str) -> list[str]:
-    """Return the terms of ``text`` in order; of an identifier its parts, not the whole."""
+    """Return the terms of ``text`` in order. An identifier is replaced by its parts."""
     return [term for word in _WORD.findall(text) for term in _parts_of(word)]
 
 
 def word_pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the distinct neighbours in a sequence of terms; two function words are no pair ("of the")."""
+    """Return the distinct neighbours in a sequence of terms, without pairs of two function words ("of the")."""
     return {pair for pair in pairwise(terms) if not (pair[0] in FUNCTION_TERMS and pair[1] in FUNCTION_TERMS)}
 
 
 def pair_key(pair: tuple[str, str]) -> int:
-    """Return 32 bits that stand for a pair in the index.
+    """Return the 32-bit key of a word pair in the index.
 
     Among ten million distinct pairs one query in 400 meets a stranger's: evidence, which is weighed, not a filter.
     """
@@ -104,7 +104,7 @@ def _terms_of(word: str) -> tuple[str, ...]:
 
 
 def _folded_forms(word: str) -> tuple[str, ...]:
-    """Return the terms of a word with accents as people type it without: ``müller`` is ``muller`` and ``mueller``."""
+    """Return the terms of a word without its accents: ``müller`` gives ``muller`` and ``mueller``."""
     return () if word.isascii() else _folded(word)
 
 
@@ -123,7 +123,7 @@ def _parts_of(word: str) -> tuple[str, ...]:
 
 
 def _spans(word: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of one word with the part of it that each stands at."""
+    """Yield the terms of one word, each with its start and end in the word."""
     lowered = word.lower()
     if "." in word:  # a version or a decimal
         yield lowered, 0, len(word)

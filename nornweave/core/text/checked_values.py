@@ -1,4 +1,4 @@
-"""The kinds of values that bodies hold, each with what is refused; nothing is converted but dates."""
+"""Types of values in request bodies, with their checks. Only dates are converted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_QUERY_CHARACTERS = 32_000
 MAX_DEPTH = 32
 MAX_NAME_CHARACTERS = 512
 MAX_LINE_CHARACTERS = 4096
-# Of dates that Python's reader takes; longer ones are none.
+# The length of dates that Python parses; a longer text is not a date.
 MAX_DATE_CHARACTERS = 64
 
 # Short names that other agents use for our domains.
@@ -26,7 +26,7 @@ _DOMAIN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 def textual(text: str) -> str:
-    """Refuse what no text has.
+    """Return a text if UTF-8 can hold it and it has no NUL.
 
     Raises:
         ValueError: the character NUL, or half a surrogate pair, which UTF-8 cannot hold.
@@ -41,14 +41,14 @@ def textual(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """Refuse blank text and what is no text."""
+    """Return a text if it is not blank and passes ``textual``."""
     if not text.strip():
         raise ValueError("blank; ask something")
     return textual(text)
 
 
 def plain_json(values: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what JSON has no words for, and what is nested so deeply that nobody means it.
+    """Return an object if JSON can express it and it is not nested too deeply.
 
     Raises:
         ValueError: NaN or an infinite number, text that is none, more than ``MAX_DEPTH`` levels.
@@ -64,7 +64,7 @@ def plain_json(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
-    """Yield every key and value with its level, the outermost at 1; without recursion, however deep it goes."""
+    """Yield every key and value with its level, from 1 for the outermost; no recursion."""
     pending: list[tuple[Any, int]] = [(values, 0)]
     while pending:
         value, depth = pending.pop()
@@ -76,7 +76,7 @@ def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
 
 
 def moment(value: object) -> object:
-    """Read an ISO 8601 date or time, UTC unless it says otherwise.
+    """Parse an ISO 8601 date or time, in UTC if it has no offset.
 
     Raises:
         ValueError: it is none, or lies outside the years 1 to 9999.
@@ -94,7 +94,7 @@ def moment(value: object) -> object:
 
 
 def score_number(value: object) -> object:
-    """Return the number of a score: itself, or its ``value`` as our own answers have it."""
+    """Return a score: the number itself, or its ``value`` as in our own answers."""
     if not isinstance(value, Mapping):
         return value
     if "value" not in value:
@@ -103,12 +103,12 @@ def score_number(value: object) -> object:
 
 
 def domain_name(name: str) -> str:
-    """Return the name of a domain in full."""
+    """Return the full name of a domain."""
     return DOMAIN_SHORTHANDS.get(name, name)
 
 
 def _pair(value: object) -> object:
-    """Let JSON's list stand for a pair, which strict checking would refuse."""
+    """Turn a JSON list into a tuple, because strict validation refuses lists."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -119,12 +119,12 @@ def _ascending(pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _switch(value: object) -> object:
-    """Read a boolean of a URL, which has only words."""
+    """Parse a boolean of a URL (``true`` or ``false``); return any other value unchanged."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _count(value: object) -> object:
-    """Read a number of a URL, written as JSON writes it."""
+    """Parse a whole number of a URL; return any other value unchanged."""
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value) else value
 
 

@@ -7,17 +7,17 @@ from typing import Literal
 
 
 def utc(moment: datetime) -> datetime:
-    """Return a moment in UTC; one without a zone is taken to be UTC already."""
+    """Convert a moment to UTC. Without a time zone it counts as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def aware(moment: datetime) -> datetime:
-    """Return a moment with its offset: UTC unless it has one."""
+    """Return a moment with its time zone, UTC if it has none."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def iso_moment(stated: object) -> datetime | None:
-    """Read a date or time of ISO 8601, in UTC; ``None`` for what is none."""
+    """Parse an ISO 8601 date or time, in UTC; ``None`` if it is not one."""
     try:
         return utc(datetime.fromisoformat(stated.strip())) if isinstance(stated, str) else None
     except (ValueError, OverflowError):
@@ -25,7 +25,7 @@ def iso_moment(stated: object) -> datetime | None:
 
 
 def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
-    """Return a moment that is counted in seconds, or in parts of them, from 1970 on; ``None`` for what is none.
+    """Convert a count of seconds (or parts of them) since 1970 to a moment; ``None`` if it is out of range.
 
     Commits, file systems and documents can claim any number.
     """
@@ -36,5 +36,5 @@ def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | No
 
 
 def utc_text(moment: datetime, precision: Literal["auto", "seconds", "microseconds"] = "auto") -> str:
-    """Return a moment as ISO 8601 in UTC, ending in ``Z``; with one precision the texts sort as time does."""
+    """Return a moment as ISO 8601 in UTC, ending in ``Z``. With equal precision, texts sort as times do."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

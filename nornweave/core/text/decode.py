@@ -29,7 +29,7 @@ _DECLARED_WITHIN = 2_048
 _BEYOND = bytes(range(128, 256))
 _LETTERS_TO_GUESS = 64
 _ODD, _VERY_ODD = 0.05, 0.3
-# In a word a sign, a capital after a small letter, three accents in a row; what Turkish and Hungarian letters become.
+# Signs in a word, a capital after a small letter, three accents in a row, or misread Turkish and Hungarian letters.
 _NO_WORD = re.compile(
     "[^\\W\\d_][\xa1-\xb4\xb6\xb8-\xbf\xd7\xf7]+[^\\W\\d_]|[a-z\xdf-\xff][\xc0-\xde]|[\xc0-\xff]{3}"
     "|[\xd0\xdd\xde\xf0\xfd\xfe\ufffd]|\xf5(?!e)"
@@ -55,7 +55,7 @@ _CANDIDATES = [
 
 
 def check_size(size: int, limit: int = MAX_BYTES) -> None:
-    """Refuse documents of more than ``limit`` bytes.
+    """Refuse a document of more than ``limit`` bytes.
 
     Raises:
         DocumentError: with the size found and the size allowed.
@@ -69,7 +69,7 @@ _DECOMPOSED = re.compile(r"\w[\u0300-\u036f]{1,8}")
 
 
 def decode(raw: bytes, likely: str = "") -> str:
-    """Decode a text file: by its byte order mark, by what it declares, as UTF-8, else as the likeliest encoding.
+    """Decode a text file by its byte order mark, its declared encoding, as UTF-8, or by a guess.
 
     Line ends stay as they are; a byte order mark is left out, and a letter and its accent are one character.
 
@@ -87,12 +87,12 @@ def decode(raw: bytes, likely: str = "") -> str:
 
 
 def composed(text: str) -> str:
-    """Return a text in which a letter and the accents behind it are one character, where there is one."""
+    """Return a text whose accents are joined with their letters (NFC) where Unicode has such a character."""
     return text if text.isascii() else _DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), text)
 
 
 def whole_characters(value: T) -> T:
-    """Return a value in which halves of characters, which no store takes, are U+FFFD: a text, records and collections.
+    """Replace lone surrogates by U+FFFD in a text, a record or a collection. No store accepts them.
 
     Formats with escapes of their own (JSON, mail) can hold what no encoding can.
     """
@@ -132,7 +132,7 @@ def _decode(raw: bytes, likely: str) -> str:
 
 
 def _decode_known(raw: bytes) -> str | None:
-    """Decode what says in which encoding it is, and UTF-8, also with a few broken bytes in it."""
+    """Decode by the declared encoding or as UTF-8 with at most a few broken bytes; ``None`` if neither fits."""
     try:
         text: str | None = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -143,7 +143,7 @@ def _decode_known(raw: bytes) -> str | None:
         encoding = next(group for group in declared.groups() if group).decode("ascii")
         try:
             found = codecs.lookup(encoding).name
-            # Who wrote Latin 1 meant what browsers make of it; of one byte a letter, and yet UTF-8, UTF-8 is meant.
+            # Browsers read a declared Latin 1 as Windows-1252. Valid UTF-8 wins over a declared one-byte encoding.
             is_of_one_byte = found.startswith(("iso8859", "cp12", "ascii", "koi8", "mac"))
             if text is None or not is_of_one_byte:
                 return raw.decode("cp1252" if found in {"iso8859-1", "ascii"} else found)
@@ -153,7 +153,7 @@ def _decode_known(raw: bytes) -> str | None:
 
 
 def is_unknown(raw: bytes) -> bool:
-    """Tell whether a file is a text of which nothing but its letters tell the encoding."""
+    """Tell whether a file is text whose encoding can only be guessed."""
     try:
         _refuse_binary(raw)
     except DocumentError:
@@ -162,7 +162,7 @@ def is_unknown(raw: bytes) -> bool:
 
 
 def likeliest(files: Iterable[bytes]) -> str:
-    """Return the encoding in which files, taken together, are likeliest.
+    """Guess the common encoding of some files.
 
     A guess needs some dozens of letters to stand on; Windows-1252 is by far the likeliest where it makes words of them.
     """
@@ -174,7 +174,9 @@ def likeliest(files: Iterable[bytes]) -> str:
 
     found = from_bytes(sample, cp_isolation=_CANDIDATES, preemptive_behaviour=False, enable_fallback=False)
     best = found.best()
-    is_among = any("cp1252" in each.could_be_from_charset for each in found)  # those that say the same are one
+    is_among = any(
+        "cp1252" in each.could_be_from_charset for each in found
+    )  # encodings that give the same text are one match
     return best.encoding if best and not (is_among and odd <= _ODD) else "cp1252"
 
 
@@ -201,7 +203,7 @@ def _binary(found: str) -> str:
 
 
 def _decode_damaged(raw: bytes) -> str | None:
-    """Decode UTF-8 with a few broken bytes in it, which is likelier than any other encoding that happens to fit."""
+    """Decode UTF-8 with a few broken bytes; ``None`` if there are too many."""
     text = raw.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     sound = len(raw) - len(raw.decode("ascii", "ignore")) - broken
@@ -209,7 +211,7 @@ def _decode_damaged(raw: bytes) -> str | None:
 
 
 def _sample(files: Iterable[bytes]) -> bytes:
-    """Return the lines with letters beyond ASCII, as many as a guess gains from."""
+    """Return lines that are not ASCII, enough for a guess."""
     lines: list[bytes] = []
     size = 0
     for raw in files:
@@ -221,6 +223,6 @@ def _sample(files: Iterable[bytes]) -> bytes:
 
 
 def _odd_share(text: str) -> float:
-    """Return the share of words beyond ASCII that no Western language has."""
+    """Return the share of non-ASCII words that do not look like a Western language."""
     beyond = [word for word in text.split() if not word.isascii()]
     return sum(bool(_NO_WORD.search(word)) for word in beyond) / (len(beyond) or 1)

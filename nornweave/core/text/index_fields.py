@@ -30,7 +30,7 @@ VERSION = "fields-13"
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
 MAX_NAME_WORDS, MOST_WORDS_OF_NAME = 6, 4
-# What stands further back in a long query names nothing: it is a pasted text.
+# The rest of a long query is pasted text and names nothing.
 MAX_WORDS = 64
 
 _SYMBOL_KEYS = ("function_name", "class_name")
@@ -47,7 +47,7 @@ _ASIDE = re.compile(
     r"|[a-z]Tests?\.\w{1,5}$|[a-z]Spec\.(?:groovy|hs|js|kt|scala|swift|ts)$"  # a ``MethodSpec.java`` is no test
     r"|\.t$|\.pyi$|\.d\.[cm]?ts$"  # stubs announce what is defined elsewhere
 )
-# An example of a configuration is where its settings are said.
+# An example of a configuration is the place that documents its settings.
 _EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|conf|cfg|env|properties)$)")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
@@ -130,7 +130,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(ASIDE)
     if chunk.metadata.get("node_type") == "import_block":
         keys.add(IMPORTS)
-    if document.domain != Domain.CODE and variant_of(document.path).is_told:
+    if document.domain != Domain.CODE and variant_of(document.path).is_variant:
         keys.add(VARIANT)
     if release_of(document.path, chunk.title, chunk.section):
         keys.add(RELEASE)
@@ -149,40 +149,40 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
 
 
 def is_aside(path: str) -> bool:
-    """Say whether a file is called like a test, an example or a stub."""
+    """Tell whether a path looks like a test, an example or a stub."""
     return _ASIDE.search(_EXAMPLE.sub("", path)) is not None
 
 
 def release_keys(text: str) -> set[str]:
-    """Return the keys of the releases that a text names by their numbers, or as those after a number."""
+    """Return the keys of the versions in a text; as ``after release`` if the text asks for what came since."""
     field = "after release" if SINCE.search(text) else "release"
     return {_key(field, version) for version in versions_in(text)}
 
 
 def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
-    """Return the version that a section of a changelog is about, or its day; empty where it is no such section."""
+    """Return the version or day of a changelog section; empty for any other section."""
     headings = filter(None, (*reversed((section or "").split(" > ")), title)) if is_changelog(path) else ()
     return next(filter(None, map(released, headings)), ())
 
 
 def is_changelog(path: str) -> bool:
-    """Say whether a file is called as those are that list what each release changed."""
+    """Tell whether a path looks like a changelog."""
     return bool(_CHANGES.search(path))
 
 
 def is_day(heading: str) -> bool:
-    """Say whether a heading of a changelog is a release by its day alone."""
+    """Tell whether a changelog heading names a release by its day only."""
     return not _RELEASE.match(heading) and bool(_RELEASED.search(heading))
 
 
 def released(heading: str) -> tuple[int, ...]:
-    """Return the version that a heading of a changelog is, or the day in it; empty where it has neither."""
+    """Return the version in a changelog heading, else its day; empty if it has neither."""
     number, day = _RELEASE.match(heading), _RELEASED.search(heading)
     return tuple(int(part) for part in re.findall(r"\d+", number[1] or number[2] if number else day[0] if day else ""))
 
 
 def tag_version(tag: str) -> tuple[int, ...]:
-    """Return the version that a tag is called by, as ``jq-1.7`` and ``release_1.7`` are; empty where it has none."""
+    """Return the version in a tag's name (``jq-1.7``, ``release_1.7``); empty if there is none."""
     return released(tag) or released(_TAGGED.sub("", tag))
 
 
@@ -192,13 +192,13 @@ def versions_in(text: str) -> tuple[str, ...]:
 
 
 def _prefixes(number: str) -> Iterator[str]:
-    """Yield a number, and the shorter ones by which people call what it is part of: 1.9 of 1.9.0."""
+    """Yield a version number and its shorter forms: for 1.9.0 1.9 and 1.9.0."""
     parts = number.split(".")
     yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
 
 
 def words_key(terms: Iterable[str], field: str = WORDS) -> str:
-    """Return the key of names that consist of these words; empty for less than two words, and for more than four.
+    """Return the key of names that consist of these words; empty unless they are two to four.
 
     Args:
         field: ``WORDS_DONE_TO`` for names that have one more word in front.
@@ -208,12 +208,12 @@ def words_key(terms: Iterable[str], field: str = WORDS) -> str:
 
 
 def folded(name: str) -> str:
-    """Return a name without what spellings differ in: case, underscores, hyphens."""
+    """Return a name in lower case without underscores and hyphens."""
     return _NOT_SPELLED.sub("", name).lower()[:MAX_VALUE_CHARACTERS]
 
 
 def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
-    """Yield the keys of what a chunk of code defines, and of what is around that."""
+    """Yield the keys of the definitions in a code chunk, and of their owners."""
     defined = [name.split(".") for name in _strings(chunk.metadata.get("defines"))]
     if not defined:
         return
@@ -233,7 +233,7 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
 
 
 def thread_number(document: Document, chunk: Chunk) -> str | None:
-    """Return the number by which people call the issue or pull request that a chunk is from; nothing in it says so."""
+    """Return the number of a chunk's issue or pull request, or ``None``."""
     thread = chunk.metadata.get("thread_id")
     return thread.rpartition("#")[2] if document.format in _NUMBERED and isinstance(thread, str) else None
 
@@ -259,7 +259,7 @@ def asked_keys(text: str) -> set[str]:
 
 
 def paths_in(text: str) -> set[str]:
-    """Return what is written as paths of files and folders."""
+    """Return the paths of files and folders in a text."""
     return {match[0] for match in _PATH.finditer(text)}
 
 
@@ -272,7 +272,7 @@ def _asked_names(words: Sequence[str]) -> Iterator[str]:
 
 
 def is_identifier(word: str) -> bool:
-    """Tell whether a word is written as names in code are: ``snake_case``, ``camelCase``, ``HTTPError``, ``a.b``."""
+    """Tell whether a word looks like a name in code: ``snake_case``, ``camelCase``, ``HTTPError``, ``a.b``."""
     return (
         "_" in word.strip("_")
         or re.search(r"[a-z0-9][A-Z]|(?<![A-Z])[A-Z]{2,}[a-z]|\w(?:\.|::|->)[A-Za-z_]", word) is not None

@@ -18,18 +18,18 @@ _LONG = re.compile(r"&#(?=[0-9]{1000})")
 
 
 def without_long_references(text: str) -> str:
-    """Make plain text of references with a thousand digits, which no parser gets through; offsets stay."""
+    """Turn character references with very many digits into plain text of the same length."""
     return _LONG.sub("& ", text)
 
 
 def unescaped(text: str) -> str:
-    """Replace references by their characters; one with a thousand digits stays."""
+    """Replace character references by their characters, except those with very many digits."""
     return html.unescape(without_long_references(text)) if "&" in text else text
 
 
 # Front matter stands first, between two lines of three dashes (YAML) or pluses (TOML); nobody writes 64 KB of it.
 FRONT_MATTER_BOUND = 65_536
-# Inline parsing is meant for headings; what is longer than this is no heading worth parsing.
+# Inline parsing is meant for headings; a longer text is not a heading.
 LINE_BOUND = 1_000
 
 # Blank lines and comments may stand above it.
@@ -49,7 +49,7 @@ _MARKS = re.compile(r"[\\`*_\[\]<>&!~{]")
 
 
 class FrontMatter(NamedTuple):
-    """What describes a page at its head.
+    """The front matter of a page.
 
     Attributes:
         form: ``yaml``, ``toml``, ``json`` or ``pairs``; empty without any.
@@ -62,7 +62,7 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Find front matter: between fences, in braces, or as lines of ``Key: value`` with a title, a date or the like."""
+    """Find front matter: between fences, in braces, or as ``Key: value`` lines with a title, a date or the like."""
     opening = _OPENING.match(text)
     if opening is None:
         pairs = _PAIRS.match(text)
@@ -78,7 +78,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _braces(text: str, start: int) -> FrontMatter:
-    """Return the JSON object that a text begins with, if anything stands below it."""
+    """Return the JSON object at the head of a text, if it is not the whole text."""
     try:
         _, end = json.JSONDecoder().raw_decode(text[: start + FRONT_MATTER_BOUND], start)
     except (ValueError, RecursionError):
@@ -89,13 +89,13 @@ def _braces(text: str, start: int) -> FrontMatter:
 
 
 def closing_fence(fence: str) -> re.Pattern[str]:
-    """Return what matches the line that closes front matter which this fence opens, its line end included."""
+    """Return the pattern of the line that closes front matter, for its opening fence."""
     endings = r"(?:---|\.\.\.)" if fence == "---" else re.escape(fence)
     return re.compile(rf"^{endings}[ \t]*(?:\r?\n|\Z)", re.M)
 
 
 def plain_line(markdown: str) -> str:
-    """Return what a reader sees of one line of Markdown: no tags, emphasis, link targets or escapes."""
+    """Return the visible text of one line of Markdown: no tags, emphasis, link targets or escapes."""
     if len(markdown) > LINE_BOUND or not _MARKS.search(markdown):
         return one_line(markdown[:LINE_BOUND])
     (inline,) = _parser().parseInline(markdown)

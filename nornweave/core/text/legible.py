@@ -1,4 +1,4 @@
-"""Text that people read or wrote: unseen characters, lines, names of fields, numbers with their nouns."""
+"""Text for people: invisible characters, lines, names of fields, numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LINE_ENDS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Control characters, marks that reverse the direction of text, and the tag characters that nobody sees but a model.
 UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
-# Unicode's default ignorable code points, without what is unseen anyway; joiners and variation selectors apart.
+# Unicode's default ignorable code points, except those above, joiners and variation selectors.
 JOINERS = "\u200c\u200d\ufe0e\ufe0f"
 IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff"
@@ -17,12 +17,12 @@ IGNORABLE = (
 
 
 def legible(text: str) -> str:
-    """Return foreign text without what is not seen: it can be encoded, its line ends are ``\\n``."""
+    """Return foreign text without invisible characters or lone surrogates; its line ends are ``\\n``."""
     return UNSEEN.sub("", LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -30,7 +30,7 @@ _BETWEEN_WORDS = re.compile(r"[\s.-]+")
 
 
 def field_key(name: str) -> str:
-    """Return how a field of front matter is called, whatever its case and what stands between its words."""
+    """Return the compared form of a front matter field's name: lower case, words joined by ``_``."""
     return _BETWEEN_WORDS.sub("_", name.strip().lower())
 
 

@@ -1,4 +1,4 @@
-"""How messages stand in the text of a conversation: one rule for what writes the text and what reads it.
+"""The text form of messages in a conversation, for writing and for reading.
 
 Only the first line of a message begins at the margin, with its speaker or a dash. So nothing in the text of a message
 can look like the beginning of another one.
@@ -17,12 +17,12 @@ _LINE_START = re.compile(r"\n(?=[^\n])")
 
 
 def line_of(speaker: str, body: str) -> str:
-    """Write one message: ``speaker: body``, or ``— body`` when nobody is known to have said it."""
+    """Write one message: ``speaker: body``, or ``— body`` if the speaker is unknown."""
     return f"{label_of(speaker)}{indented_body(body)}"
 
 
 def label_of(speaker: str) -> str:
-    """Return what stands before the text of a message."""
+    """Return the label in front of a message's text."""
     return f"{speaker}{_COLON}" if speaker else NOBODY
 
 
@@ -32,6 +32,6 @@ def indented_body(body: str) -> str:
 
 
 def split_line(line: str) -> tuple[str, str]:
-    """Split a line into its speaker and what is said; a line that goes on, or that nobody said, has no speaker."""
+    """Split a line into speaker and text. The speaker is empty if unknown or if the line continues a message."""
     speaker, colon, said = line.partition(_COLON)
     return (speaker, said) if colon and not line[:1].isspace() and not line.startswith(NOBODY) else ("", line)

@@ -1,4 +1,4 @@
-"""What a question says *not*: words to leave out, and statements whose opposite it asks for.
+"""Negation in questions: words to leave out, and statements to look for in the negative.
 
 ``-redis`` and ``NOT redis`` leave out passages that hold the word. "Which endpoints do not require a token" leaves out
 nothing: what says that they do require one comes below what does not say so.
@@ -45,7 +45,7 @@ _UN = ("un", "non", "in", "dis")
 
 
 def left_out(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the words that it leaves out, and these; as it is where nothing else would be left."""
+    """Return a question without its excluded words, and these words. A question of nothing else stays as it is."""
     if text.isupper() or len(text) > MOST_CHARACTERS or "\n" in text.strip():
         return text, ()
     words = [next(filter(None, found)) for each in (_MINUS, _NOT) for found in each.findall(text)]
@@ -54,7 +54,7 @@ def left_out(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def not_left_out(text: str) -> str:
-    """Return the name that a question excludes in words, of which nothing is left out; empty where there is none."""
+    """Return the name after "without" or the like, which excludes no passages; empty if there is none."""
     worded = _WORDED.search(text)
     if worded is None or (worded[0].lower().startswith("without") and not re.search(r"[A-Z_\d]", worded[1])):
         return ""
@@ -62,13 +62,13 @@ def not_left_out(text: str) -> str:
 
 
 def is_question(text: str) -> bool:
-    """Tell whether a text is a question in words, and no name, phrase or message."""
+    """Tell whether a text is a question in words, not a name, phrase or message."""
     return text.rstrip().endswith("?") or _ASKS.match(text) is not None
 
 
 @lru_cache(maxsize=256)
 def negated_terms(text: str) -> frozenset[str]:
-    """Return the terms by whose absence a question names what it asks for; none where it tells of what does not work.
+    """Return the terms that a question negates; none if it describes something that does not work.
 
     The negation follows what is asked for: "which endpoints do not"; further back it is of something else.
     """
@@ -77,7 +77,7 @@ def negated_terms(text: str) -> frozenset[str]:
 
 
 def affirms(passage: str, negated: frozenset[str]) -> bool:
-    """Tell whether a passage says what a question negates, and nowhere its negation."""
+    """Tell whether a passage states the negated terms and never negates them."""
     says = False
     for unit in _SENTENCE_END.split(passage):
         terms = frozenset(sequence(unit))
@@ -88,7 +88,7 @@ def affirms(passage: str, negated: frozenset[str]) -> bool:
 
 
 def _negated(text: str) -> Iterator[str]:
-    """Yield the terms of the words that follow a negation, up to the end of its clause."""
+    """Yield the terms between a negation and the end of its clause."""
     words = _WORD.findall(_IN_TWO_WORDS.sub("except", text))
     for place, word in enumerate(words):
         if not _NEGATES.fullmatch(word):

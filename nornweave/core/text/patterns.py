@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: hundreds of them would slow down every start."""
+"""Regular expressions that are compiled at first use: compiling hundreds of them would slow down every start."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MEMBERS = (
 
 
 class _CompiledPattern:
-    """A pattern after its first use; its members are those of the compiled pattern."""
+    """A lazy pattern after its first use; it has the members of the compiled pattern."""
 
 
 class _LazyPattern(_CompiledPattern):
@@ -20,7 +20,7 @@ class _LazyPattern(_CompiledPattern):
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        """Compile the pattern and take over its members; without this method they are found as fast as any."""
+        """Compile the pattern and copy its members here. Then this method is not called again."""
         compiled = re.compile(self._source, self._flags)
         self.__dict__.update({member: getattr(compiled, member) for member in _MEMBERS})
         self.__class__ = _CompiledPattern  # type: ignore[assignment]
@@ -28,7 +28,7 @@ class _LazyPattern(_CompiledPattern):
 
 
 def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern that is compiled at its first use; an error in ``source`` shows up then.
+    """Return a pattern that is compiled at first use; an error in ``source`` is raised then.
 
     It has all members of a compiled pattern, but the functions of ``re`` do not accept it.
     """

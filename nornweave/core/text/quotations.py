@@ -1,4 +1,4 @@
-"""Tell what somebody says from what they quote: a quotation is its author's, or nobody's, never its sender's.
+"""Separate a message's own text from quotations. A quotation belongs to its author, never to the sender.
 
 Quoted are lines that begin with ``>`` outside fenced code, and what stands below the header of another message:
 ``From: …``, ``Sent: …``, ``Subject: …``, in any language, as Outlook and forwarding programs write it.
@@ -31,7 +31,7 @@ _FORWARDED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A run of lines of one author.
+    """Consecutive lines of one author.
 
     Attributes:
         author: of a quotation, empty where nobody is named; ``None`` for what the sender says.
@@ -44,7 +44,7 @@ class Passage:
 
 
 def passages(text: str) -> tuple[Passage, ...]:
-    """Part a message into what its sender says and what is quoted, in order; lines that announce a quotation go."""
+    """Split a message into own and quoted passages, in order. Lines that announce a quotation are dropped."""
     if ">" not in text and ":" not in text:
         return (Passage(text),)
     return tuple(passage for passage in _passages(text.split("\n")) if passage.text.strip())
@@ -84,7 +84,7 @@ def _passages(lines: Sequence[str]) -> Iterator[Passage]:
 
 
 def _header(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return the author that the header of another message names, and how many lines it has."""
+    """Return the author in the header of a quoted message and the header's number of lines; ``None`` without one."""
     first = _HEADER.fullmatch(lines[at]) if at < len(lines) else None
     if first is None or not _FROM.fullmatch(first["key"]):
         return None
@@ -96,14 +96,14 @@ def _header(lines: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def _strip_rule(own: list[str]) -> str:
-    """Take a line such as ``-----Original Message-----`` off the end, and return it."""
+    """Remove a last line such as ``-----Original Message-----`` and return it; empty if there is none."""
     _strip_blank(own)
     is_rule = bool(own) and (_RULE.match(own[-1]) or (len(own[-1]) < _SHORT and _FORWARDED.search(own[-1])))
     return own.pop() if is_rule else ""
 
 
 def _announced(own: list[str]) -> tuple[str, bool]:
-    """Take the line that names the author of a quotation off the end of what was said; it may be broken in two."""
+    """Remove the last line (or two) that announces a quotation; return its author and whether it is forwarded."""
     _strip_blank(own)
     for count in (1, 2):
         line = " ".join(part.strip() for part in own[-count:])

@@ -23,18 +23,18 @@ PARAGRAPH, LINE, SENTENCE, WORD = BOUNDARIES
 
 
 class Tokenizer(Protocol):
-    """Says where the tokens of a text start."""
+    """Finds the tokens of a text."""
 
     @property
     def version(self) -> str:
-        """Changes when the same text may get other tokens."""
+        """The version; it changes when the same text may get other tokens."""
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token starts, ascending, without special tokens."""
 
 
 class KnownStarts:
-    """A tokenizer that answers with token starts which are known already."""
+    """A tokenizer that returns token starts found before."""
 
     version = ""
 
@@ -58,7 +58,7 @@ class TokenIndex:
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
     def without(self, text: str, hidden: Sequence[Span]) -> TokenIndex:
-        """Return the index of a text of the same length in which some spans, which are in order, hold blanks."""
+        """Return the index of ``text``, which has blanks in the ``hidden`` spans (in order)."""
         if not hidden:
             return self
         starts: list[int] = []
@@ -69,13 +69,13 @@ class TokenIndex:
         return TokenIndex(text, KnownStarts(starts))
 
     def offset_after(self, start: int, tokens: int) -> int:
-        """Return where token number ``tokens`` after ``start`` begins, at most the end of the text."""
+        """Return the start of the token that is ``tokens`` after ``start``, at most the end of the text."""
         position = bisect_left(self._starts, start) + tokens
         return self._starts[position] if position < len(self._starts) else len(self.text)
 
 
 def line_starts(text: str) -> list[int]:
-    """Return where the lines start, as editors and git hosts count them: ``\r`` alone ends one as well."""
+    """Return the offset of every line's start, as editors and git hosts count lines: ``\\r`` alone ends one too."""
     return [0, *(match.end() for match in re.finditer("\r\n?|\n" if "\r" in text else "\n", text))]
 
 
@@ -95,14 +95,14 @@ class Lines:
 
 
 def strip(text: str, span: Span) -> Span:
-    """Shrink ``span`` until it neither starts nor ends with blank space; an all-blank span becomes empty."""
+    """Remove blank space at both ends of ``span``; an all-blank span becomes empty."""
     piece = text[span.start : span.end]
     start = span.start + len(piece) - len(piece.lstrip())
     return Span(start, max(start, span.start + len(piece.rstrip())))
 
 
 def strip_lines(text: str, span: Span) -> Span:
-    """Shrink like ``strip``, but keep the first line's indentation: code reads wrong without it."""
+    """Strip ``span`` but keep the first line's indentation, which code needs."""
     inner = strip(text, span)
     start = inner.start
     while len(inner) and start > span.start and text[start - 1] in " \t":
@@ -111,7 +111,7 @@ def strip_lines(text: str, span: Span) -> Span:
 
 
 def cut(text: str, span: Span, boundary: re.Pattern[str]) -> Iterator[Span]:
-    """Cut ``span`` after every match of ``boundary``; the pieces tile it exactly."""
+    """Cut ``span`` after every match of ``boundary``. The pieces cover it without gaps."""
     start = span.start
     for match in boundary.finditer(text, span.start, span.end):
         if start < match.end() < span.end:
@@ -122,7 +122,7 @@ def cut(text: str, span: Span, boundary: re.Pattern[str]) -> Iterator[Span]:
 
 
 def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span]:
-    """Join neighbouring ``pieces`` while the result stays within ``limit`` tokens; the result tiles what they tile.
+    """Join neighbouring ``pieces`` while the result has at most ``limit`` tokens. Nothing between them is lost.
 
     A piece that is larger than the limit by itself comes out alone.
     """
@@ -139,7 +139,7 @@ def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span
 
 
 def split(span: Span, index: TokenIndex, limit: int, boundaries: Sequence[re.Pattern[str]] = BOUNDARIES) -> list[Span]:
-    """Split ``span`` into pieces of at most ``limit`` tokens at the coarsest boundaries that do.
+    """Split ``span`` into pieces of at most ``limit`` tokens, at the coarsest boundaries possible.
 
     Returns:
         Pieces in order that tile ``span``. Without any boundary left a piece is cut between tokens.

@@ -22,19 +22,19 @@ from nornweave.core.text.legible import UNSEEN, legible
 
 
 class Terminal(Console):
-    """A rich console that prints text as it is: no markup, no emoji codes, no control characters of foreign text."""
+    """A rich console that prints plain text: no markup, no emoji codes, no control characters of foreign text."""
 
     def __init__(self, file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> None:
         super().__init__(file=file, stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as rich does, without the control characters; those that rich itself sends stay."""
+        """Render as rich does and remove control characters of the text; rich's own stay."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(legible(segment.text), segment.style)
 
 
 class LogFormatter(logging.Formatter):
-    """Format a record without control characters; a traceback keeps its lines."""
+    """Formats a record without control characters; a traceback keeps its lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and its traceback if it has one."""
@@ -42,10 +42,10 @@ class LogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Format a record as one line of JSON: time, level, logger, message; trace_id and exception where there are any."""
+    """Formats a record as one line of JSON: time, level, logger, message; trace_id and exception if any."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as JSON; what is unseen is escaped."""
+        """Return the record as JSON, with invisible characters escaped."""
         document = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -62,7 +62,7 @@ class JsonFormatter(logging.Formatter):
 def configure_logging(
     environment: Mapping[str, str], *, line: str = "%(levelname)s %(message)s", added: logging.Filter | None = None
 ) -> None:
-    """Send log records to stderr, from ``LOG_LEVEL`` on, in the form that ``NORNWEAVE_LOG_FORMAT`` says: text or json.
+    """Send log records from ``LOG_LEVEL`` on to stderr, as ``NORNWEAVE_LOG_FORMAT``: text or json.
 
     Args:
         added: gives records what the line has besides; other handlers are then replaced.
@@ -77,13 +77,13 @@ def configure_logging(
 
 
 def print_text(text: str) -> None:
-    """Write text on stdout, not wrapped, without control characters."""
+    """Print text on stdout without wrapping and without control characters."""
     sys.stdout.write(f"{legible(text)}\n")
     sys.stdout.flush()
 
 
 def print_json(document: Any) -> None:
-    """Write one JSON document on stdout; control characters that JSON allows in strings are escaped, not dropped."""
+    """Print one JSON document on stdout; control characters that JSON allows in strings are escaped."""
     sys.stdout.write(UNSEEN.sub(_escaped, json.dumps(document, ensure_ascii=False, default=str)) + "\n")
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""The variants in which one document stands in a source: translations, versions, copies that are kept.
+"""The variants of one document in a source: translations, versions, archived copies.
 
 Their paths tell: they differ in a part that names a language (``docs/de/``, ``README.zh.md``) or a version
 (``docs/v2/``, ``guide-v2.md``, ``archive/``), and in nothing else.
@@ -67,7 +67,7 @@ _SMALL = {language: frozenset(words.split()) for language, words in _SMALL_WORDS
 
 
 class Variant(NamedTuple):
-    """Which variant a document is.
+    """The language and version of a document, by its path.
 
     Attributes:
         family: its path without what tells variants apart; documents of one family are variants of each other.
@@ -82,14 +82,14 @@ class Variant(NamedTuple):
     standing: int = CURRENT
 
     @property
-    def is_told(self) -> bool:
+    def is_variant(self) -> bool:
         """Tell whether the path names a language or a version."""
         return bool(self.language or self.version) or self.standing != CURRENT
 
 
 @lru_cache(maxsize=4_096)
 def variant_of(path: str) -> Variant:
-    """Return which variant the document at a path is."""
+    """Return the variant of the document at a path."""
     *folders, name = path.split("/")
     stem, dot, ending = name.rpartition(".")
     language, standing, left = "", CURRENT, []
@@ -120,13 +120,13 @@ def asked_versions(text: str) -> frozenset[Version]:
 
 
 def is_version(version: Version, asked: Version) -> bool:
-    """Tell whether one version is the other, or a part of it: 2.3 of 2."""
+    """Tell whether two versions agree in all parts that both have: 2.3 and 2."""
     count = min(len(version), len(asked))
     return count > 0 and version[:count] == asked[:count]
 
 
 def language_of(text: str) -> str:
-    """Return the language of a question, by its script or its small words; English where neither tells."""
+    """Return the language of a question by its script or its small words, English if neither tells."""
     for language, letters in _SCRIPTS:
         if re.search(f"[{letters}]", text):
             return language

@@ -1,4 +1,4 @@
-"""Words for comparison: how they are found, normalised and classified.
+"""Words for comparison: find, normalise and classify them.
 
 A word is a pair ``(form, sort)``. Two words are the same if their forms are equal. The sort says how much is lost with
 the word: nothing (``FUNCTION``), little (``CONTENT``), the subject (``NAME``: written like an identifier), a figure
@@ -19,7 +19,7 @@ FUNCTION, CONTENT, NAME, VALUE, TURN = range(5)
 CACHED_WORDS = 1 << 16
 
 _NOT = ("not", TURN)
-# English, and what turns a sentence around in its neighbours: copies are found in any language.
+# English negations, and those of neighbouring languages: copies are found in any language.
 _NEGATION_LIST = """
 not no never none neither nor without cannot cant nothing nobody nowhere hardly non nicht kein keine keinen keiner
 keinem nie niemals ohne pas jamais sans aucun aucune nunca sin senza mai não
@@ -68,7 +68,7 @@ _SAME = MappingProxyType(
 )
 
 _FIGURE = r"v?\d+(?:[.,:/-]\d+)*|(?<![\w.])-\d+(?:[.,:/-]\d+)*|[%€$£¥]|[<>≤≥]=?(?=\s*\d)"
-# Chinese, Japanese and Korean stand without blanks between words: every character is one.
+# Chinese, Japanese and Korean put no blanks between words: every character counts as a word.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _SPACED = rf"(?:(?![{UNSPACED}])[^\W\d])(?:(?![{UNSPACED}])\w)*"
 _ASCII_WORD = re.compile(rf"(?!v\d)[A-Za-z_]\w*(?:'[a-zA-Z]{{1,2}}\b)?|{_FIGURE}")
@@ -81,7 +81,7 @@ _OUR = re.compile(r"(?<=\w{3})our(s|ed|ing|al|able|ful|ite)?$")
 
 
 def find_words(text: str) -> list[str]:
-    """Return the words of a text unchanged: letters, figures, and the signs that go with figures."""
+    """Return the words of a text unchanged: letters, digits, and the signs of numbers."""
     if "n't" in text or "n’t" in text:
         text = _CONTRACTED.sub(r"\1 not", text)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
@@ -89,14 +89,14 @@ def find_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def name(found: str) -> tuple[str, int]:
-    """Return a word of code."""
+    """Return a word of code in lower case, with its sort."""
     form = found.lower()
     return form, VALUE if _DIGIT.search(form) else NAME
 
 
 @lru_cache(maxsize=CACHED_WORDS)
 def word(found: str) -> tuple[str, int]:
-    """Return a word of prose: its stem, spelt one way."""
+    """Return a word of prose as its stem in one spelling, with its sort."""
     plain = found.replace("’", "'").partition("'")[0].strip("_") or found
     lowered = plain.lower()
     if lowered in _NEGATIONS:
