@@ -1,4 +1,4 @@
-"""``create_app``: the routes, what surrounds them, and the engine for as long as the app runs."""
+"""``create_app``: the routes, their middleware, and the engine for as long as the app runs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def create_app(
 
 
 def _documented_app() -> FastAPI:
-    """Return the app with what it says of itself."""
+    """Return the app with its title, description and tags."""
     return App(
         title="NornWeave",
         summary="Knowledge retrieval over code, documentation, conversations and research.",
@@ -130,7 +130,7 @@ def _documented_app() -> FastAPI:
 
 
 def _service(settings: Settings, engine: Engine, agent: Domain | None, environment: Mapping[str, str]) -> Service:
-    """Return what the app serves, and who may ask."""
+    """Return the service: what the app serves, and the door that finds viewers."""
     return Service(
         engine=engine,
         door=Door(
@@ -154,7 +154,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
 
 
 def _surround(app: FastAPI, names: Collection[str] | None) -> None:
-    """Add what every request passes through, the innermost first."""
+    """Add the middleware of every request, innermost first."""
     service: Service = app.state.serving
     app.add_middleware(BodyLimit)
     app.add_middleware(
@@ -173,7 +173,7 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
 
 
 def _route(app: FastAPI) -> None:
-    """Add the operations; those of an agent that is served alone also at the root."""
+    """Add the operations. Those of an agent that is served alone are also added at the root."""
     app.include_router(inbox.files)
     for part in ROUTES:
         app.include_router(part.router)

@@ -1,4 +1,4 @@
-"""What chat clients are sent: completions in OpenAI's shape, whole or in pieces, with the sources behind them.
+"""Answers for chat clients: completions in OpenAI's shape, whole or in pieces, with their sources.
 
 Shapes: https://platform.openai.com/docs/api-reference/chat. ``citations`` is an addition, as other providers have it.
 """
@@ -58,7 +58,7 @@ class ChatAnswer(TypedDict):
 
 
 class ChatChoice(TypedDict):
-    """The one choice."""
+    """The only choice."""
 
     index: Literal[0]
     message: ChatAnswer
@@ -88,7 +88,7 @@ class CompletionDocument(TypedDict):
 
 
 class ChunkDelta(TypedDict):
-    """What is new of the message."""
+    """The part of the message that is new."""
 
     role: NotRequired[Literal["assistant"]]
     content: NotRequired[str]
@@ -103,7 +103,7 @@ class ChunkChoice(TypedDict):
 
 
 class CompletionChunk(TypedDict):
-    """A piece of an answer; the last one has the citations, and the one after it the usage if it was asked for."""
+    """A piece of an answer. The last one has the citations; a further one has the usage if it was asked for."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -117,7 +117,7 @@ class CompletionChunk(TypedDict):
 
 
 def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link) -> list[ChatCitation]:
-    """Return the passages behind a text, in the order of the answer's items.
+    """Return citations of the passages behind a text, in the order of the answer's items.
 
     Args:
         cited: chunks that the text cites; ``None`` if it shows all items.
@@ -127,13 +127,13 @@ def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link
 
 
 def numbered_sources(citations: Mapping[int, ChatCitation]) -> str:
-    """Return the places of an answer that cites by number, as Markdown links."""
+    """Return the numbered citations of an answer as Markdown links."""
     lines = (f"- [{number}] [{_plain(cited['title'])}]({cited['url']})" for number, cited in citations.items())
     return "\n".join(["Sources:", *lines]) if citations else ""
 
 
 def sources_list(citations: Sequence[ChatCitation]) -> str:
-    """Return the sources as a Markdown list of links, for clients that show nothing but the text."""
+    """Return the sources as a Markdown list of links, for clients that show only the text."""
     lines = [f"- [{_plain(citation_key(one['domain_id'], one['id']))}] {_linked(one)}" for one in citations]
     return "\n\nSources:\n" + "\n".join(lines) if lines else ""
 
@@ -161,7 +161,7 @@ def completion(
 
 
 def usage_of(document: FusionResult, text: str) -> ChatUsage:
-    """Return what an answer and its question would count as."""
+    """Return estimated numbers of tokens for a question and its answer."""
     asked, answered = estimate_tokens(document["query"]), estimate_tokens(text)
     return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
 
@@ -199,11 +199,11 @@ def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
 
 
 def _linked(cited: ChatCitation) -> str:
-    """Return a place as a Markdown link, and how many like it fold behind it."""
+    """Return a citation as a Markdown link, with the number of similar passages folded behind it."""
     link = f"[{_plain(cited['title'])}]({cited['url']})"
     return f"{link} and {cited['folded']} like it" if "folded" in cited else link
 
 
 def _plain(text: str) -> str:
-    """Return foreign text on one line that Markdown shows as it is."""
+    """Return foreign text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem documents: whatever goes wrong, the answer has this shape and never a stack trace.
+"""Errors as RFC 9457 problem documents: every error has this shape and never a stack trace.
 
 Below ``/v1`` the member ``error`` says the same as OpenAI's clients read it.
 
@@ -73,7 +73,7 @@ class FieldProblem(TypedDict):
 
 
 class ChatError(TypedDict):
-    """What OpenAI's clients show of an error; below ``/v1`` it stands beside the other members of a problem."""
+    """An error as OpenAI's clients read it; below ``/v1`` it stands beside the other members of a problem."""
 
     message: str
     type: Literal["invalid_request_error", "rate_limit_error", "server_error"]
@@ -138,7 +138,7 @@ def problem_response(
     instance: str | None = None,
     extensions: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return a problem document as a response; ``errors`` only where there are any, ``extensions`` beside the rest."""
+    """Return a problem document as a response. ``errors`` is left out if empty; ``extensions`` are added."""
     phrase = HTTPStatus(status).phrase
     problem: Problem = {
         "type": f"urn:nornweave:problem:{kind}" if kind else "about:blank",
@@ -156,7 +156,7 @@ def problem_response(
 
 
 class _ProblemResponse(Response):
-    """A problem document; below ``/v1`` it has the error that chat clients look for as well."""
+    """A problem document. Below ``/v1`` it also has the ``error`` that chat clients read."""
 
     media_type = MEDIA_TYPE
 
@@ -185,7 +185,7 @@ def chat_error(problem: Problem) -> ChatError:
 
 
 def problem_of(error: Exception) -> ProblemError | None:
-    """Return what a request is answered that one of our errors ends; ``None`` for an error that nobody expects."""
+    """Return the problem document for one of our errors; ``None`` for an unexpected error."""
     match error:
         case ProblemError():
             return error
@@ -286,7 +286,7 @@ class Unexpected:
 
 
 def unexpected_problem(error: Exception, where: str) -> Problem:
-    """Log an unexpected error; return what a client may know of it: under which id the log tells more."""
+    """Log an unexpected error under a new id; return a problem document that names only this id."""
     occurrence = uuid.uuid4()
     logger.error("error %s at %s", occurrence, where, exc_info=error)
     return {
@@ -305,7 +305,7 @@ def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> ProblemError:
 
 
 def field_problem(failure: Mapping[str, Any]) -> FieldProblem:
-    """Return what pydantic says of a field as a reader needs it; first in its place stands the body, path or query."""
+    """Return pydantic's error about a field in our words, without the leading body, path or query."""
     location = [str(part) for part in failure["loc"][1:] if part != "[key]"] or [str(failure["loc"][0])]
     field = ".".join(location)
     if failure["type"] == "missing":
@@ -317,7 +317,7 @@ def field_problem(failure: Mapping[str, Any]) -> FieldProblem:
 
 
 def _shown(value: object) -> str:
-    """Return a value as an error shows it; a long or nested one is not repeated."""
+    """Return what was found, for an error message; long or nested values are only described."""
     if isinstance(value, str):
         return f", found {value!r}" if len(value) <= MAX_SHOWN else f", found {len(value)} characters"
     if value is None or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
@@ -328,5 +328,5 @@ def _shown(value: object) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return text that can be sent as UTF-8: what a client sent as half a character is spelt out."""
+    """Return text that UTF-8 can encode: a lone surrogate becomes a backslash escape."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""``text/event-stream``: what a model writes, piece by piece, to a client that may go away at any moment."""
+"""``text/event-stream``: a model's text, piece by piece, for a client that may disconnect at any moment."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ Write = Callable[[Callable[[str], None]], Future[Synthesis]]
 
 
 def event(name: str | None, document: object) -> bytes:
-    """Return an event with a JSON document; without a name it has data alone."""
+    """Return an event with a JSON document. Without a name it has only data."""
     return format_sse_event(event=name, data_str=to_json(document))
 
 
 class StreamSlots:
-    """Counts the open streams: so many in all, and so many of one address."""
+    """Limits the open streams, in all and of one address."""
 
     def __init__(self, most: int = MAX_STREAMS, of_one_address: int = MAX_STREAMS_OF_ONE_ADDRESS) -> None:
         self._most = most
@@ -59,7 +59,7 @@ class StreamSlots:
         self._open: Counter[str] = Counter()
 
     def take(self, address: str) -> Callable[[], None]:
-        """Take a slot; return what gives it back.
+        """Take a slot; return the function that gives it back.
 
         Raises:
             ProblemError: 429, too many are open.
@@ -78,7 +78,7 @@ class StreamSlots:
 
 
 class EventStream(EventSourceResponse):
-    """Sends events until they end or the client goes; gives its slot back in any case."""
+    """Sends events until they end or the client disconnects, then gives its slot back."""
 
     def __init__(self, events: AsyncIterator[bytes], give_back: Callable[[], None]) -> None:
         super().__init__(events, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
@@ -93,7 +93,7 @@ class EventStream(EventSourceResponse):
 
 
 class Writing:
-    """A text while a model writes it; leaving its context ends the model's call."""
+    """A text that a model is writing. Leaving the context ends the model's call."""
 
     def __init__(self, write: Write) -> None:
         self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
@@ -108,7 +108,7 @@ class Writing:
         self._synthesis.cancel()
 
     async def pieces(self) -> AsyncIterator[str | None]:
-        """Return the pieces as they come, ``None`` whenever nothing came for ``SILENT_S``."""
+        """Yield the pieces as they arrive, and ``None`` whenever none arrived for ``SILENT_S``."""
         while True:
             try:
                 piece = await asyncio.wait_for(self._pieces.get(), SILENT_S)
@@ -121,7 +121,7 @@ class Writing:
 
     @property
     def synthesis(self) -> Synthesis:
-        """How it went, once the pieces have ended."""
+        """The result of writing, once the pieces have ended."""
         return self._synthesis.result(0)
 
     def _put(self, piece: str | None) -> None:
@@ -130,14 +130,14 @@ class Writing:
 
 
 def answer_streamed(answers: SeenAnswers, question: Question) -> StreamedAnswer:
-    """Answer a question, its text apart; it can be judged as soon as it is read."""
+    """Answer a question without its text, which is written later; remember the answer for judgments."""
     streamed = answers.query_streamed(question)
     answers.remember(question, streamed.document)
     return streamed
 
 
 async def written_whole(write: Write) -> Synthesis:
-    """Return a text once it is written."""
+    """Wait until a text is written; return it."""
     async with Writing(write) as writing:
         async for _ in writing.pieces():
             pass
@@ -145,7 +145,7 @@ async def written_whole(write: Write) -> Synthesis:
 
 
 async def text_events(writing: Writing, to_event: Callable[[str], bytes]) -> AsyncIterator[bytes]:
-    """Return an event for each piece of a text, and comments that keep the connection open."""
+    """Yield an event for each piece of a text, and comments that keep the connection open."""
     async for piece in writing.pieces():
         yield KEEPALIVE_COMMENT if piece is None else to_event(piece)
 
@@ -156,7 +156,7 @@ async def stream(
     prepare: Callable[[], Awaitable[T]],
     events: Callable[[T], AsyncIterator[bytes]],
 ) -> EventStream:
-    """Return the events of what is prepared; errors of the preparation are answered as those of other requests.
+    """Prepare an answer and return its events. An error while preparing gets a usual error response.
 
     Raises:
         ProblemError: 429, too many streams are open.

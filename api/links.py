@@ -21,7 +21,7 @@ URL_VARIABLE = "NORNWEAVE_URL"
 
 
 def configured_url(environment: Mapping[str, str]) -> str | None:
-    """Return the address that people use, without a slash at its end; ``None`` if none is configured.
+    """Return the address that people use, without a final slash; ``None`` if none is configured.
 
     Raises:
         ConfigError: it is not the URL of a server.
@@ -37,22 +37,25 @@ def configured_url(environment: Mapping[str, str]) -> str | None:
 
 
 def usual_url(environment: Mapping[str, str]) -> str:
-    """Return the address of ``nornweave serve`` on this machine, unless another one is configured."""
+    """Return the configured address, else the address of ``nornweave serve`` on this machine."""
     return configured_url(environment) or f"http://{LOOPBACK}:{default_port(None, environment)}"
 
 
 def permalinks(base: str) -> Link:
-    """Return what links every passage to its page below ``base``, one of an agent elsewhere to its own link."""
+    """Return a function that links a passage to its page below ``base``.
+
+    A passage of a remote agent gets that agent's own link.
+    """
     return lambda chunk_id, url: (original(url) or "") if is_elsewhere(chunk_id) else base + passage_address(chunk_id)
 
 
 def page_links(public_url: str | None, request: Request) -> Link:
-    """Return what links every passage to its page, below ``own_address``."""
+    """Return a function that links a passage to its page below ``own_address``."""
     return permalinks(own_address(public_url, request))
 
 
 def own_address(public_url: str | None, request: Request) -> str:
-    """Return the configured address, else this server's own, without a slash at its end.
+    """Return the configured address, else this server's own, without a final slash.
 
     ``Host`` is what a client wrote. It counts if it is a name of this machine or the address that was reached; any
     other name is not passed on into links that people and models follow.
@@ -66,6 +69,9 @@ def own_address(public_url: str | None, request: Request) -> str:
 
 
 def own_links(base: str) -> Link:
-    """Return what links a passage to where it was published, else to its page: for whom no server may run."""
+    """Return a function that links a passage to its original, else to its page.
+
+    It is for readers of whom no server may run.
+    """
     pages = permalinks(base)
     return lambda chunk_id, url: original(url) or pages(chunk_id, url)

@@ -1,4 +1,4 @@
-"""``serve --agent D`` with ``REGISTRY_URL``: the agent offers itself to another server while it is served."""
+"""``serve --agent D`` with ``REGISTRY_URL``: the agent registers at another server while it is served."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TOKEN_HEADER = "nornweave-agent-token"  # noqa: S105 - the name of the header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What is offered, and where.
+    """The agent that is offered, and the registry.
 
     Attributes:
-        registry: address of the server that is to ask.
-        token: that lets agents register there.
-        own_token: of this agent there, so that nobody else has its name; ``None`` takes the one that is made for it.
-        url: where this server is for it.
-        interval_s: between signs of life.
+        registry: address of the server that will ask the agent.
+        token: with which agents register there.
+        own_token: of this agent there, which protects its name; with ``None`` the registry makes one.
+        url: the address of this server as the registry reaches it.
+        interval_s: between heartbeats.
     """
 
     registry: str
@@ -81,10 +81,10 @@ def heartbeat_interval(environment: Mapping[str, str]) -> float:
 
 
 class Membership:
-    """Registers, gives signs of life in a thread of its own, and leaves."""
+    """Registers an agent, sends heartbeats in a thread of its own, and deregisters it."""
 
     def __init__(self, offer: Offer, state: Callable[[], RemoteState]) -> None:
-        """Store what is offered; ``state`` says how the agent is."""
+        """Store the offer. ``state`` returns the agent's current state."""
         self._offer = offer
         self._state = state
         self._is_known = False
@@ -99,11 +99,11 @@ class Membership:
         self._thread = threading.Thread(target=self._run, name="membership", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread; returns at once."""
         self._thread.start()
 
     def drain(self) -> None:
-        """Say that no more questions should come; returns when that is said, or cannot be."""
+        """Tell the registry to send no more questions. Returns after that was sent, also if sending failed."""
         self._stopping.set()
         if self._thread.ident is None:  # nothing was served
             return
@@ -147,7 +147,7 @@ class Membership:
             log.info("%s is registered at %s as %s", offer.agent_id, offer.registry, offer.url)
 
     def _send(self, method: str, path: str, body: Mapping[str, JsonValue] | None) -> int:
-        """Return the status of the answer, 0 without one; a new problem is logged once."""
+        """Send a request; return the status of the answer, 0 without one. A new problem is logged once."""
         problem, status = "", 0
         try:
             response = self._client.request(method, path, json=body)
@@ -169,10 +169,10 @@ ACCEPTED = ["timeout_ms", "expand", "rerank", "explain", "now"]
 
 
 def membership(settings: Settings, agent: Domain | None, url: str, environment: Mapping[str, str]) -> Membership | None:
-    """Return what registers an agent that is served alone; ``None`` where no registry is named.
+    """Return the ``Membership`` of an agent that is served alone; ``None`` if no registry is configured.
 
     Args:
-        url: at which this machine serves it; ``AGENT_URL`` is another one by which the registry reaches it.
+        url: of the agent on this machine; ``AGENT_URL`` replaces it if the registry reaches it by another one.
         environment: holds ``REGISTRY_URL`` and the token for it.
 
     Raises:
@@ -209,19 +209,22 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
 
 
 def _own_token(agent_id: str, environment: Mapping[str, str]) -> str | None:
-    """Return what proves that an agent is itself: after a restart, and for its replicas with the same service token."""
+    """Return the token by which the registry knows the agent again; ``None`` if there is no secret to derive it from.
+
+    It is the same after a restart, and for replicas with the same service token.
+    """
     stated = environment.get("NORNWEAVE_AGENT_TOKEN", "").strip()
     secret = service_token(environment)
     return stated or (hmac.digest(secret.encode(), agent_id.encode(), "sha256").hex() if secret else None)
 
 
 def state_of(url: str, agent: Domain, token: str | None) -> RemoteState:
-    """Ask the serving processes how the agent is; one that does not answer is starting."""
+    """Ask the serving processes for the agent's state. Without an answer it is ``STARTING``."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
         address = f"{url.rstrip('/')}/agents/{agent.value}/health"
         answer = httpx.get(address, headers=headers, timeout=LOOKED_AT_WITHIN_S, trust_env=False)
-        if answer.status_code in {401, 403}:  # no token of its own: access decides who asks, and it does answer
+        if answer.status_code in {401, 403}:  # this process has no token for the agent, but the agent answers
             return RemoteState.READY
         return RemoteState(str(answer.json()["state"]).replace("OFFLINE", "STOPPED"))
     return RemoteState.STARTING

@@ -1,4 +1,4 @@
-"""``/metrics`` for Prometheus: what requests and answers cost, and how the index is.
+"""``/metrics`` for Prometheus: the cost of requests and answers, and the state of the index.
 
 Counters of several serving processes are added up through files in a folder (prometheus_client's multiprocess mode), so
 that any process can answer for all. What is read from the index when Prometheus asks is the same in each of them.
@@ -49,7 +49,7 @@ MEASURES = {"Recall@10": "recall_at_10", "RR@10": "mrr"}
 
 
 class Metrics:
-    """What one app measures of itself; every method may be called from any thread."""
+    """Measurements of one app. Every method may be called from any thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -91,7 +91,7 @@ class Metrics:
         self._state = IndexState(engine)
 
     def observe_answer(self, answer: Answer) -> None:
-        """Count what an answer cost, and who took part in it."""
+        """Count the time, the retrievers and the gaps of an answer."""
         for stage, milliseconds in answer.stage_latency_ms.items():
             self._stages.labels(stage).observe(milliseconds / 1000)
         for response in answer.recalled.responses:
@@ -110,7 +110,7 @@ class Metrics:
                     counter.labels(agent.agent_id).inc(self._since((agent.agent_id, name), getattr(agent.counts, name)))
 
     def _since(self, what: object, count: int) -> int:
-        """Return by how much a count has grown; one that began anew counts from 0."""
+        """Return how much a count has grown since the last call. A count that became smaller has restarted at 0."""
         before, self._seen[what] = self._seen.get(what, 0), count
         return count - before if count >= before else count
 
@@ -130,13 +130,13 @@ class Metrics:
 
 
 class IndexState(Collector):
-    """What is true of the index when somebody asks."""
+    """The state of the index, read when Prometheus asks."""
 
     def __init__(self, engine: Engine) -> None:
         self._seen = engine.as_seen_by(OPERATOR)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Read the state; what cannot be read is left out and counted."""
+        """Yield the state. Parts that cannot be read are left out and counted."""
         unreadable = 0
         for read in (self._freshness, self._documents, self._conflicts, self._quality):
             try:
@@ -195,7 +195,7 @@ class IndexState(Collector):
 
 
 class Measured:
-    """Counts requests by route template; what no route takes is counted as ``unmatched``."""
+    """Counts requests by route template. Requests without a route are counted as ``unmatched``."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -225,7 +225,7 @@ class Measured:
 
 
 def reason_kind(reason: str) -> str:
-    """Return what kind of reason a gap has: its text names times, files and errors, of which there is no end."""
+    """Return the kind of a gap's reason. The text itself names times and files, so it would make too many labels."""
     if reason.startswith("timeout"):
         return "timeout"
     return "unpublished" if "nothing is published" in reason else "failed"

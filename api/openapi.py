@@ -96,10 +96,10 @@ PROBLEMS = problem_responses(400, 401, 404, 413, 415, 421, 422, 500, 503)
 
 
 class App(FastAPI):
-    """An app whose description knows problem documents, the bearer token and worked examples."""
+    """An app whose OpenAPI document has problem documents, the bearer token and worked examples."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the description; it is made once."""
+        """Return the OpenAPI document, which is made once."""
         if self.openapi_schema:
             return self.openapi_schema
         document = super().openapi()

@@ -1,7 +1,7 @@
-"""What comes in and what goes out: names and shapes here are fixed, fields may be added.
+"""Shapes of requests and answers. Names and shapes are fixed; fields may be added.
 
-Bodies are checked strictly: nothing is converted, ``"10"`` and ``true`` are no numbers. Answers are ``TypedDict``s: the
-type checker holds what is sent against what ``/openapi.json`` says.
+Bodies are checked strictly, without conversions: ``"10"`` and ``true`` are not numbers. Answers are ``TypedDict``s; the
+type checker compares them with ``/openapi.json``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ EVENTS, HTML, JSON = "text/event-stream", "text/html", "application/json"
 
 
 def prefers_html(accept: str, *, otherwise: bool) -> bool:
-    """Tell whether a client wants HTML rather than JSON; ``otherwise`` where it does not mind."""
+    """Tell whether a client prefers HTML to JSON; ``otherwise`` if it prefers neither."""
     html, json = _quality(accept, HTML), _quality(accept, JSON)
     return otherwise if html == json else html > json
 
 
 def prefers_events(accept: str) -> bool:
-    """Tell whether a client names events, and would rather have them than JSON."""
+    """Tell whether a client accepts events by name and prefers them to JSON."""
     return EVENTS in accept.lower() and _quality(accept, EVENTS) > _quality(accept, JSON)
 
 
 def _quality(accept: str, kind: str) -> float:
-    """Return how much a client wants a media type: the weight of the most special range that covers it."""
+    """Return how much a client wants a media type: the weight of the most specific range that covers it."""
     best = (-1, 0.0)
     for entry in accept.lower().split(","):
         name, *parameters = (part.strip() for part in entry.split(";"))
@@ -60,7 +60,7 @@ def _weight(parameters: list[str]) -> float:
 
 
 class RecallBody(Body):
-    """What one agent is asked."""
+    """A question to one agent."""
 
     query_text: Annotated[
         QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")
@@ -79,7 +79,7 @@ class RecallBody(Body):
     now: Annotated[Moment | None, Field(description="What recency is counted from; null is the present.")] = None
 
     def question(self, domain: Domain, arrived: Question) -> Question:
-        """Return it as the query path takes it."""
+        """Return the question for the query path."""
         return replace(
             arrived,
             text=self.query_text,
@@ -123,7 +123,7 @@ class LivenessDocument(TypedDict):
 
 
 class DomainReadiness(TypedDict):
-    """Whether a domain answers, from what, and why not, or not as it should.
+    """Whether a domain answers, and from which generation; otherwise, or if it is degraded, the reason.
 
     ``generation`` answers; ``published`` is the one that should. ``age_s`` is how long ago the one that answers was
     built, ``behind_s`` for how long the other has been published without answering (0 when they are the same), or the
@@ -142,7 +142,7 @@ class DomainReadiness(TypedDict):
 
 
 class ReadinessDocument(TypedDict):
-    """Whether every served domain answers from a published generation; ``domains`` are left out without a token."""
+    """Whether every served domain answers from a published generation. Without a token ``domains`` are left out."""
 
     ready: bool
     domains: NotRequired[dict[str, DomainReadiness]]
@@ -159,7 +159,7 @@ def to_json(document: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what ``json`` does not know as what it knows: records hold read-only mappings."""
+    """Return a read-only mapping as a ``dict``, for ``json``."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no place in a JSON document")

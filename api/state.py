@@ -1,4 +1,4 @@
-"""What the routes work with: one service per app, and what of it a request gets on behalf of its viewer."""
+"""The service of an app, and its view for each request on behalf of the viewer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 QUESTIONS = 16
 # Large requests wait with all that they hold: not too many of them.
 WAITING_TO_FUSE = 32
-# What is handed in waits for the disk, what is looked up hardly at all.
+# Deposits wait for the disk, look-ups hardly at all.
 WRITING, WAITING_TO_WRITE = 2, 16
 LOOKING_UP = 4
 # Searching lines reads every text: it must not take all CPUs.
@@ -54,26 +54,26 @@ JUDGING, WAITING_TO_JUDGE = 2, 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What requests of all viewers share.
+    """The parts that requests of all viewers share.
 
     Attributes:
-        alone: the one domain that is served, also at the root; ``None`` serves all.
-        timeout_ms: of questions that set none.
-        syncs: that people start; ``None``: nobody can.
-        settings: of the workspace; ``None``: nobody can ask for a receipt of a deletion.
-        dagster_url: where Dagster's UI is; ``None``: nobody said.
-        public_url: at which people open the pages; ``None``: where the caller called.
-        admission: how many recalls run and wait.
+        alone: the only domain that is served, also at the root; ``None`` serves all.
+        timeout_ms: the default for questions.
+        syncs: starts syncs for people; ``None`` if nobody may.
+        settings: of the workspace; with ``None`` nobody can ask for a receipt of a deletion.
+        dagster_url: the address of Dagster's UI; ``None`` if not known.
+        public_url: the address of the pages for people; ``None`` takes the address of the request.
+        admission: limits how many recalls run and wait.
         judged: questions of the judged sets.
         sources_file: names the sources and may be edited; ``None`` for a replica.
-        questions: how many questions to all domains do.
-        fusions: how many fusions of given answers do; apart, for large ones take seconds.
-        writing: how many deposits do.
-        judging: how many pieces of feedback do.
-        streams: how many event streams are open.
-        finding: how many searches of lines do.
-        receipting: how many receipts are made: each holds its domain.
-        lookups: how many look-ups of chunks, documents and the ledger do.
+        questions: the limit for questions to all domains.
+        fusions: the limit for fusions of given answers; a separate one, because large ones take seconds.
+        writing: the limit for deposits.
+        judging: the limit for feedback.
+        streams: the limit for open event streams.
+        finding: the limit for searches of lines.
+        receipting: the limit for receipts, each of which locks its domain.
+        lookups: the limit for look-ups of chunks, documents and the ledger.
     """
 
     door: Door
@@ -97,7 +97,7 @@ class Shared:
 
     @property
     def in_threads(self) -> int:
-        """Return how much runs right now, including what no client waits for any more."""
+        """Return how many pieces of work run now, also those whose client has gone."""
         gates = (
             self.admission, self.questions, self.fusions, self.writing, self.judging, self.finding, self.lookups,
             self.receipting,
@@ -107,7 +107,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service(Shared):
-    """What is served by an app, to whoever it may be; routes get a ``Serving`` of it."""
+    """The service of an app, for all viewers. Routes get a ``Serving`` of it."""
 
     engine: Engine
 
@@ -117,17 +117,17 @@ class Service(Shared):
         return tuple(domain for domain in self.engine.agents if self.alone in {None, domain})
 
     def seen_by(self, viewer: Viewer) -> Serving:
-        """Return what is served on behalf of a viewer."""
+        """Return the service as one viewer may use it."""
         shared = {name: getattr(self, name) for name in _SHARED}
         return Serving(engine=self.engine.as_seen_by(viewer), viewer=viewer, **shared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving(Shared):
-    """What is served on behalf of one viewer.
+    """The service on behalf of one viewer.
 
     Attributes:
-        engine: as the viewer may see it.
+        engine: limited to what the viewer may see.
     """
 
     engine: SeenEngine
@@ -145,11 +145,11 @@ class Serving(Shared):
 
     @property
     def askable(self) -> tuple[Domain, ...]:
-        """Return the domains that can be asked, those of agents on other machines included."""
+        """Return the domains that can be asked, with those of remote agents."""
         return self.engine.agents.askable() if self.alone is None else self.domains
 
     async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
-        """Do what asks the domains of a question, in its turn and by its deadline, once one of them has started.
+        """Do work that asks the domains of a question: in its turn, by its deadline, once one agent has started.
 
         Raises:
             ProblemError: 503, none of them takes requests or too much else is going on.
@@ -160,12 +160,12 @@ class Serving(Shared):
         return await self.questions.run(lambda: work(self.engine.answers), question.left_s)
 
     async def find(self, query: FindQuery, deadline: Deadline) -> FindDocument:
-        """Find lines in what is served, in their turn; raises as ``SeenTexts.find``."""
+        """Find lines in the served documents, in turn; raises as ``SeenTexts.find``."""
         await wait_for_start([agent for agent in self.agents if agent.domain in query.domains], deadline)
         return await self.finding.run(lambda: self.engine.texts.find(query, deadline.at), deadline.left_s)
 
     async def uses(self, name: str, source_id: str | None, deadline: Deadline) -> UsesDocument:
-        """Find what uses a name, in its turn; raises as ``SeenTexts.uses``."""
+        """Find the uses of a name, in turn; raises as ``SeenTexts.uses``."""
         if Domain.CODE not in self.domains:
             raise QueryError("name", "the code domain is not served here")
         await wait_for_start([agent for agent in self.agents if agent.domain is Domain.CODE], deadline)
@@ -187,10 +187,10 @@ _SHARED = tuple(one.name for one in fields(Shared))
 
 
 def arrive(timeout_ms: int | None, viewer: Viewer) -> Question:
-    """Return the question of a request that has just come, before it has words: its ids, whose it is, its deadline.
+    """Return a question without text for a request that has just arrived: ids, viewer, deadline.
 
     Args:
-        timeout_ms: within which it has to be answered; ``None`` sets no limit.
+        timeout_ms: the time for the answer; ``None`` sets no limit.
     """
     return Question(
         text="",
@@ -203,13 +203,13 @@ def arrive(timeout_ms: int | None, viewer: Viewer) -> Question:
 
 
 def service_of(request: Request) -> Service:
-    """Return what the app of a request serves, before it is known to whom."""
+    """Return the service of a request's app, for all viewers."""
     service: Service = request.app.state.serving
     return service
 
 
 def serving_of(request: Request) -> Serving:
-    """Return what is served on behalf of the viewer of a request."""
+    """Return the service on behalf of the request's viewer."""
     return service_of(request).seen_by(viewer_of(request.scope))
 
 
@@ -219,19 +219,19 @@ Served = Annotated[Serving, Depends(serving_of)]
 # Loading takes some seconds, with torch longer.
 MAX_START_S = 30.0
 POLL_START_S = 0.05
-# What is left for those that have started when others have not.
+# Time that is left for the agents that have started when others have not.
 RESERVE_S = 1.0
 
 _CLOSED = frozenset({AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE})
 
 
 async def wait_for_start(agents: Sequence[SeenAgent], deadline: Deadline | None) -> None:
-    """Wait while agents load: whoever asks the moment the port opens would rather wait some seconds than be refused.
+    """Wait while agents load. A client that asks at startup waits some seconds rather than being refused.
 
-    Agents that have started do not wait for the others until no time is left for them.
+    Waiting ends early enough to leave time for the agents that have started.
 
     Raises:
-        ProblemError: 503, none of them takes requests.
+        ProblemError: 503, no agent takes requests.
     """
     arrived = deadline.started if deadline else time.monotonic()
     end = arrived + MAX_START_S

@@ -1,7 +1,7 @@
-"""Syncs that a person starts on the status page: ``nornweave sync`` as a process of its own, one a domain at a time.
+"""Syncs that a person starts on the status page, each a process ``nornweave sync``; one per domain at a time.
 
-The server itself does not load the orchestration. Several processes serve: a file for each domain says which sync is
-under way, so that each of them knows.
+The server itself does not load the orchestration. A file for each domain records its running sync, so that all
+serving processes know it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Running:
     """A sync that is under way.
 
     Attributes:
-        step: what it does; empty before it says so.
-        done: of ``total``, in units of the step; of a listing the total may be 0, not known.
-        pace: the same for people, with rate and remaining time.
+        step: the current step; empty before the first report.
+        done: of ``total``, in units of the step. The total of a listing may be 0, which means not known.
+        pace: the same in words, with rate and remaining time.
     """
 
     since: datetime
@@ -48,7 +48,7 @@ class Running:
 
 
 class Syncs:
-    """Starts syncs and says which are under way; every method may be called from any thread."""
+    """Starts syncs and returns the running ones. Every method may be called from any thread."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -56,13 +56,13 @@ class Syncs:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, domain: Domain, *, confirm_deletes: bool = False) -> bool:
-        """Start a sync of a domain; return ``False`` if one was started here that is under way.
+        """Start a sync of a domain; return ``False`` if one that was started here still runs.
 
         Args:
             confirm_deletes: carry out the removals that were held back.
 
         Raises:
-            StoreError: it cannot be started.
+            StoreError: the sync cannot be started.
         """
         try:
             with WriterLock(self._file(domain, "lock"), purpose="start a sync", wait_s=5):
@@ -78,7 +78,7 @@ class Syncs:
         return True
 
     def running(self, domain: Domain) -> Running | None:
-        """Return the sync of a domain that was started here and is under way."""
+        """Return the running sync of a domain that was started here; ``None`` if there is none."""
         made = _read(self._file(domain, "json"))
         if not _is_alive(made):
             return None
@@ -87,7 +87,7 @@ class Syncs:
         return Running(since=since, **{name: told[name] for name in ("step", "done", "total", "pace") if name in told})
 
     def close(self) -> None:
-        """End what was started by this process; what is stored stays, and the next sync finishes the work."""
+        """End the syncs that this process started. Stored work stays, and the next sync finishes the rest."""
         for process in self._started:
             if process.poll() is None:
                 process.terminate()
@@ -124,7 +124,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _is_alive(made: Mapping[str, Any]) -> bool:
-    """Tell whether a process still runs; a number that was given to another process since is not it."""
+    """Tell whether the recorded process still runs. Another process with the same number does not count."""
     try:
         process = psutil.Process(made["pid"])
         return process.create_time() == made["created"] and process.status() != psutil.STATUS_ZOMBIE

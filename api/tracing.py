@@ -26,12 +26,12 @@ _trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 
 
 def current_trace_id() -> str:
-    """Return the trace id of the request that is being answered, 32 hexadecimal digits; empty outside of requests."""
+    """Return the trace id of the current request, 32 hexadecimal digits; empty outside of requests."""
     return _trace_id.get()
 
 
 def callers_trace_id(scope: Scope) -> str | None:
-    """Return the trace id in a request's ``traceparent``; ``None`` unless there is exactly one, and that is valid."""
+    """Return the trace id in ``traceparent``; ``None`` unless there is exactly one header and it is valid."""
     values = [value.strip() for name, value in scope["headers"] if name == HEADER]
     match = _TRACEPARENT.fullmatch(values[0]) if len(values) == 1 else None
     if match is None or (match[1] == b"00" and match[3]):
@@ -40,7 +40,7 @@ def callers_trace_id(scope: Scope) -> str | None:
 
 
 def _span_trace_id(scope: Scope) -> str | None:
-    """Return the trace id of FastAPI's span of a request, if spans are exported; what was asked is taken out of it."""
+    """Return the trace id of FastAPI's span; ``None`` if none is recorded. The query is removed from the span."""
     span = trace.get_current_span()
     if not span.is_recording():
         return None
@@ -73,7 +73,7 @@ class Tracing:
 
 
 class _TraceSuffix(logging.Filter):
-    """Gives each record what its line ends with."""
+    """Gives each log record the end of its line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         trace_id = current_trace_id()
@@ -82,5 +82,5 @@ class _TraceSuffix(logging.Filter):
 
 
 def log_trace_ids(environment: Mapping[str, str]) -> None:
-    """Send log records to stderr as ``LEVEL message trace_id=…``, from ``LOG_LEVEL`` on; replaces other handlers."""
+    """Send log records from ``LOG_LEVEL`` on to stderr, as ``LEVEL message trace_id=…``, and nowhere else."""
     configure_logging(environment, line="%(levelname)s %(message)s%(trace)s", added=_TraceSuffix())

@@ -1,10 +1,10 @@
-"""Who asks: the viewer of a request, by the token in its header or by its session.
+"""The viewer of a request, by the token in its header or by its session.
 
 =====================  =======================================================================================
-configured             who a request is of
+configured             viewer of a request
 =====================  =======================================================================================
 nothing                anyone: nobody is in a group
-the service token      whoever has it: anyone, as without
+the service token      with the token, anyone, as without configuration
 ``access``             the service token: the operator; a token of the file or of the provider: somebody in groups
 =====================  =======================================================================================
 """
@@ -54,23 +54,23 @@ _SERVICE: Mapping[str, Any] = {"kind": "service"}
 
 
 def viewer_of(scope: Scope) -> Viewer:
-    """Return on whose behalf a request is answered.
+    """Return the viewer on whose behalf a request is answered.
 
     Raises:
-        PermissionError: nobody has asked who that is; nothing may be answered then.
+        PermissionError: no viewer was determined; the request must not be answered.
     """
     viewer = scope.get(VIEWER)
     if not isinstance(viewer, Viewer):
-        raise PermissionError(f"{scope.get('path')!r} is answered without anybody having asked who asks")
+        raise PermissionError(f"{scope.get('path')!r} is answered before its viewer is known")
     return viewer
 
 
 @dataclass(frozen=True, slots=True)
 class DoorEntry:
-    """Somebody who showed a token.
+    """A person or a program that showed a valid token.
 
     Attributes:
-        who: what their session has to say, to be known again; nothing for who may have none.
+        who: the content of their session; empty for tokens that open no session.
         until: when the session ends at the latest, seconds since 1970; ``None`` for no limit of its own.
     """
 
@@ -80,7 +80,7 @@ class DoorEntry:
 
 
 class Door:
-    """Tells who asks; every method may be called from any thread."""
+    """Finds the viewer of a request. Every method may be called from any thread."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class Door:
         Args:
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
-            client_secret: with which this service asks the identity provider, if it has one.
+            client_secret: of this service at the identity provider, if there is one.
             shared_key: of sessions, instead of the one in ``data_dir``.
-            memberships: tells in which principals somebody is; without, nobody is in any.
+            memberships: returns the principals of a person; without it nobody is in any.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.
@@ -136,11 +136,11 @@ class Door:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether nobody has to say who they are."""
+        """Tell whether requests are answered without a token."""
         return self.secret is None
 
     async def enter(self, token: str, address: str) -> DoorEntry | None:
-        """Return who shows a token; ``None`` for one that is not valid.
+        """Return the entry of a token; ``None`` if the token is not valid.
 
         Raises:
             ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.
@@ -151,7 +151,7 @@ class Door:
         return entry
 
     def check_attempts(self, address: str, token: str) -> None:
-        """Refuse to compare what an address sends.
+        """Refuse to compare a token if its address sent many wrong ones.
 
         Raises:
             ProblemError: 429, it sent many wrong tokens.
@@ -184,7 +184,7 @@ class Door:
         return DoorEntry(viewer, {})
 
     async def by_header(self, scope: Scope) -> Viewer | None:
-        """Return who sent a request, by its header alone; raises as ``enter``."""
+        """Return the viewer by the ``Authorization`` header alone; raises as ``enter``."""
         header: bytes = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, given = header.partition(b" ")
         if self._registration_token and hmac.compare_digest(given.strip(), self._registration_token.encode()):
@@ -200,7 +200,7 @@ class Door:
         return entry.viewer if entry else None
 
     async def by_session(self, scope: Scope) -> tuple[Session, Viewer] | None:
-        """Return the session of a request and whose it is, as long as they may come in at all.
+        """Return the session of a request and its viewer; ``None`` if no session is valid or its person may not ask.
 
         Raises:
             ProblemError: 503, as ``enter``.
@@ -213,7 +213,7 @@ class Door:
         return (session, viewer) if viewer else None
 
     async def _signed_in(self, session: Session) -> Viewer | None:
-        """Return who signed in at the provider, which is asked again when it is due."""
+        """Return the viewer of somebody who signed in at the provider. The provider is asked again when that is due."""
         if self.people is None or self._provider is None:
             return None
         name = str(session.who.get("name"))
@@ -228,7 +228,7 @@ class Door:
         return self._viewer(groups, name) if groups is not None and self._provider.admits(groups) else None
 
     async def ask_provider(self, work: Callable[[], T]) -> T:
-        """Do what waits for the provider in a thread, a few at a time, and not for long.
+        """Call the provider in a thread, within a time limit. Few such calls run at once.
 
         Raises:
             ProblemError: 503, it takes too long; or what the work raises.
@@ -240,7 +240,7 @@ class Door:
             raise broken_access() from error
 
     def _returning(self, who: Mapping[str, Any]) -> Viewer | None:
-        """Return who a session is of now: what was taken out of the file since ends it."""
+        """Return the viewer of a session. A token that was removed from the file ends its sessions."""
         if who.get("kind") == "service":
             return self._by_service_token if self._service_token else None
         if who.get("kind") == "file" and self._file:
@@ -257,7 +257,11 @@ class Door:
         return DoorEntry(viewer, {"kind": "file", "hash": entry.hashed}, until)
 
     def _of_own(self, token: OwnToken) -> Viewer | None:
-        """Return who a token acts for, never more than its maker could then and could now; ``None`` for nobody."""
+        """Return the viewer of a token that a person made; ``None`` if its maker may not ask any more.
+
+        The viewer never sees more than the maker could see when the token was made, nor more than the maker can see
+        now.
+        """
         groups, operators = frozenset(token.groups), self._operators if token.scope == "operate" else frozenset()
         if token.maker == self._by_service_token.name:
             operates = token.scope == "operate"
@@ -308,7 +312,7 @@ class Attempts:
         self._accepted: OrderedDict[str, None] = OrderedDict()
 
     def may_try(self, address: str, token: str) -> bool:
-        """Tell whether a token is compared."""
+        """Tell whether a token of this address may be compared."""
         with self._lock:
             failures = self._failures.get(address, ())
             since = self._now() - WINDOW_S
@@ -316,7 +320,7 @@ class Attempts:
             return recent < MAX_FAILURES or hash_of(token) in self._accepted
 
     def note(self, address: str, token: str, *, is_right: bool) -> None:
-        """Remember how it went; of addresses and right tokens the latest."""
+        """Remember whether the token was right. The latest addresses and right tokens are kept."""
         with self._lock:
             if is_right:
                 _push(self._accepted, hash_of(token), None, MAX_ACCEPTED)

@@ -1,6 +1,6 @@
-"""JSON Web Tokens of an identity provider: who they are of, and which groups they name.
+"""JSON Web Tokens of an identity provider: the identity of each and its groups.
 
-The provider's keys are fetched from an address or read from a file, and kept for a while. So is what it says of itself.
+The provider's keys are fetched from an address or read from a file, and cached. So is its description of itself.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MAX_NAME_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a token is of.
+    """The person or program that a token belongs to.
 
     Attributes:
         name: issuer and subject.
-        groups: that the provider names; where they are wanted with the accounts that it proves.
-        expires: when the token does, seconds since 1970.
+        groups: of the provider, and if wanted the accounts that it proves.
+        expires: when the token expires, seconds since 1970.
     """
 
     name: str
@@ -51,21 +51,21 @@ class Provider:
     def __init__(
         self, settings: OidcSettings, keys: SigningKeys | None = None, *, names_accounts: bool = False
     ) -> None:
-        """Store the parameters; nothing is asked yet.
+        """Store the parameters. The provider is not asked yet.
 
         Args:
-            names_accounts: among the groups of an identity are the accounts that the provider proves.
+            names_accounts: add the accounts that the provider proves to an identity's groups.
         """
         self._settings = settings
         self._keys = keys or SigningKeys(settings)
         self._names_accounts = names_accounts
 
     def takes(self, token: str) -> bool:
-        """Tell whether a text has the shape of a JSON Web Token, and bearer tokens are accepted at all."""
+        """Tell whether bearer tokens are accepted and a text has the shape of a JSON Web Token."""
         return bool(self._settings.audience) and _has_shape(token)
 
     def knows(self, name: str) -> bool:
-        """Tell whether the name of an identity is one of this provider."""
+        """Tell whether an identity's name belongs to this provider."""
         return name.startswith(f"{self._settings.issuer} ")
 
     def admits(self, groups: Collection[str]) -> bool:
@@ -81,10 +81,10 @@ class Provider:
         return algorithm is not None and self._keys.known(key_id, algorithm) is None
 
     def identity(self, token: str) -> Identity | None:
-        """Return whom a token is of; ``None`` for one that is not valid, for whatever reason.
+        """Return the identity of a token; ``None`` if the token is not valid.
 
-        Checked are the signature, by an algorithm and a key that the configuration allows, and ``exp``, ``nbf``,
-        ``iat``, ``iss`` and ``aud``; ``exp`` and ``sub`` have to be there.
+        This checks the signature, by an allowed algorithm and key, and the claims ``exp``, ``nbf``,
+        ``iat``, ``iss`` and ``aud``. ``exp`` and ``sub`` are required.
 
         Raises:
             ProblemError: 503, the provider's keys are not known.
@@ -93,10 +93,10 @@ class Provider:
         return self._identity(claims) if claims else None
 
     def signed_in(self, token: str, nonce: str | None) -> Identity | None:
-        """Return whom an ID token is of, which the provider made for this client; ``None`` for one that is not valid.
+        """Return the identity of an ID token that the provider made for this client; ``None`` if it is not valid.
 
         Args:
-            nonce: what the browser was sent to the provider with; ``None`` where the token was renewed without it.
+            nonce: of the browser's request to the provider; ``None`` for a renewed token.
 
         Raises:
             ProblemError: 503, the provider's keys are not known.
@@ -108,7 +108,7 @@ class Provider:
         if not claims or "iat" not in claims or claims.get("azp", client) != client:
             return None
         if claims["aud"] not in (client, [client]) and "azp" not in claims:
-            return None  # it is for others too, and does not say who may use it
+            return None  # the token has other audiences too, and does not name the party that may use it
         if nonce is not None and not hmac.compare_digest(str(claims.get("nonce")).encode(), nonce.encode()):
             return None
         return self._identity(claims)
@@ -122,7 +122,7 @@ class Provider:
             return None
 
     def _header(self, token: str) -> tuple[str | None, str | None]:
-        """Return the algorithm of a token, ``None`` for one that is not allowed, and the id of its key."""
+        """Return the algorithm and the key id of a token; ``None`` for an algorithm that is not allowed."""
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
         is_allowed = algorithm in self._settings.algorithms and "crit" not in header
@@ -168,7 +168,7 @@ def _has_shape(token: str) -> bool:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> object:
-    """Return a claim by its name, which may hold dots, or else by its path."""
+    """Return the claim of this name, which may hold dots; otherwise the claim at this dotted path."""
     if name in claims:
         return claims[name]
     found: object = claims
@@ -180,7 +180,10 @@ def _claim(claims: Mapping[str, Any], name: str) -> object:
 
 
 def _groups(claim: object) -> frozenset[str] | None:
-    """Read groups: a name, or a list of names; none where the claim is missing, ``None`` where it is something else."""
+    """Read a claim of groups, which is a name or a list of names.
+
+    Return no groups if the claim is missing, ``None`` if it has another shape.
+    """
     if claim is None:
         return frozenset()
     names = [claim] if isinstance(claim, str) else claim
@@ -201,18 +204,18 @@ _DISCOVERY = "/.well-known/openid-configuration"
 
 
 class UnreadableError(Exception):
-    """What a provider should say cannot be read."""
+    """The answer of a provider cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A public key; ``algorithm``: the one that it names, if any."""
+    """A public key. ``algorithm`` is the one that the key names, if any."""
 
     jwk: jwt.PyJWK
     algorithm: object
 
     def fits(self, algorithm: str) -> bool:
-        """Tell whether it is for an algorithm: the one that it names, else any of its kind."""
+        """Tell whether the key can check this algorithm: the one that it names, otherwise any of its kind."""
         return self.jwk.key_type == _KINDS[algorithm[:2]] and self.algorithm in {None, algorithm}
 
 
@@ -220,7 +223,7 @@ class SigningKeys:
     """The keys by id; every method may be called from any thread, and may wait for the network."""
 
     def __init__(self, settings: OidcSettings, *, now: Callable[[], float] = time.monotonic) -> None:
-        """Store where they are; nothing is read before a key is asked for.
+        """Store where the keys are. They are read when the first key is asked for.
 
         Args:
             now: the clock, in seconds.
@@ -233,11 +236,11 @@ class SigningKeys:
         self._tried_at: float | None = None
 
     def known(self, key_id: str | None, algorithm: str) -> SigningKey | None:
-        """Return the key that a token names if it was read a short while ago; waits for nothing."""
+        """Return the key that a token names if the keys were read recently, else ``None``; never waits."""
         return self._find(key_id, algorithm) if self._age < self._settings.keys_fresh_s else None
 
     def usable(self, key_id: str | None, algorithm: str) -> SigningKey | None:
-        """Return the key that a token names; without a name the only one there is for its algorithm.
+        """Return the key that a token names. If it names none, return the only key for its algorithm, else ``None``.
 
         Raises:
             ProblemError: 503, no keys could be read for a day.
@@ -260,7 +263,7 @@ class SigningKeys:
         return self._tried_at is None or self._now() - self._tried_at >= ASK_AGAIN_S
 
     def _refresh(self) -> None:
-        """Read the keys, unless that was tried a moment ago; those that there are stay when it fails."""
+        """Read the keys, unless that was tried a moment ago. If reading fails, the old keys stay."""
         if not self._may_ask:
             return
         self._tried_at = self._now()
@@ -280,10 +283,10 @@ class SigningKeys:
 
 
 def described(issuer: str) -> Mapping[str, Any]:
-    """Fetch what a provider says of itself (OpenID Connect Discovery 1.0).
+    """Fetch the provider's description of itself (OpenID Connect Discovery 1.0).
 
     Raises:
-        UnreadableError: it is somebody else who says it; also as ``fetched``.
+        UnreadableError: the description names another issuer; also as ``fetched``.
     """
     document = fetched(issuer.rstrip("/") + _DISCOVERY)
     if document.get("issuer") != issuer:
@@ -297,17 +300,17 @@ def fetched(
     credentials: tuple[str, str] | None = None,
     also: Collection[int] = (),
 ) -> Mapping[str, Any]:
-    """Fetch a JSON object; no redirects, a bounded size, a deadline for everything.
+    """Fetch a JSON object. Redirects are not followed; size and time are limited.
 
     Args:
-        form: is posted where there is one.
+        form: is posted if given; otherwise the request is a GET.
         credentials: name and password.
-        also: statuses beside 200 of which the answer is wanted.
+        also: further statuses beside 200 whose answer is returned.
 
     Raises:
-        UnreadableError: the answer is something else.
-        httpx.HTTPError: there is none.
-        ValueError: it is no JSON, or damaged.
+        UnreadableError: the answer is not a JSON object, or has another status.
+        httpx.HTTPError: there is no answer.
+        ValueError: the answer is not JSON, or damaged.
     """
     end, content = time.monotonic() + FETCH_WITHIN_S, b""
     with httpx.stream(
@@ -343,7 +346,7 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
 
 
 def _signing(document: Mapping[str, Any]) -> tuple[SigningKey, ...]:
-    """Return the keys of a set that signatures can be checked with; the others of a set are for something else."""
+    """Return the keys of a key set that can check signatures; keys for other purposes are left out."""
     stated = document.get("keys")
     if not isinstance(stated, list):
         raise UnreadableError("no key set: it has no list 'keys'")

@@ -1,4 +1,4 @@
-"""Who may ask: by which names the API is called, and which page sent a request.
+"""Refuse requests that call the API by a foreign name or come from pages of other sites.
 
 A page of some site can have its name resolved to 127.0.0.1 (DNS rebinding). Where nothing but the address guards the
 API, only its own names are answered.
@@ -42,19 +42,19 @@ def client_address(scope: Scope) -> str:
 
 
 def answered_names(host: str) -> frozenset[str]:
-    """Return the names that are answered when listening on ``host`` alone."""
+    """Return the names under which a server that listens on ``host`` alone answers."""
     return LOCAL_NAMES | {f"[{host}]".lower() if ":" in host else host.lower()}
 
 
 class HostGuard:
-    """Answers 421 to requests that call this server by a name other than ``names``; ``None`` answers to every name."""
+    """Answers 421 to requests whose ``Host`` is not in ``names``; with ``None`` every name is answered."""
 
     def __init__(self, app: ASGIApp, names: Collection[str] | None) -> None:
         self._app = app
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on that is meant for this server."""
+        """Pass a request on if its ``Host`` is one of the names."""
         if self._names is None or scope["type"] != "http" or self._is_meant(scope):
             await self._app(scope, receive, send)
             return
@@ -77,7 +77,7 @@ TOOLS = "/mcp"
 
 
 def foreign_page(headers: Headers, own: Collection[str]) -> str | None:
-    """Say which header names a page of another origin; ``None`` if a page of this server or a program sent it.
+    """Name the header that shows a page of another origin; ``None`` for our pages and for programs.
 
     Another port of this machine is another origin. A page without an origin of its own (``null``) is foreign.
 
@@ -92,9 +92,9 @@ def foreign_page(headers: Headers, own: Collection[str]) -> str | None:
 
 
 class OriginGuard:
-    """Answers 403 to what pages of other sites send, except where a person follows a link from one.
+    """Answers 403 to requests from pages of other sites, except when a person follows a link.
 
-    An image or a frame of another site whose address is a question would be asked by whoever opens that page.
+    Otherwise a page of another site could ask a question by an image or a frame, in the name of its visitor.
 
     Args:
         public_url: the address at which people open the pages, where a proxy calls this server by another name.
@@ -131,6 +131,6 @@ def _is_guarded(scope: Scope) -> bool:
 
 
 def _is_embedded(headers: Headers) -> bool:
-    """Tell whether a page asks for a part of itself, and not for the page that is shown next."""
+    """Tell whether a page loads the address as a part of itself, such as an image or a frame."""
     followed = headers.get("sec-fetch-mode", "navigate") == "navigate"
     return not followed or headers.get("sec-fetch-dest", "document") != "document"

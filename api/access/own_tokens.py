@@ -1,7 +1,7 @@
 """Tokens that people make for their programs: shown once, kept as hashes, each for asking or for operating.
 
 A token has the groups that its maker had at that moment. The file is a table that all serving processes of a machine
-share, so one that is revoked stops with the next request.
+share, so a revoked token is refused from the next request on.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Scope: TypeAlias = Literal["ask", "operate"]
 
 @dataclass(frozen=True, slots=True)
 class OwnToken:
-    """A token without its secret; moments are in UTC, as text that sorts as they do.
+    """A token without its secret. Times are UTC, as text that sorts in order of time.
 
     Attributes:
         maker: the name of the viewer who made it.
-        groups: of the maker, then.
-        used_on: the last day; ``None`` for never.
+        groups: of the maker when the token was made.
+        used_on: the last day on which it was used; ``None`` for never.
     """
 
     id: str
@@ -52,7 +52,7 @@ class OwnToken:
 
 
 class OwnTokens:
-    """Makes, finds and revokes them; every method may be called from any thread."""
+    """Makes, finds and revokes tokens of people. Every method may be called from any thread."""
 
     def __init__(self, data_dir: Path) -> None:
         self._rows = SharedRows(
@@ -65,7 +65,7 @@ class OwnTokens:
         )
 
     def find(self, token: str) -> OwnToken | None:
-        """Return what is kept of a token; ``None`` for one that is unknown or has expired.
+        """Return the record of a token; ``None`` if it is unknown or has expired.
 
         Raises:
             ProblemError: 503, the file cannot be read.
@@ -74,7 +74,7 @@ class OwnTokens:
         return found if found and _written(present()) < found.expires_at else None
 
     def listed(self, maker: str | None = None) -> Sequence[OwnToken]:
-        """Return the tokens of a maker, or all, as they were made; those that have expired are left out.
+        """Return the tokens of a maker, or all tokens, oldest first; expired ones are left out.
 
         Raises:
             ProblemError: 503, the file cannot be read.
@@ -85,7 +85,7 @@ class OwnTokens:
     def make(
         self, maker: str, name: str, groups: Iterable[str], scope: Scope, days: int
     ) -> tuple[str, OwnToken] | None:
-        """Return a new token with what is kept of it; ``None`` if its maker has ``MAX_EACH`` already.
+        """Make a token and return it with its record; ``None`` if its maker has ``MAX_EACH`` already.
 
         Raises:
             StoreError: it cannot be written.
@@ -104,7 +104,7 @@ class OwnTokens:
         return (secret, made) if changed else None
 
     def revoke(self, token_id: str, maker: str | None = None) -> bool:
-        """Remove a token, of this maker if one is named; tell whether there was one.
+        """Remove a token, only if ``maker`` made it where one is given; return whether it was removed.
 
         Raises:
             StoreError: it cannot be written.
@@ -114,7 +114,7 @@ class OwnTokens:
         )
 
     def note_use(self, token: OwnToken) -> None:
-        """Remember the day; a file that cannot be written keeps nobody out."""
+        """Store today as the day of last use. If the file cannot be written, the token still works."""
         today = present().date().isoformat()
         if token.used_on == today:
             return

@@ -1,4 +1,4 @@
-"""Who may ask: a bearer token when ``NORNWEAVE_SERVICE_TOKEN`` or ``access`` is set, and nobody from outside without.
+"""The check of bearer tokens, if ``NORNWEAVE_SERVICE_TOKEN`` or ``access`` is set; else only this machine may ask.
 
 People may give the token in a form instead; their browser then sends a session (``sessions.py``).
 """
@@ -46,9 +46,9 @@ def service_token(environment: Mapping[str, str]) -> str | None:
 
 
 def shown_bits(token: str) -> float:
-    """Return how many bits of chance a token shows, by its characters and by the steps from one to a later one.
+    """Return how random a token looks, in bits, by its characters and by the steps between them.
 
-    The steps of a repetition or a row (``abcabc``, ``12345678``) are all the same. Words are not known.
+    In a repetition or a row (``abcabc``, ``12345678``) all steps are the same. Words are not recognised.
     """
     codes = [ord(each) for each in token[:200]]
     of_characters = _entropy(codes)
@@ -65,7 +65,7 @@ def _entropy(values: Sequence[int]) -> float:
 
 
 def registration_token(settings: Settings, environment: Mapping[str, str]) -> str | None:
-    """Return the token that agents register with, ``None`` where none is configured.
+    """Return the token with which agents register; ``None`` if none is configured.
 
     Raises:
         ConfigError: its variable is not set.
@@ -75,10 +75,10 @@ def registration_token(settings: Settings, environment: Mapping[str, str]) -> st
 
 
 def shared_session_key(environment: Mapping[str, str]) -> str | None:
-    """Return the key of sessions that several machines share, ``None`` where each machine makes its own.
+    """Return the session key that several machines share; ``None`` if each machine makes its own.
 
     Raises:
-        ConfigError: it can be guessed.
+        ConfigError: the key can be guessed.
     """
     key = environment.get(SESSION_KEY_VARIABLE, "").strip()
     if key and (len(key) < MIN_KEY_CHARACTERS or shown_bits(key) < MIN_TOKEN_BITS):
@@ -87,7 +87,7 @@ def shared_session_key(environment: Mapping[str, str]) -> str | None:
 
 
 def client_secret(settings: Settings, environment: Mapping[str, str]) -> str | None:
-    """Return the secret with which people are signed in at the identity provider, ``None`` where none is configured.
+    """Return this client's secret at the identity provider; ``None`` if none is configured.
 
     Raises:
         ConfigError: its variable is not set.
@@ -104,10 +104,10 @@ def _required(settings: Settings, environment: Mapping[str, str], key: str, vari
 
 
 def check_listening(host: str, token: str | None, settings: Settings) -> None:
-    """Refuse to listen where others can reach an API without a token, or where groups are named and nobody is in one.
+    """Refuse to start where others could reach an open API, or where no configuration fills the groups of a source.
 
     Raises:
-        ConfigError: ``host`` is not this machine alone and nobody has to say who they are, or the service token
+        ConfigError: ``host`` is reachable by others and no token is needed, or the service token
             can be guessed; a source names groups and nothing says who is in them; the file of tokens is missing or
             broken.
     """
@@ -134,7 +134,7 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
 
 
 def is_authorised(scope: Scope, token: str | None) -> bool:
-    """Tell whether a request carries the service token; without a configured token all do."""
+    """Tell whether a request carries the service token. Without a configured token every request is authorised."""
     if token is None:
         return True
     header: bytes = dict(scope["headers"]).get(b"authorization", b"")
@@ -144,12 +144,12 @@ def is_authorised(scope: Scope, token: str | None) -> bool:
 
 
 class BearerAuth:
-    """Notes who asks; answers 401 to requests without a token or a session, whatever path they name.
+    """Finds the viewer of each request. Answers 401 to requests without a valid token or session.
 
     Args:
-        open_paths: need no token; who asks is noted all the same, where somebody says it.
+        open_paths: need no token. A viewer is stored all the same if a token is sent.
         forms: paths that check the CSRF token of a session themselves, in a field of their form.
-        login: answers a browser that asks for a page, instead of the 401.
+        login: makes the answer to a browser that asks for a page, instead of the 401.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class BearerAuth:
             await refusal(scope, receive, send)
 
     async def _refusal(self, scope: Scope) -> Response | None:
-        """Note who asks; return the answer to who may not.
+        """Store the viewer in the request's scope; return a refusal if the request may not pass, else ``None``.
 
         Raises:
             ProblemError: 503, who asks cannot be looked up.
@@ -218,7 +218,7 @@ def _unauthorised() -> Response:
 
 
 def on_behalf(viewer: Viewer, headers: Headers) -> Viewer:
-    """Return a viewer in the groups that a request names; never one who sees more than who sent it."""
+    """Return the viewer limited to the groups that a request names, never with more rights than the sender."""
     stated = headers.getlist(GROUPS_HEADER)
     if not stated:
         return viewer

@@ -1,8 +1,8 @@
-"""Sessions of people who gave a token in a form: a signed cookie that says whose it is and does not hold the token.
+"""Sessions of people who gave a token in a form: a signed cookie that names its owner and does not hold the token.
 
-``expiry.nonce.who.signature``: nothing is stored, so every serving process knows it, and another key ends all sessions.
-The key is made once, where several tokens open sessions. Sessions that people ended are remembered: a cookie that
-somebody copied is worth nothing after its owner logged out.
+``expiry.nonce.who.signature``: nothing is stored, so every serving process can check it. A new key ends all sessions.
+If several tokens open sessions, the key is made once and stored. Ended sessions are remembered: a cookie that
+somebody copied is not valid after its owner logged out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NOBODY: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A valid session: the value of its cookie, and whose it is."""
+    """A valid session: the value of its cookie and its person."""
 
     value: str
     who: Mapping[str, Any]
@@ -62,9 +62,9 @@ def new_session(
 
     Args:
         now: the present, seconds since 1970.
-        who: whose it is, as JSON has it.
+        who: its owner, as JSON values.
         until: when it ends at the latest.
-        purpose: it is worth nothing for another one.
+        purpose: the cookie is valid for this purpose only.
     """
     expires = (time.time() if now is None else now) + LASTS_S
     expires = expires if until is None else min(expires, until)
@@ -85,12 +85,12 @@ def is_valid(session: str, secret: str, now: float | None = None, purpose: str =
 
 
 def csrf_token(session: str, secret: str) -> str:
-    """Return what a form of this session has to send back, which no other site can know."""
+    """Return the secret that a form of this session has to send back. No other site can know it."""
     return derived(secret, "csrf", session)
 
 
 def session_of(scope: Scope, secret: str | None) -> Session | None:
-    """Return the valid session of a request; ``None`` where there is none, or none is needed."""
+    """Return the valid session of a request; ``None`` if there is none or the API is open."""
     if secret is None:
         return None
     valid = (value for value in cookies(scope, COOKIE) if is_valid(value, secret))
@@ -98,7 +98,7 @@ def session_of(scope: Scope, secret: str | None) -> Session | None:
 
 
 def cookies(scope: Scope, name: str) -> Iterator[str]:
-    """Yield what a request has of a cookie."""
+    """Yield every value that a request sends for a cookie."""
     for header in Headers(scope=scope).getlist("cookie"):
         try:
             morsel = SimpleCookie(header).get(name)
@@ -114,7 +114,7 @@ def is_csrf_token(given: str, session: str, secret: str) -> bool:
 
 
 def who_of(session: str) -> Mapping[str, Any]:
-    """Return whose a session is; it is signed, so it holds what we wrote."""
+    """Return the content of a session. It is signed, so this server wrote it."""
     spelt = session.split(".")[2]
     try:
         stated = json.loads(urlsafe_b64decode(spelt + "=" * (-len(spelt) % 4)))
@@ -124,7 +124,7 @@ def who_of(session: str) -> Mapping[str, Any]:
 
 
 def derived(secret: str, purpose: str, text: str) -> str:
-    """Return 64 hexadecimal digits that only who knows the secret can tell: of a text, and for one purpose."""
+    """Return 64 hexadecimal digits made from a text and a purpose. Only the owner of the secret can compute them."""
     key = hmac.digest(secret.encode(), f"nornweave {purpose}".encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()
 
@@ -133,10 +133,10 @@ KEY_FILE = "session.key"
 
 
 def session_key(data_dir: Path) -> str:
-    """Return the key, making it where there is none; of several processes that make one at once the first one's counts.
+    """Return the key of sessions; make it if there is none. If several processes make one, the first one is used.
 
     Raises:
-        ConfigError: it can be neither read nor written.
+        ConfigError: the key can be neither read nor written.
     """
     file = data_dir / KEY_FILE
     try:
@@ -155,7 +155,7 @@ ENDED_FILE = "sessions.sqlite"
 
 
 class EndedSessions:
-    """Hashes of sessions that all serving processes of a machine know; every method may be called from any thread."""
+    """Hashes of ended sessions, shared by all serving processes of a machine. Methods may be called from any thread."""
 
     def __init__(self, data_dir: Path) -> None:
         self._rows = SharedRows(
@@ -167,7 +167,7 @@ class EndedSessions:
         )
 
     def end(self, session: str) -> bool:
-        """Remember that a session ended, forget those that have expired since; tell whether it had not ended before.
+        """Remember that a session ended and forget expired ones; return whether it had not ended before.
 
         Raises:
             StoreError: it cannot be written.
@@ -177,7 +177,7 @@ class EndedSessions:
         return self._rows.change(forgotten, ended) == 1
 
     def has_ended(self, session: str) -> bool:
-        """Tell whether somebody logged out of a session, as far as the file can be read."""
+        """Tell whether a session was ended. If the file cannot be read, the last known sessions are used."""
         try:
             return hash_of(session) in self._rows.current()
         except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""Rows of a small SQLite file that all serving processes of a machine share: read again when it has changed."""
+"""Rows of a small SQLite file that all serving processes of a machine share; the file is read again after a change."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SETTLED_NS = 1_000_000_000
 
 
 class SharedRows(Generic[T]):
-    """One table of a file and what is made of its rows; every method may be called from any thread."""
+    """One table of a file, and the value made of its rows. Every method may be called from any thread."""
 
     def __init__(self, file: Path, schema: str, query: str, make: Callable[[Sequence[Any]], T], failure: str) -> None:
-        """Store what they are; nothing is read or written.
+        """Store the parameters. The file is neither read nor written.
 
         Args:
-            schema: makes the table where there is none.
-            query: reads the rows.
-            make: what is made of them.
-            failure: what to say when they cannot be changed.
+            schema: the statement that makes the table if there is none.
+            query: the statement that reads the rows.
+            make: makes the value of the rows.
+            failure: the message when the rows cannot be changed.
         """
         self._file, self._schema, self._query, self._make, self._failure = file, schema, query, make, failure
         self._lock = threading.Lock()
@@ -38,14 +38,14 @@ class SharedRows(Generic[T]):
 
     @property
     def last(self) -> T:
-        """Return what was read last."""
+        """Return the value that was read last."""
         return self._made
 
     def current(self) -> T:
-        """Return what there is now; of a file that is not there, what is made of no rows.
+        """Return the current value. If there is no file, it is the value of no rows.
 
         Raises:
-            sqlite3.Error: it cannot be read.
+            sqlite3.Error: the file cannot be read.
         """
         state = state_of(self._file)
         with self._lock:
@@ -60,10 +60,10 @@ class SharedRows(Generic[T]):
             return self._made
 
     def change(self, *statements: tuple[str, Sequence[Any]]) -> int:
-        """Execute statements as one transaction, one after the other among processes; return what the last changed.
+        """Execute statements as one transaction; return how many rows the last one changed. Processes take turns.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """Sign-in in the browser: OpenID Connect's authorization code flow with PKCE.
 
-A sign-in that was begun is a signed cookie of the browser, for ten minutes. ``state``, ``nonce`` and PKCE's verifier
+A sign-in that has begun is a signed cookie of the browser, for ten minutes. ``state``, ``nonce`` and PKCE's verifier
 are derived from the cookie with the key of sessions. So every serving process with that key can finish it, nothing is
-stored, and neither the cookie nor the address tells the verifier.
+stored, and neither the cookie nor the address reveals the verifier.
 
 Sources: OpenID Connect Core 1.0, RFC 6749 (OAuth 2.0), RFC 7636 (PKCE), RFC 9207 (``iss``), OpenID Connect RP-Initiated
 Logout 1.0, RFC 9700 (what attackers try).
@@ -45,10 +45,10 @@ _STATE = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A sign-in that was begun.
+    """A sign-in that has begun.
 
     Attributes:
-        cookie: its name; ``value``: what the browser keeps of it, for ``WITHIN_S``.
+        cookie: the name of its cookie; ``value``: the cookie's value, valid for ``WITHIN_S``.
         target: the path that somebody asked for.
     """
 
@@ -59,7 +59,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """Whom the provider names, its token for signing out there, and the token that renews both, if it gave one."""
+    """The identity, the ID token with which it signs out, and a refresh token if the provider gave one."""
 
     identity: Identity
     id_token: str
@@ -67,11 +67,11 @@ class SignedIn:
 
 
 class NotRenewedError(Exception):
-    """The provider says no more that somebody is signed in."""
+    """The provider does not confirm any more that the person is signed in."""
 
 
 class SignIn:
-    """What the browser and the provider are asked; methods that ask the provider wait for it."""
+    """The steps of signing in at the provider. Methods that ask the provider block until it answers."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SignIn:
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store what they are; the provider is asked when somebody signs in.
+        """Store the parameters. The provider is asked when somebody signs in.
 
         Args:
             key: of sessions.
@@ -95,14 +95,14 @@ class SignIn:
         self.host = urlsplit(settings.issuer).netloc
 
     def begin(self, base: str, target: str) -> tuple[Begun, str]:
-        """Return a new sign-in, and where the browser goes.
+        """Return a new sign-in, and the address at the provider to which the browser is sent.
 
         Args:
             base: the address of this server as people know it.
             target: the path that they asked for.
 
         Raises:
-            ProblemError: 503, the provider does not say where that is.
+            ProblemError: 503, the provider does not state this address.
         """
         address = self._place("authorization_endpoint")
         target = target if len(target) <= MAX_TARGET_CHARACTERS else "/"
@@ -122,7 +122,7 @@ class SignIn:
         return Begun(cookie=COOKIE + state[:16], value=value, target=target), _with_query(address, asked)
 
     def begun(self, state: str, cookies: Mapping[str, str]) -> Begun | None:
-        """Return the sign-in that a state is of; ``None`` if this browser began none, or too long ago.
+        """Return the sign-in of a state; ``None`` if this browser began none or it has expired.
 
         Args:
             cookies: of the request, by name.
@@ -138,11 +138,11 @@ class SignIn:
         """Redeem the code that the provider sent the browser back with.
 
         Args:
-            base: as the sign-in began with it.
-            given: what stands behind the question mark; its ``state`` was that of ``begun``.
+            base: the same address as in ``begin``.
+            given: the query parameters; ``begun`` has checked their ``state``.
 
         Raises:
-            ProblemError: 400, it is an answer of somebody else; 403, the provider refuses; 503, it cannot be asked.
+            ProblemError: 400, another issuer answered; 403, the provider refuses; 503, it cannot be asked.
         """
         says_iss = self._document().get("authorization_response_iss_parameter_supported") is True
         if given.get("iss", None if says_iss else self._settings.issuer) != self._settings.issuer:
@@ -167,13 +167,13 @@ class SignIn:
         return signed_in
 
     def renew(self, name: str, refresh_token: str) -> SignedIn:
-        """Ask whom the provider names now.
+        """Ask the provider for new tokens of the same person.
 
         Args:
-            name: of whom it has to be.
+            name: of the identity that the new tokens must have.
 
         Raises:
-            NotRenewedError: nobody, or somebody else.
+            NotRenewedError: the provider names nobody or another person.
             ProblemError: 503, it cannot be asked.
         """
         tokens = self._tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
@@ -183,7 +183,7 @@ class SignIn:
         return signed_in
 
     def leave_address(self, base: str, id_token: str | None) -> str | None:
-        """Return where a browser signs out at the provider; ``None`` if it offers no such place, or cannot be asked."""
+        """Return the provider's address for signing out; ``None`` if it has none or cannot be asked."""
         try:
             address = self._place("end_session_endpoint")
         except ProblemError:
@@ -201,7 +201,7 @@ class SignIn:
         )
 
     def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return what the token endpoint answers, a refusal included.
+        """Return the answer of the token endpoint, also when it refuses.
 
         Raises:
             ProblemError: 503, there is no answer.
@@ -224,10 +224,10 @@ class SignIn:
             raise self._unreached(f"{name}: {error}") from error
 
     def _document(self) -> Mapping[str, Any]:
-        """Return what the provider says of itself, as it was read last if it cannot be read again.
+        """Return the provider's description; if it cannot be read again, the last one.
 
         Raises:
-            ProblemError: 503, it never could be read.
+            ProblemError: 503, it could never be read.
         """
         with self._lock:
             is_due = self._now() - self._read_at > self._settings.keys_fresh_s

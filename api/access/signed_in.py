@@ -1,6 +1,6 @@
-"""What is kept of people who signed in at the provider: their groups as it said them last, and what renews them.
+"""Records of people who signed in at the provider: their latest groups, and the tokens that renew them.
 
-The cookie of a session says who and in which groups as it began, so a server without these rows knows the session too,
+The cookie of a session holds the person and the groups at its beginning. A server without these rows accepts it too,
 until it is due to be renewed. The provider's tokens stay here, encrypted with a key derived from that of sessions.
 """
 
@@ -36,10 +36,10 @@ class Kept:
     """A person who signed in.
 
     Attributes:
-        asked_at: when the provider said so, seconds since 1970.
-        try_at: it is not asked again before.
-        sealed: its tokens, encrypted.
-        is_renewable: there is one to ask again with.
+        asked_at: when the provider named the groups, seconds since 1970.
+        try_at: the provider is not asked again before this time.
+        sealed: the provider's tokens, encrypted.
+        is_renewable: there is a refresh token.
     """
 
     groups: frozenset[str]
@@ -53,11 +53,11 @@ class SignedInPeople:
     """People by session, known to all serving processes of a machine; every method may be called from any thread."""
 
     def __init__(self, data_dir: Path, key: str, sign_in: SignIn, ended: EndedSessions, renew_s: float) -> None:
-        """Store where they are kept.
+        """Store the parameters and the place of the file.
 
         Args:
             key: of sessions.
-            renew_s: after which the provider is asked again.
+            renew_s: the time after which the provider is asked again.
         """
         self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s
         self._fernet = Fernet(urlsafe_b64encode(bytes.fromhex(derived(key, "sealing", "tokens"))))
@@ -71,10 +71,10 @@ class SignedInPeople:
         )
 
     def groups(self, session: str, who: Mapping[str, Any]) -> frozenset[str] | None:
-        """Return the groups of a session; ``None`` if it is too long ago that the provider said them.
+        """Return the groups of a session; ``None`` if the provider named them too long ago.
 
         Args:
-            who: what its cookie says.
+            who: the content of its cookie.
         """
         kept = self._kept(session)
         if kept is None:
@@ -88,7 +88,7 @@ class SignedInPeople:
         return kept is not None and kept.is_renewable and now >= max(kept.asked_at + self._renew_s, kept.try_at)
 
     def begin(self, signed_in: SignedIn) -> str:
-        """Return the cookie of a new session and remember whose it is; forget those that have ended by now.
+        """Store a new session and return its cookie; forget sessions that have ended.
 
         Raises:
             StoreError: it cannot be written.
@@ -98,16 +98,16 @@ class SignedInPeople:
         until = None if signed_in.refresh_token else due
         session = new_session(self._key, who=who, until=until)
         if len(session) > MAX_CHARACTERS:
-            # On this machine the groups are kept beside the session; elsewhere it is worth nothing.
+            # This machine keeps the groups beside the session; other machines do not accept the cookie.
             session = new_session(self._key, who={**who, "groups": [], "until": 0}, until=until)
         self._keep(session, signed_in)
         return session
 
     def renew(self, session: str, name: str) -> None:
-        """Ask the provider again, or leave it to who does already; end the session if it names nobody.
+        """Ask the provider again, unless another process does; end the session if the provider does not confirm it.
 
         Args:
-            name: whose the session is.
+            name: of the session's person.
 
         Raises:
             StoreError: it cannot be written.
@@ -128,7 +128,7 @@ class SignedInPeople:
         self._keep(session, signed_in)
 
     def end(self, session: str) -> str | None:
-        """End a session and forget its tokens; return the one to sign out with; raises as ``begin``."""
+        """End a session and forget its tokens; return its ID token, for signing out; raises as ``begin``."""
         kept = self._kept(session)
         self._ended.end(session)
         if kept is None:
@@ -144,7 +144,7 @@ class SignedInPeople:
             return None
 
     def _tokens(self, kept: Kept) -> Mapping[str, str]:
-        """Return the provider's tokens by name; none if another key sealed them."""
+        """Return the provider's tokens by name; empty if they were encrypted with another key."""
         try:
             opened: dict[str, str] = json.loads(self._fernet.decrypt(kept.sealed))
         except InvalidToken:

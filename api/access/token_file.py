@@ -1,4 +1,4 @@
-"""The file of tokens, read again whenever it changes: what is taken out of it stops at once."""
+"""The file of tokens. It is read again whenever it changes, so a removed token is refused at once."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ FileState: TypeAlias = tuple[int, int, int]
 
 
 class TokenFile:
-    """Looks tokens up; every method may be called from any thread."""
+    """Looks tokens up. Every method may be called from any thread."""
 
     def __init__(self, file: Path) -> None:
-        """Read the file; one that is broken lets nobody in until it is mended.
+        """Read the file. A broken file admits nobody until it is corrected.
 
-        A server that starts checks it before (``auth.check_listening``); a process that is replaced later has to start.
+        A server checks the file before it starts (``check_listening``); a process restarted later must not fail.
         """
         self._file = file
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class TokenFile:
         self._entries = self._read()
 
     def find(self, token: str) -> TokenEntry | None:
-        """Return the entry of a token; ``None`` for one that is unknown or has expired.
+        """Return the entry of a token; ``None`` if it is unknown or has expired.
 
         Raises:
             ProblemError: 503, the file cannot be read now.
@@ -42,13 +42,16 @@ class TokenFile:
         return self.entry(hash_of(token))
 
     def entry(self, hashed: str) -> TokenEntry | None:
-        """Return an entry by its hash, as ``find`` does."""
+        """Return the entry with this hash, as ``find`` does."""
         # The time that it takes may tell how much of a hash is right; that says nothing about a token with this hash.
         entry = self._current().get(hashed)
         return entry if entry and entry.is_valid(present()) else None
 
     def _current(self) -> Mapping[str, TokenEntry]:
-        """Return the entries; of a file that is broken none, for nobody knows who was taken out of it."""
+        """Return the entries.
+
+        A broken file raises: nobody knows which tokens were removed from it.
+        """
         state = state_of(self._file)
         with self._lock:
             if state != self._version:
@@ -66,7 +69,7 @@ class TokenFile:
 
 
 def state_of(file: Path) -> FileState | None:
-    """Return what changes when a file does; ``None`` if there is none."""
+    """Return values that change whenever a file changes; ``None`` if there is no file."""
     try:
         status = file.stat()
     except OSError:
@@ -75,6 +78,6 @@ def state_of(file: Path) -> FileState | None:
 
 
 def broken_access() -> ProblemError:
-    """Return a 503: it is not known now who may ask."""
+    """Return a 503 that says: who may ask cannot be looked up now."""
     detail = "who may ask cannot be looked up now; the log of the server says why"
     return unavailable("access-unavailable", detail, RETRY_S)

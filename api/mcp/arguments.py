@@ -1,4 +1,4 @@
-"""What the tools take; strict and complete as the bodies of the API are, ``null`` stands for what is left out."""
+"""The arguments of the tools, checked as strictly as bodies of the API. ``null`` means that an argument is left out."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ AsOfField = Annotated[
 
 
 class Arguments(Body):
-    """The arguments of a tool; a subclass each."""
+    """The arguments of a tool. Each tool has a subclass."""
 
 
 class SearchArguments(Arguments):
-    """Of ``search``."""
+    """Arguments of ``search``."""
 
     query: QueryField
     domains: DomainsField = None
@@ -63,7 +63,7 @@ class SearchArguments(Arguments):
     as_of: AsOfField = None
 
     def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
-        """Return it as the query path takes it, by way of the body of ``POST /query``."""
+        """Return the question for the query path, checked as a body of ``POST /query``."""
         body = QueryBody(
             query=self.query,
             domains=self.domains,
@@ -75,7 +75,7 @@ class SearchArguments(Arguments):
 
 
 class AnswerArguments(Arguments):
-    """Of ``answer``."""
+    """Arguments of ``answer``."""
 
     query: QueryField
     domains: DomainsField = None
@@ -89,14 +89,14 @@ class AnswerArguments(Arguments):
 
     @property
     def asked(self) -> SearchArguments:
-        """Return what is searched for, whichever page of it is shown."""
+        """Return the search behind the answer, the same for each of its pages."""
         return SearchArguments(
             query=self.query, domains=self.domains, filters=self.filters, top_k=ANSWER_ITEMS, as_of=self.as_of
         )
 
 
 class FetchArguments(Arguments):
-    """Of ``fetch``."""
+    """Arguments of ``fetch``."""
 
     id: Annotated[
         str,
@@ -107,7 +107,7 @@ class FetchArguments(Arguments):
 
 
 class FindArguments(Arguments):
-    """Of ``find``."""
+    """Arguments of ``find``."""
 
     text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
     regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
@@ -121,7 +121,7 @@ class FindArguments(Arguments):
 
     @property
     def asked(self) -> FindParameters:
-        """Return it as ``GET /find`` takes it."""
+        """Return the parameters of ``GET /find``."""
         return FindParameters(
             text=self.text,
             regex=self.regex,
@@ -134,14 +134,14 @@ class FindArguments(Arguments):
 
 
 class UsesArguments(Arguments):
-    """Of ``uses``."""
+    """Arguments of ``uses``."""
 
     name: Annotated[Name, Field(max_length=MAX_NAME, description="Of code: `add`, or `Ledger.add` for one of several.")]
     source: Annotated[Name | None, Field(description="Only this source, as `fetch` names it.")] = None
 
 
 class ConflictsArguments(Arguments):
-    """Of ``conflicts``."""
+    """Arguments of ``conflicts``."""
 
     entity: Annotated[
         Name | None, Field(description="Only those about something with this in its name, such as `timeout`.")
@@ -155,4 +155,4 @@ class ConflictsArguments(Arguments):
 
 
 class StatusArguments(Arguments):
-    """Of ``status``: none."""
+    """Arguments of ``status``: none."""

@@ -1,4 +1,4 @@
-"""``/mcp``: the protocol over HTTP; one request, one JSON answer, nothing remembered: any process can answer."""
+"""``/mcp``: the protocol over HTTP. Each request gets one JSON answer; there is no state, so any process can answer."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class ProtocolEndpoint:
         self._ending: asyncio.Event | None = None
 
     def route(self) -> Route:
-        """Return the route. Streams and sessions, which other methods are for, do not exist here: they are a 405."""
+        """Return the route for POST alone. There are no streams and no sessions: other methods get a 405."""
         return Route(PATH, endpoint=self, methods=["POST"], include_in_schema=False)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Answer requests, until the context ends."""
+        """Answer requests until the context ends."""
         self._first, self._ending = asyncio.Lock(), asyncio.Event()
         try:
             yield
@@ -62,7 +62,7 @@ class ProtocolEndpoint:
                 self._task = None
 
     async def _started(self) -> StreamableHTTPSessionManager:
-        """Return what answers; the first request loads it."""
+        """Return the session manager. The first request loads it."""
         async with self._first:
             if self._ending is None:
                 raise RuntimeError("the endpoint answers only while it runs")
@@ -85,7 +85,7 @@ class ProtocolEndpoint:
             self._sessions = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; a client that hangs up ends what is done for it."""
+        """Answer a request. If the client disconnects, the work for it ends."""
         kind = Headers(scope=scope).get("content-type", "nothing")
         if kind.partition(";")[0].strip().lower() != "application/json":
             raise ProblemError(415, f"send the message as content-type application/json, found {kind[:64]}")
@@ -112,7 +112,7 @@ class ProtocolEndpoint:
 
 
 def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
-    """Return the endpoint over what is served: each call gets what its own request may see."""
+    """Return the endpoint over a service. Each call is answered for the viewer of its request."""
 
     async def served(request: Request, _: Deadline) -> Serving:
         return service.seen_by(viewer_of(request.scope))
@@ -141,7 +141,7 @@ def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
 
 
 def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:
-    """Name the filters that the team has declared itself, by domain; empty without any."""
+    """Return a text that names the team's own filters by domain; empty if there are none."""
     usual = {each.key for each in USUAL_FILTERS}
     named = {
         domain.value: [
@@ -155,7 +155,7 @@ def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Read a body whole; ``None`` if the client hangs up before its end."""
+    """Read the whole body; ``None`` if the client disconnects before its end."""
     pieces: list[bytes] = []
     while (message := await receive())["type"] == "http.request":
         pieces.append(message.get("body", b""))

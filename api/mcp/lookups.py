@@ -1,4 +1,4 @@
-"""``fetch``, ``find``, ``uses``, ``conflicts`` and ``status``: what is looked up, without asking the domains."""
+"""``fetch``, ``find``, ``uses``, ``conflicts`` and ``status``: look-ups that ask no domain a question."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def uses(arguments: UsesArguments, call: ToolCall) -> UsesDocument:
 
 
 async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsPageDocument:
-    """List what the corpus disagrees about."""
+    """List the conflicts of the whole corpus."""
     query = LedgerQuery(
         entity=arguments.entity,
         domain=served_domain(arguments.domain, call.serving.domains) if arguments.domain is not None else None,
@@ -130,7 +130,7 @@ def _missing(name: str, agents: Sequence[SeenAgent]) -> ProblemError:
 
 
 def _from(found: FetchDocument, start: int) -> FetchDocument:
-    """Return as much of a text as fits, from a character on; what is left out is said, with the id that fetches it."""
+    """Return as much of a text as fits, from ``start`` on. If a rest is left out, give the id that fetches it."""
     text = found["text"]
     if start >= max(1, len(text)):
         raise QueryError("id", f"the text has {len(text)} characters; what follows '@' must be below that")

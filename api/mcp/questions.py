@@ -1,8 +1,9 @@
 """``search`` and ``answer``: one ``Question`` each, asked as ``POST /query`` asks it; only the result is smaller.
 
-Where the rest of a result begins is a handle of a few letters that any serving process understands; nothing is
-remembered. ``30-1f9c02ab-77e0c4d1`` means: from the 31st on, of what was asked for, out of what was published then. An
-agent that repeats the question wrongly is told so. If something was published meanwhile, a note says that the order
+A short handle says where the rest of a result begins. Any serving process understands it; nothing is
+remembered. ``30-1f9c02ab-77e0c4d1`` holds the place (from the 31st on) and digests of the question and of the
+generations. An
+agent that repeats the question wrongly gets an error. If something was published meanwhile, a note says that the order
 may differ.
 """
 
@@ -32,26 +33,26 @@ CHANGED = "the index has changed since the part before: something may be shown t
 
 @dataclass(frozen=True, slots=True)
 class HandlePlace:
-    """Where a part of a result begins, and whether it is still a part of the same one."""
+    """Where a part of a result begins, with notes if something was published since the handle was made."""
 
     start: int
     notes: tuple[str, ...] = ()
 
 
 def handle(start: int, asked: Mapping[str, Any], published: object) -> str:
-    """Return the handle of a place.
+    """Return the handle of a place in a result.
 
     Args:
-        start: of the part, from 0.
+        start: the number of the part's first item, from 0.
     """
     return f"{start}-{_digest(asked)}-{_digest(published)}"
 
 
 def place_of(after: str | None, asked: Mapping[str, Any], published: object) -> HandlePlace:
-    """Read a handle; without one the result begins at its beginning.
+    """Read a handle. Without a handle the place is the beginning.
 
     Raises:
-        QueryError: it is none, or belongs to another question.
+        QueryError: the text is no handle, or belongs to another question.
     """
     if after is None:
         return HandlePlace(0)
@@ -83,7 +84,7 @@ async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocume
     """Answer a question as text."""
     question = arguments.asked.question(call.serving.askable, call.arrived)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
-    place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
+    place_of(arguments.after, asked, None)  # refuse a wrong handle before anything is searched
     size = arguments.max_tokens or USUAL_TOKENS
 
     def page(answers: SeenAnswers) -> AnswerPageDocument:

@@ -1,6 +1,6 @@
-"""What a tool returns: its size and form, the gates of the API that a call passes, and errors for a model to act on.
+"""Results of tools: their size and form, the API's limits for a call, and errors that a model can act on.
 
-How many tokens a text has at most is found without a tokenizer: models differ, and none of theirs is loaded here.
+Tokens are estimated without a tokenizer: models have different ones, and none of them is loaded here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ToolCall:
     """A call of a tool.
 
     Attributes:
-        arrived: its question before it has words: whose it is, and until when it has to be answered.
+        arrived: its question without text: the viewer and the deadline.
     """
 
     serving: Serving
@@ -63,7 +63,7 @@ class ToolCall:
     link: Link
 
     async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
-        """Do what only reads, in its turn; raises as ``Serving.ask`` does."""
+        """Run read-only work when its turn comes; raises as ``Serving.ask`` does."""
         return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrived.left_s)
 
 
@@ -71,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 
 def failure(error: Exception, allowed: Sequence[str]) -> str:
-    """Return what to say of an error."""
+    """Return the message of an error, written for a model."""
     match error:
         case ValidationError():
             return _wrong_arguments(error, allowed)
@@ -115,7 +115,7 @@ _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]+| +|\s")
 
 
 def bound_tokens(text: str) -> int:
-    """Return an estimate of a text's tokens that is rather too high.
+    """Return an estimate of a text's tokens that is usually too high.
 
     Measured over prose, code, JSON, encoded data, digits, signs, blanks and rare scripts with the tokenizers of Claude
     2, cl100k and o200k: 1.2 to 1.5 times the tokens of prose and code, at least 0.75 times those of random characters

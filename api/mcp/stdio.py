@@ -1,6 +1,6 @@
 """``nornweave mcp``: the protocol over standard input and output, for a client that starts it as a program of its own.
 
-Standard output carries the protocol and nothing else: while it is served, the SDK keeps it for itself, and whatever a
+Standard output carries only the protocol: meanwhile the SDK keeps it for itself, and whatever a
 library prints goes to standard error. Tools are listed at once; the engine is imported and loaded meanwhile.
 """
 
@@ -42,7 +42,7 @@ ANSWERS_WITHIN_S = 0.2
 
 
 class EngineLoading:
-    """The engine, made and started in a thread: importing it takes longer than a client waits for the first answer."""
+    """The engine, made and started in a thread. Importing it takes longer than a client waits for the first answer."""
 
     def __init__(self, make: Callable[[], Engine], timeout_ms: int) -> None:
         self._make = make
@@ -52,15 +52,15 @@ class EngineLoading:
         self._problem: Exception | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         threading.Thread(target=self._load, name="load-engine", daemon=True).start()
 
     async def serving(self, _: object, deadline: Deadline) -> Serving:
-        """Return what is served, everything, as soon as it is there: who starts this program can read all files.
+        """Return everything that is served, once it is loaded. Nothing is hidden: the user can read all files.
 
         Raises:
-            ProblemError: 503, it is not there in time.
-            Exception: whatever kept the engine from being made.
+            ProblemError: 503, it is not loaded in time.
+            Exception: the error that prevented the engine from being made.
         """
         while self._serving is None and self._problem is None and deadline.left_s:
             await anyio.sleep(min(POLL_S, deadline.left_s))
@@ -97,7 +97,7 @@ def serve_stdio(
         make: makes the engine; over these settings unless given.
 
     Raises:
-        ConfigError: the configured address of the pages is none.
+        ConfigError: the configured address of the pages is not valid.
     """
     known = os.environ if environment is None else environment
     link, notice = own_links(usual_url(known)), _unanswered(known)
@@ -123,7 +123,7 @@ def serve_stdio(
 
 
 def _unanswered(environment: Mapping[str, str]) -> str:
-    """Say that links to passages lead nowhere, if nothing listens where this machine's pages would be."""
+    """Return a note that links to passages do not work, if no server listens at their address; else empty."""
     if configured_url(environment):
         return ""
     port = default_port(None, environment)

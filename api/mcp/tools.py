@@ -1,4 +1,4 @@
-"""The seven tools: what a model is told of them. The words are ours alone: nothing retrieved stands in them."""
+"""The seven tools and their descriptions for a model. The descriptions hold no retrieved text."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from nornweave.core.types import Domain
 
 
 class Work(Protocol):
-    """What a tool does."""
+    """The work of a tool."""
 
     def __call__(self, arguments: Any, call: ToolCall, /) -> Awaitable[Mapping[str, Any]]:
-        """Return the result; raises what routes of the API raise."""
+        """Return the result; raises the same errors as routes of the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class ToolDefinition:
     Attributes:
         title: for people.
         description: for models: what it returns, when to use it, what to use otherwise.
-        arguments: what it takes.
-        result: a ``TypedDict``.
+        arguments: the model of its arguments.
+        result: the ``TypedDict`` of its result.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ToolDefinition:
     work: Work
 
     def input_schema(self, domains: Sequence[Domain], filters: str = "") -> dict[str, Any]:
-        """Return the JSON Schema of the arguments, which names the domains that are served and the team's filters."""
+        """Return the JSON Schema of the arguments, with the served domains and the team's filters."""
         schema: dict[str, Any] = _without_titles(self.arguments.model_json_schema())
         schema.pop("description", None)
         properties = schema.setdefault("properties", {})
@@ -172,7 +172,7 @@ TOOLS = (
 
 
 def _without_titles(node: Any) -> Any:
-    """Leave out the titles that pydantic makes of names: they cost an agent tokens and say nothing."""
+    """Return a schema without the titles that pydantic adds: they cost tokens and add nothing."""
     if isinstance(node, list):
         return [_without_titles(one) for one in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""Permalinks of the pages, and which links of documents may be followed."""
+"""Permalinks of the pages, and the check of links in documents."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:
 
 
 def why_address(pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the address that says why a place, ``path``, is not among the results of a question."""
+    """Return the address of the page that explains why ``path`` is not among the results of a question."""
     return f"{WHY}?{urlencode(pairs)}"
 
 
 def passage_address(chunk_id: str) -> str:
-    """Return the permalink of a passage; empty for one of an agent elsewhere, which has no page here."""
+    """Return the permalink of a passage; empty for a passage of a remote agent, which has no page here."""
     return "" if is_elsewhere(chunk_id) else f"/passages/{quote(chunk_id, safe='')}"
 
 
@@ -37,7 +37,7 @@ def conflict_address(entry_id: str) -> str:
 
 
 def original(url: object) -> str | None:
-    """Return an address that a reader may open: an absolute http or https one, nothing else (``javascript:``)."""
+    """Return the URL if a reader may open it (absolute ``http`` or ``https``), else ``None``."""
     if not isinstance(url, str) or len(url) > 2048 or not url.isprintable() or " " in url:
         return None
     try:
@@ -48,9 +48,9 @@ def original(url: object) -> str | None:
 
 
 def local(path: str) -> str:
-    """Return where to go after the login: a path of this server, else the first page.
+    """Return the address to open after the login: ``path`` if it is on this server, else the first page.
 
-    ``//host`` and ``/\\host`` lead a browser elsewhere; so may anything with control characters, which it drops.
+    Browsers read ``//host`` and ``/\\host`` as another server, and they drop control characters.
     """
     is_local = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
     return path if is_local else ASK

@@ -1,6 +1,6 @@
-"""An answer as the ask page shows it: results, and conflicts as columns, and which domains were searched.
+"""An answer for the ask page: results, conflicts as columns, and the domains that were searched.
 
-A text that a model wrote is markup, its citations links with the numbers of their passages.
+A model's text is shown as markup. Its citations are links with the numbers of their passages.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STATES = {
 
 
 def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> list[dict[str, Any]]:
-    """Return how each domain was searched, those left out included: ``state`` in a word, ``summary`` in a few.
+    """Return how each domain was searched, with domains that were left out. ``summary`` is a short text.
 
     The states are ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` and ``left out``.
     """
@@ -62,7 +62,7 @@ def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> li
 
 
 def not_searched(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
-    """Return why something gave no answer, with the domains; agents elsewhere also where others of their domain did."""
+    """Return the reasons why domains or remote agents gave no answer, each with its domains."""
     silent = [
         (gap["domain_id"], f"agent {gap['agent_id']}: {gap['reason']}")
         for gap in document["coverage_gaps"]
@@ -92,7 +92,7 @@ def _searched(coverage: CoverageDocument | None, shown: int) -> Mapping[str, Any
 
 
 def _why_not(reason: str) -> str:
-    """Sort the reason of a gap: late, not published, or failed."""
+    """Return the state for the reason of a gap: late, unpublished or failed."""
     if "timeout" in reason or "in time" in reason:
         return "late"
     return "unpublished" if "published" in reason else "failed"
@@ -110,7 +110,7 @@ def summary_of(document: FusionResult, searched: int, asked: int) -> str:
 
 
 def nothing_found(document: FusionResult, missing: Sequence[Mapping[str, Any]]) -> str:
-    """Return what it means that an answer is empty; ``missing`` are the domains that were not searched."""
+    """Return a sentence that explains an empty answer. ``missing`` are the domains that were not searched."""
     if missing and len(missing) == len(document["coverage"]):
         return "No domain was searched, so this says nothing about what is known."
     if missing:
@@ -149,11 +149,11 @@ def answer_view(
 ) -> dict[str, Any]:
     """Return what the page shows of an answer to the question of a form.
 
-    ``tail`` are results below a clear gap, which are folded and have no excerpts; ``is_unsure`` says that the sentences
-    are only what comes nearest; ``not_searched`` are reasons, each with the domains and agents that it holds for.
+    ``tail`` are results below a clear gap: they are folded and have no excerpts. ``is_unsure`` says that the sentences
+    are only the nearest ones. ``not_searched`` are reasons, each with its domains and agents.
 
     Args:
-        near: the sentences that come nearest, where the answer has none because it is doubtful.
+        near: the nearest sentences, if the answer is doubtful and has none.
     """
     sentences = document["extract"] or near
     terms = query_terms_of(document["query"])
@@ -187,7 +187,7 @@ def answer_view(
 
 
 def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
-    """Count the results that are not folded: those before a clear gap, and what the first sentences are taken from."""
+    """Count the results that are not folded: those before a clear gap, and those that are quoted."""
     last_quoted = max((number for number, item in enumerate(items, 1) if item["chunk_id"] in quoted), default=0)
     return max(last_quoted, before_gap([item["score"]["value"] for item in items]))
 
@@ -195,7 +195,7 @@ def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
 def _extract(
     sentences: Sequence[ExtractDocument], results: Sequence[Mapping[str, Any]], terms: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return the sentences that answer, each with its result."""
+    """Return the sentences that answer the question, each with its result."""
     by_chunk = {result["chunk_id"]: result for result in reversed(results)}
     quoted = []
     for sentence in sentences:
@@ -213,7 +213,7 @@ def _doubt(document: FusionResult) -> str:
 
 
 def before_gap(scores: Sequence[float]) -> int:
-    """Count the results before the widest gap between neighbours, if it is a clear one; otherwise all of them."""
+    """Count the results before the widest gap between scores. If no gap is clear, count all."""
     gaps = [high - low for high, low in pairwise(scores)]
     widest = max(range(len(gaps)), key=lambda place: gaps[place], default=0)
     return widest + 1 if gaps and gaps[widest] > CLEAR_GAP * max(scores[0], 0.0) > 0 else len(scores)
@@ -228,7 +228,7 @@ def _result(
     *,
     is_folded: bool,
 ) -> dict[str, Any]:
-    """Return a passage that answers: ``steps`` say why it is where it is, what looked, its rank and what it gave."""
+    """Return a passage for the page. ``steps`` explain its rank: each retriever, its rank and its part of the score."""
     citation = item["citation"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
     excerpt, messages = (Excerpt(), ()) if is_folded else _shown_text(item, title, terms)
@@ -249,7 +249,7 @@ def _result(
 
 
 def _shown_text(item: FusedItemDocument, title: str, terms: Collection[str]) -> tuple[Excerpt, tuple[MessageView, ...]]:
-    """Return what is shown of a passage: code, markup or plain text as an excerpt, or messages."""
+    """Return the text of a passage for the page: an excerpt of code, markup or plain text, or messages."""
     citation, text, lines = item["citation"], item["content"], item["citation"]["line_range"]
     if citation["domain_id"] == "code":
         first = lines[0] if lines and not item["shortened"] else None
@@ -296,7 +296,7 @@ _PLACE_ENDS = re.compile("[\ue000\ue001]")
 
 
 def written_view(synthesis: Synthesis, document: FusionResult) -> tuple[tuple[Block, ...], str]:
-    """Return a text about the items of an answer as blocks, and a note; without a text that says why."""
+    """Return a model's text as blocks, and a note. If there is no text, the note says why."""
     items = document["items"]
     keys = {citation_key(item["citation"]["domain_id"], item["chunk_id"]): place for place, item in enumerate(items)}
     cites = [TextRun(str(place), "", CITE, passage_address(item["chunk_id"])) for place, item in enumerate(items, 1)]

@@ -1,4 +1,4 @@
-"""What can be asked: the served domains with their sizes and filters, and links that narrow a question down."""
+"""The served domains with their sizes and filters, and links that narrow a question down."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "n
 DATED = ("date_range", "date", "datetime")
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
 _KIND_LABELS = {"preamble": "head of a file"}
-# Filter → what a reader calls what passages differ in; several filters of one name stand together.
+# Filter → its name for readers. Filters of one name stand together.
 _FACETS = {
     "source": "Source",
     "language": "Language",
@@ -49,7 +49,7 @@ FacetValue = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterChoice:
-    """A filter: its type, its most frequent values with how many passages have them, and if it finds anything."""
+    """A filter: its type, its most frequent values with their numbers of passages, and whether it is worth showing."""
 
     key: str
     type: str
@@ -74,7 +74,7 @@ class DomainChoice:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A link that turns a domain or a value of a filter on or off, and how many passages have it."""
+    """A link that turns a domain or a filter value on or off, and the number of its passages."""
 
     label: str
     count: int
@@ -89,7 +89,7 @@ def catalogue_of(agents: Sequence[SeenAgent]) -> tuple[DomainChoice, ...]:
 
 
 def declared_in(catalogue: Sequence[DomainChoice]) -> Declared:
-    """Return the filters that may be asked for."""
+    """Return the type of each filter that may be asked for, by domain and key."""
     return {choice.domain: {each.key: each.type for each in choice.filters} for choice in catalogue}
 
 
@@ -108,7 +108,7 @@ def domain_chips(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple
 
 
 def filters_in_force(form: QuestionForm) -> tuple[Chip, ...]:
-    """Return a chip for each filter that is asked for; a click takes it out."""
+    """Return a chip for each filter that is in use; a click removes the filter."""
     return tuple(
         Chip(
             f"{_label_of(name)}: {value_label(name.partition('.')[2], value)}",
@@ -126,12 +126,12 @@ def _label_of(name: str) -> str:
 
 
 def value_label(key: str, value: str) -> str:
-    """Return a value of a filter as people say it."""
+    """Return a filter value in words."""
     return _KIND_LABELS.get(value, value.replace("_", " ")) if key == NODE_TYPE else value
 
 
 def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the filters of each domain that is asked, as the form shows them."""
+    """Return the filters of each domain that is asked, for the form."""
     return [
         (choice.domain, [_field(choice.domain, each, form) for each in choice.filters if each.is_useful])
         for choice in catalogue
@@ -142,7 +142,7 @@ def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> list
 def facets_of(
     items: Sequence[FusedItemDocument], catalogue: Sequence[DomainChoice], form: QuestionForm
 ) -> list[tuple[str, list[Chip]]]:
-    """Count the values that the passages of an answer have, most frequent first: links that narrow the question down.
+    """Count the values of an answer's passages, most frequent first, as links that narrow the question down.
 
     A name with one value is left out, unless it is chosen: it would narrow nothing down.
     """
@@ -186,7 +186,7 @@ def _facet_values(counts: Counter[FacetValue], declared: Declared, form: Questio
 
 
 def ages(catalogue: Sequence[DomainChoice], now: datetime) -> Mapping[str, str]:
-    """Say how old what each domain answers from is."""
+    """Return the age of each domain's published generation, in words."""
     return {choice.domain: age_of(choice.indexed_at, now) for choice in catalogue}
 
 
@@ -209,7 +209,7 @@ def _choice(agent: SeenAgent) -> DomainChoice:
                 values=_merged_kinds(values.get(NODE_TYPE, ()))
                 if each["key"] == NODE_TYPE
                 else tuple(values.get(each["key"], ())),
-                # Some filters work in every domain whose documents say so much; where none does, nobody needs them.
+                # Some filters depend on metadata that documents need not have. Without it they are not shown.
                 is_useful=each.get("distinct_values", 0) > 1
                 if each["key"] == "source"
                 else "from" not in each or each.get("documents", 0) > 0,
@@ -220,7 +220,7 @@ def _choice(agent: SeenAgent) -> DomainChoice:
 
 
 def _merged_kinds(values: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return the kinds of code, each by the name that finds it in every grammar."""
+    """Count kinds of code under names that are the same for every language's grammar."""
     kinds: Counter[str] = Counter()
     for value, count in values:
         kinds[kind_of(value)] += count
@@ -228,10 +228,10 @@ def _merged_kinds(values: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], .
 
 
 def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> dict[str, Any]:
-    """Return a filter as the form shows it: boxes of frequent values, a text field, days or numbers.
+    """Return a filter as a field of the form: boxes of frequent values, a text field, days or numbers.
 
-    Of boxes ``several`` may be chosen, or one; each has its value, its label, how many passages have it and whether it
-    is chosen.
+    If ``several`` is true, several boxes may be chosen. Each box has a value, a label, a count and whether
+    it is chosen.
     """
     name = f"{domain}.{declared.key}"
     stated, known = form.values(name), dict(declared.values)

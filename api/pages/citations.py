@@ -1,4 +1,4 @@
-"""Where something stands, in words: breadcrumb, place in the document, day."""
+"""Places of passages in words: breadcrumb, place in the document, day."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FORGES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea", "codeberg":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedPlace:
-    """Where something stands.
+    """The place of a passage.
 
     Attributes:
         domain: its domain.
-        crumbs: source, path and what follows, outermost first.
+        crumbs: source, path and sections, outermost first.
         detail: lines, page or messages, in words; empty where none is known.
         day: of the document, ``2026-01-20``; empty where unknown.
         href: permalink of the passage; empty where it is not known.
-        original: where it was read from, if one may go there; a file at its lines.
-        opens: what the link to it says.
-        spot: path and line, as editors take them.
+        original: the address of the original with its lines, if a link may be followed; else ``None``.
+        opens: the text of the link to ``original``.
+        spot: path and line, as editors read them.
         revision: short name of the version; empty where there is none.
         stale: a newer version could not be read.
     """
@@ -47,7 +47,7 @@ class CitedPlace:
 
 
 def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
-    """Return the place that a citation names, or a side of a conflict."""
+    """Return the place of a citation, or of a side of a conflict."""
     sections = (citation.get("section") or "").split(SECTION)
     if sections[-1] == citation.get("title"):  # which stands below as the heading
         sections.pop()
@@ -69,7 +69,7 @@ def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
 
 
 def _opened(url: object, lines: Sequence[int] | None) -> tuple[str | None, str]:
-    """Return where the original is, at its lines on a forge that counts them, and what the link says."""
+    """Return the address of the original, with its lines on a forge, and the text of the link."""
     address = original(url)
     if address is None:
         return None, ""
@@ -94,13 +94,13 @@ def detail_of(citation: Mapping[str, Any]) -> str:
 
 
 def day_of(timestamp: str | None) -> str:
-    """Return the day in UTC of an ISO 8601 time; empty for none."""
+    """Return the UTC day of an ISO 8601 time; empty without a time."""
     moment = iso_moment(timestamp)
     return f"{moment:%Y-%m-%d}" if moment else (timestamp or "")[:10]
 
 
 def age_of(timestamp: datetime | str | None, now: datetime) -> str:
-    """Say how long ago a moment was: ``4 minutes ago``; empty for none."""
+    """Return how long ago a time was: ``4 minutes ago``; empty without a time."""
     if not timestamp:
         return ""
     moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp

@@ -1,4 +1,4 @@
-"""Colours of code: Pygments' tokens as marks of a handful of kinds; the style sheet has a colour for each."""
+"""Colours of code: Pygments' tokens as marks of a few kinds. The style sheet has a colour for each kind."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ _KINDS = (
 
 
 def colours_of(text: str, language: str, within_s: float = COLOURED_WITHIN_S) -> list[Mark]:
-    """Return the coloured parts of a text, in order and apart.
+    """Return the coloured parts of a text, in order and without overlaps.
 
     Args:
-        text: of which a long one has no colours.
-        language: as chunks name it; an unknown one has no colours.
-        within_s: CPU seconds of this thread; what is not read by then has no colours.
+        text: the code; a long text gets no colours.
+        language: as chunks name it; code in an unknown language gets no colours.
+        within_s: CPU seconds of this thread; the code after that gets no colours.
     """
     lexer = _lexer(language)
     if lexer is None or len(text) > MAX_COLOURED_CHARACTERS or max(map(len, text.split("\n"))) > MAX_COLOURED_LINE:

@@ -1,4 +1,4 @@
-"""What sources disagree about, as the pages show it: conflicts of an answer and entries of the ledger."""
+"""Conflicts for the pages: those of an answer, and entries of the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROLES = {"holds": "probably holds", "agrees": "agrees with it"}
 def conflict_of(
     number: int, conflict: ConflictDocument, places: Mapping[str, CitedPlace], terms: Collection[str]
 ) -> dict[str, Any]:
-    """Return a conflict of an answer: ``number`` from 1, ``places`` of its items by chunk."""
+    """Return a conflict of an answer for the page. ``number`` counts from 1; ``places`` are by chunk."""
     settled = conflict["resolved_to"] is not None
     return {
         **conflict,
@@ -35,7 +35,7 @@ def conflict_of(
 
 
 def ledger_view(ledger: LedgerDocument) -> dict[str, Any]:
-    """Return what the page shows of the ledger: of each list ``MAX_ENTRIES``, and how many more there are."""
+    """Return the ledger for the page: ``MAX_ENTRIES`` of each list, and the number of the others."""
     lists = {"open": ledger["open"], "settled": ledger["settled"], "dismissed": ledger["dismissed"]}
     return {
         "ledger": ledger,
@@ -45,7 +45,7 @@ def ledger_view(ledger: LedgerDocument) -> dict[str, Any]:
 
 
 def entry_of(entry: LedgerEntryDocument) -> dict[str, Any]:
-    """Return an entry of the ledger. Its first side holds, also before a comment of its own domain."""
+    """Return an entry of the ledger. Its first side holds, even against a comment in the same domain."""
     roles = ("holds" if entry["suggested"] else "says", *["says"] * len(entry["sides"]))
     return {
         **entry,
@@ -67,7 +67,7 @@ def _holder(conflict: ConflictDocument) -> str:
 def _side(
     side: SideDocument | LedgerSideDocument, role: str, place: CitedPlace | None = None, terms: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return what one side says, where, when and by whom."""
+    """Return one side for the page: its statement, value, place and date."""
     return {
         **side,
         "role": _ROLES.get(role, role),
@@ -84,15 +84,15 @@ def stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun
 
 
 def sentence(text: str) -> str:
-    """Begin a reason as a sentence does."""
+    """Return a reason with a capital letter at its beginning."""
     return text[:1].upper() + text[1:]
 
 
 def _subject(entity: str, attribute: str) -> str:
-    """Say what sources disagree about: the thing, and what of it."""
+    """Return the subject of a conflict: entity and attribute."""
     return " · ".join(filter(None, (entity, attribute.replace("_", " "))))
 
 
 def _certainty(confidence: float) -> str:
-    """Say how sure a conflict is: ``probably`` where one side of it may be demoted."""
+    """Return how sure a conflict is, in words: ``probably`` if its confidence is enough to demote a side."""
     return f"{'probably' if confidence >= DEMOTE_FROM else 'may'} disagree · confidence {confidence:.2f}"

@@ -1,4 +1,4 @@
-"""The part of a passage that a list of results shows: what says the most about the question."""
+"""Excerpts of passages for a list of results: the part with the most words of the question."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """Neighbouring lines of code or blocks of prose, and how many stand before and after them."""
+    """Neighbouring lines of code or blocks of prose, and the numbers of lines or blocks before and after them."""
 
     lines: tuple[Line, ...] = ()
     blocks: tuple[Block, ...] = ()
@@ -46,10 +46,10 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
     """Choose the neighbouring lines of code that hold the most different terms, the earliest of equals.
 
     Args:
-        text: of the passage.
-        terms: of the question (``query_terms_of``).
-        first_line: the number of its first line; ``None`` where lines have no number.
-        language: whose colours it has; empty for none.
+        text: the text of the passage.
+        terms: the terms of the question (``query_terms_of``).
+        first_line: the number of its first line; ``None`` if its lines have no numbers.
+        language: for the colours; empty for none.
     """
     text = text.rstrip()
     lines = list(marked_code(lines_of(text), colours_of(text, language), terms))
@@ -67,17 +67,17 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
 def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", format: str = "markdown") -> Excerpt:  # noqa: A002
     """Choose the neighbouring blocks of a passage that hold the most different terms.
 
-    Entries of a list and rows of a table count as blocks; the head of a table stays above what is left of it.
+    Entries of a list and rows of a table count as blocks. The head of a table stays above the chosen rows.
 
     Args:
-        format: of the document; of ``html`` passages have the text alone.
+        format: of the document; a passage of ``html`` is plain text.
     """
     text, format = (_with_tables(text), "markdown") if format == "html" else (text, format)  # noqa: A001
     return _chosen(_without_title(blocks_of(text, terms, format=format), title))
 
 
 def _with_tables(text: str) -> str:
-    """Return text that was taken out of HTML with its tables, whose cells a bar parts, as those of Markdown."""
+    """Return text taken out of HTML, with its rows of cells (``a | b``) written as Markdown tables."""
     lines: list[str] = []
     columns = 0
     for line in text.split("\n"):
@@ -100,7 +100,7 @@ def prose_excerpt(text: str, terms: Collection[str], *, title: str = "") -> Exce
 
 
 def paragraphs_of(text: str) -> list[str]:
-    """Return plain text as it reads: wrapped lines joined, blank lines left out."""
+    """Return the paragraphs of a plain text: wrapped lines are joined, blank lines left out."""
     paragraphs: list[str] = []
     joins = False
     for line in lines_of(text):
@@ -116,7 +116,7 @@ def paragraphs_of(text: str) -> list[str]:
 
 
 def _without_title(blocks: Sequence[Block], title: str) -> Sequence[Block]:
-    """Return what comes after the headings that a passage begins with: its title and its place say them already."""
+    """Return blocks without the headings at the beginning, which the page shows already."""
     for place, block in enumerate(blocks):
         if block.tag != "heading" and "".join(run.text for run in block.runs).strip() != title:
             return blocks[place:]
@@ -149,7 +149,7 @@ def _pieces(block: Block) -> Iterator[Block]:
 
 
 def _joined(whole: Block, pieces: Sequence[Block]) -> Block:
-    """Return the chosen pieces of a block as one."""
+    """Return the chosen pieces of a block as one block."""
     blocks = tuple(block for piece in pieces for block in piece.blocks)
     head = whole.blocks[:1] if whole.tag == "table" and len(whole.blocks) > 1 else ()
     return replace(pieces[0], blocks=(*head, *blocks))
@@ -162,7 +162,7 @@ def _texts(block: Block) -> Iterator[TextRun]:
 
 
 def _cut(runs: tuple[TextRun, ...], limit: int) -> tuple[TextRun, ...]:
-    """Return at most so many characters, from shortly before the first match on."""
+    """Return at most ``limit`` characters, beginning shortly before the first match."""
     if sum(len(run.text) for run in runs) <= limit:
         return runs
     before = next((place for place, run in enumerate(runs) if run.kind == HIT), 0)

@@ -1,4 +1,4 @@
-"""Questions of the workspace: those of its judged sets, which measures were taken of, and examples to click."""
+"""Questions of the workspace's judged sets, and examples for the first page."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LEAST_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class QuestionWithPlaces:
-    """A question and the places that answer it, best first, as ``why`` takes them."""
+    """A question and the places that answer it, best first, written as ``why`` reads them."""
 
     text: str
     places: tuple[str, ...]
 
 
 class JudgedQuestions:
-    """Reads the sets once; a set that cannot be read has none (``nornweave eval`` says what is wrong with it)."""
+    """The judged sets, read once. A set that cannot be read is empty; ``nornweave eval`` says what is wrong."""
 
     def __init__(self, settings: Settings) -> None:
         domains = (domain.evaluation.judgments for domain in settings.domains.values())
@@ -51,12 +51,12 @@ class JudgedQuestions:
 
     @cached_property
     def sets(self) -> Mapping[str, Mapping[str, QuestionWithPlaces]]:
-        """Return the questions by the name of their set and their id."""
+        """Return the questions by set name, then by id."""
         return {folder.resolve().name: _read(folder) for folder in self._folders}
 
     @cached_property
     def examples(self) -> Sequence[str]:
-        """Return some questions of the first set that people would ask: answered, in words, and not too long."""
+        """Return some answered questions of the first set: of several words, and not too long."""
         for questions in self.sets.values():
             texts = [
                 question.text
@@ -69,7 +69,7 @@ class JudgedQuestions:
         return ()
 
     def asking_headings(self, texts: SeenTexts, viewer: Viewer, generations: tuple[str | None, ...]) -> Sequence[str]:
-        """Return headings that read as questions; they are looked for once for a viewer and what is published."""
+        """Return headings that read as questions, cached by viewer and generations."""
         key = viewer, generations
         if key not in self._headings:
             if len(self._headings) >= MAX_REMEMBERED:
@@ -79,7 +79,7 @@ class JudgedQuestions:
 
 
 def _asking_headings(texts: SeenTexts) -> Sequence[str]:
-    """Return headings of documents that the viewer sees, of different beginnings first."""
+    """Return headings that the viewer may see and that begin as questions do, in turn by their first word."""
     asking = [
         [
             each["text"]

@@ -1,6 +1,6 @@
-"""Documents of all formats as Markdown lines, each with the number of the line that it was made of.
+"""Documents of all formats as Markdown lines, each with the number of its original line.
 
-What nobody sees is left out; what a directive would include, run or fetch is only named.
+Invisible text is left out. Content that a directive would include, run or fetch is only named.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def markdown_lines(text: str, format: str, first_line: int = 1) -> list[Numbered
     """Return a document as Markdown.
 
     Args:
-        format: of the document; what is none of ``read.blocks`` is Markdown already.
+        format: of the document; a format that ``read.blocks`` does not know is Markdown already.
     """
     numbers = Lines(text)
     if format == "html":
@@ -81,7 +81,7 @@ class _Writer:
     above: int
 
     def written(self, blocks: Iterable[Block]) -> Iterator[NumberedLine]:
-        """Yield the lines of blocks, with a blank one between them."""
+        """Yield the lines of blocks, with a blank line between two blocks."""
         was_item, last = False, 0
         for block in blocks:
             source = self._lines(block.span)
@@ -123,7 +123,7 @@ class _Writer:
             yield from ((number, self._line(line)) for number, line in source)
 
     def _lines(self, span: Span) -> list[NumberedLine]:
-        """Return the lines of a span, without blank ones around them and the margin that they share."""
+        """Return the lines of a span, without blank lines at its ends and without their common indentation."""
         text = self.read.text
         found = [(self._number(line.start), text[line.start : line.end].rstrip()) for line in lines(text, span)]
         filled = [place for place, (_, line) in enumerate(found) if line]
@@ -135,7 +135,7 @@ class _Writer:
         return self.number_at(offset) + self.above
 
     def _code(self, block: Block, source: Sequence[NumberedLine]) -> Iterator[NumberedLine]:
-        """Yield code as a fence, without the lines that announce it."""
+        """Yield code as a fenced block, without the lines that introduce it."""
         body = list(source)
         while self.format != "html" and body and (not body[0][1] or _ANNOUNCES.match(body[0][1])):
             is_directive = body.pop(0)[1].startswith(".. ")
@@ -148,7 +148,7 @@ class _Writer:
             yield body[-1][0], "~~~~~~"
 
     def _line(self, line: str) -> str:
-        """Return a line of a paragraph; a field has a bold name, and ends where its line does."""
+        """Return a line of a paragraph as Markdown. A field of RST gets a bold name and a line break."""
         if self.format == "rst":
             if field := _FIELD.match(line):
                 return f"**{field[1]}:** {self._inline(field[2] or '')}  "
@@ -160,7 +160,7 @@ class _Writer:
         return line[:start] + self._inline(line[start:])
 
     def _inline(self, line: str) -> str:
-        """Return a line as Markdown marks it; of HTML nothing but code is marked."""
+        """Return a line with its inline markup as Markdown. In HTML only code is marked."""
         pieces = (_CODE_OF_HTML if self.format == "html" else _CODE).split(line)
         return "".join(piece if place % 2 else self._marked(piece) for place, piece in enumerate(pieces))
 

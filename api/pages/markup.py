@@ -49,9 +49,9 @@ class Block:
             ``th``, ``td`` or ``rule``.
         lines: the numbers of the first and the last line in the document.
         runs: its own text.
-        blocks: what it holds.
+        blocks: the blocks inside it.
         level: of a heading; of an ordered list the number that it begins with.
-        cited: whether it belongs to what is cited.
+        cited: whether it is in the cited lines.
     """
 
     tag: str
@@ -64,7 +64,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading:
-    """What all blocks of one text have in common: its lines, what is marked and cited, and whether lines end there."""
+    """Properties that all blocks of one text share: line numbers, terms, cited lines, and whether lines break."""
 
     numbers: Sequence[int]
     terms: Collection[str]
@@ -72,7 +72,7 @@ class _Reading:
     breaks: bool
 
     def lines(self, node: SyntaxTreeNode, within: tuple[int, int] | None) -> tuple[int, int]:
-        """Return the numbers of a node's lines; parts that have none have those of what holds them."""
+        """Return the first and last line number of a node; without its own, those of its parent."""
         if node.map is None or not self.numbers:
             return within or (1, 1)
         first = min(node.map[0], len(self.numbers) - 1)
@@ -92,11 +92,11 @@ def blocks_of(
 
     Args:
         text: of a document or a passage.
-        terms: words that are marked.
-        format: of the document; that of office formats is Markdown.
+        terms: words to mark.
+        format: of the document; office formats are read as Markdown.
         first_line: the number of its first line.
         cited: numbers of lines that are cited.
-        breaks: a line ends where it ends in the text, as in messages.
+        breaks: keep line breaks of the text, as messages do.
     """
     if breaks:
         lines = list(_fences_apart(enumerate(lines_of(text), first_line)))
@@ -110,7 +110,7 @@ def blocks_of(
 
 
 def _fences_apart(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Give fences lines of their own: in a chat code may begin and end beside them."""
+    """Yield lines with each fence on a line of its own. In a chat, text may stand beside a fence."""
     is_open = False
     for number, line in lines:
         before, *pieces = line.split("```")
@@ -125,7 +125,7 @@ def _fences_apart(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]
 
 
 def sentence_runs(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
-    """Read one sentence: without what marks it as an entry of a list, a heading or a row of a table."""
+    """Return the runs of one sentence, without the mark of a list, a heading or a table row."""
     line = _MARKED.sub("", " ".join(text.split()))
     if line.startswith("|"):
         line = " · ".join(filter(None, (cell.strip() for cell in _CELL.split(_BREAK.sub(", ", line).strip("|")))))
@@ -186,7 +186,7 @@ def _fence(text: str, language: str, first: int, reading: _Reading) -> Block:
 
 
 def _runs(tokens: Sequence[Token], terms: Collection[str], breaks: bool = False) -> Iterator[TextRun]:
-    """Yield the text of a line; of styles that stand in each other the innermost counts, and code before all."""
+    """Yield the runs of a line. Of nested styles the innermost is used; code wins over all."""
     styles: list[str] = []
     href = ""
     for token in tokens:

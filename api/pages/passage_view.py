@@ -1,4 +1,4 @@
-"""A passage in its document: markup rendered, code coloured, messages with their speakers; what is cited is marked.
+"""A passage in its document: markup rendered, code coloured, messages with their speakers, and the cited part marked.
 
 The printed page of a PDF that holds a passage, as a picture.
 """
@@ -46,7 +46,7 @@ class PassageLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """The part of a document that is shown: its lines, and which of them are cited, counted from 0."""
+    """The part of a document that is shown: its lines, and the cited ones among them, counted from 0."""
 
     text: str
     lines: Sequence[str]
@@ -62,7 +62,7 @@ class _Shown:
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of the lines that are cited."""
+        """Return the numbers of the cited lines."""
         return range(self.cited.start + self.first_number, self.cited.stop + self.first_number)
 
 
@@ -74,11 +74,11 @@ def passage_view(
     back: str = "",
     headings: Sequence[HeadingDocument] = (),
 ) -> dict[str, Any]:
-    """Return what the page shows of a passage: alone where its document went between two look-ups.
+    """Return a passage for the page. It stands alone if its document was removed in the meantime.
 
-    By its ``kind`` it has ``lines`` (``code`` and ``prose``), ``blocks`` of markup (``doc``) or ``messages``
+    The ``kind`` decides between ``lines`` (``code`` and ``prose``), ``blocks`` of markup (``doc``) and ``messages``
     (``thread``). ``before`` and ``after`` count the lines that are not shown; ``fewer`` and ``more`` are
-    addresses that show less or more of it, ``previous`` and ``following`` those of its neighbours.
+    addresses that show fewer or more lines, ``previous`` and ``following`` those of its neighbours.
 
     Args:
         context: lines of the document before and after the passage.
@@ -115,7 +115,7 @@ def passage_view(
 
 
 def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
-    """Return the addresses of the passages before and after one; empty where there is none."""
+    """Return the addresses of the previous and the next passage; empty if there is none."""
     if chunk_id not in chunks:
         return "", ""
     at = chunks.index(chunk_id)
@@ -126,9 +126,9 @@ def _neighbours(chunk_id: str, chunks: Sequence[str]) -> tuple[str, str]:
 def _outline(
     chunk_id: str, chunks: Sequence[str], headings: Sequence[HeadingDocument]
 ) -> list[tuple[str, str, int | None, bool]]:
-    """Return the parts of a document: title, address, line, and whether the passage belongs to it.
+    """Return the sections of a document: title, address, line, and whether the passage belongs to it.
 
-    A passage without a name of its own belongs to the part that begins before it.
+    A passage without a title belongs to the last section that begins before it.
     """
     before = set(chunks[: chunks.index(chunk_id) + 1]) if chunk_id in chunks else set()
     begun = [each["chunk_id"] for each in headings if each["chunk_id"] in before]
@@ -166,7 +166,7 @@ def _kind(chunk: ChunkDocument, document: DocumentDocument | None) -> str:
 
 
 def _lines(shown: _Shown, chunk: ChunkDocument, terms: Collection[str]) -> Iterator[PassageLine]:
-    """Yield the lines that are shown, with their numbers."""
+    """Yield the shown lines with their numbers."""
     lines = [line[:MAX_LINE_CHARACTERS] for line in shown.lines[shown.low : shown.high]]
     language = str(chunk["metadata"].get("language") or "") if chunk["domain_id"] == "code" else ""
     coloured = marked_code(lines, colours_of("\n".join(lines), language) if language else [], terms)
@@ -175,7 +175,7 @@ def _lines(shown: _Shown, chunk: ChunkDocument, terms: Collection[str]) -> Itera
 
 
 def _blocks(shown: _Shown, document: DocumentDocument | None, terms: Collection[str]) -> tuple[Block, ...]:
-    """Return the blocks of the document that stand within the lines that are shown."""
+    """Return the blocks of the document that overlap the shown lines."""
     form = document["format"] if document else "markdown"
     blocks = blocks_of(shown.text, terms, format=form, cited=shown.numbers)
     return tuple(block for block in blocks if block.lines[0] <= shown.high and shown.low < block.lines[1])
@@ -196,7 +196,7 @@ def _line_at(offsets: Sequence[int], offset: int) -> int:
 
 
 def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what is worth a line: who, where, when."""
+    """Return the metadata that the page shows, as names and values: people, places, dates."""
     wanted = ("channel", "participants", "authors", "author", "venue", "publication_date", "message_timestamp", "tags")
     shown = []
     for key in wanted:
@@ -208,7 +208,7 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _last_change(change: ChangeDocument | None) -> tuple[str, str] | None:
-    """Return the address of the commit, and what it says: ``2026-03-04 by Ada: Keep sessions longer``."""
+    """Return the address and the text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``."""
     if change is None:
         return None
     by = f" by {change['author']}" if change["author"] else ""
@@ -221,7 +221,7 @@ log = logging.getLogger(__name__)
 
 
 def printed_page(chunk: ChunkDocument, folder: Path) -> bytes | None:
-    """Draw the page of a PDF file below a folder, the lines of a chunk marked, as PNG; ``None`` if that cannot be."""
+    """Draw the chunk's page of a PDF file as PNG, with its lines marked; ``None`` if it cannot be drawn."""
     # A process that answers reads documents for nothing else.
     from nornweave.connect.files.source import read_inside
     from nornweave.read.pdf.picture import page_picture

@@ -1,4 +1,4 @@
-"""Measured quality as its page shows it: a picture a set, the last refusal, two generations beside each other."""
+"""Measured quality for its page: a chart for each set, the last refusal, and a comparison of two generations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 28, 10, 8, 18
 
 
 def quality_view(documents: Mapping[str, Any], judged: JudgedQuestions | None) -> dict[str, Any]:
-    """Return what the page shows of the documents that are its JSON, with the questions of the judged sets."""
+    """Return the measured quality for the page, with the questions of the judged sets."""
     evaluations = documents["evaluations"]
     first = headline_evaluation(evaluations)
     questions = judged.sets.get(first["set"], {}) if judged and first else {}
@@ -45,11 +45,13 @@ def quality_view(documents: Mapping[str, Any], judged: JudgedQuestions | None) -
 def headline_of(
     evaluations: Sequence[EvaluationDocument], floors: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Any] | None:
-    """Return the one number: how much of what answers is among the first ten, of the first set, measured last.
+    """Return the headline figure of the first set, measured last; ``None`` if it was not measured.
+
+    The figure is the share of right places among the first ten results.
 
     Args:
         evaluations: newest first.
-        floors: what is asked for, by domain and measure.
+        floors: the required values, by domain and measure.
     """
     series = [
         each for group in _groups(evaluations)[:1] for each in group if HEADLINE in each["stages"][stage_of(each)]
@@ -75,25 +77,25 @@ def headline_of(
 def rows_of(
     evaluations: Sequence[EvaluationDocument], floors: Mapping[str, Mapping[str, float]]
 ) -> list[dict[str, Any]]:
-    """Return the one number of each domain, of its first set; that over all domains first."""
+    """Return the headline figure of each domain by its first set. All domains together come first."""
     domains = sorted({each["domain"] for each in evaluations}, key=lambda name: (name != "all", name))
     rows = (headline_of([each for each in evaluations if each["domain"] == name], floors) for name in domains)
     return [row for row in rows if row]
 
 
 def headline_evaluation(evaluations: Sequence[EvaluationDocument]) -> EvaluationDocument | None:
-    """Return what the headline is taken of."""
+    """Return the evaluation behind the headline figure; ``None`` if nothing was measured."""
     return next((group[-1] for group in _groups(evaluations)), None)
 
 
 def worst_of(
     evaluation: EvaluationDocument, ranks: Mapping[str, float], questions: Mapping[str, QuestionWithPlaces]
 ) -> list[dict[str, Any]]:
-    """Return the questions whose first right place stands lowest, and where they should be looked for.
+    """Return the questions whose first right place has the worst rank, with their right places.
 
     Args:
-        evaluation: that measured them.
-        ranks: by query, one through the rank of the first right place; 0: it is not among the ten.
+        evaluation: the one that measured them.
+        ranks: by query, 1 / rank of the first right place; 0 if it is not among the ten.
         questions: of its set, by query.
     """
     scope = [("domain", evaluation["domain"])] if evaluation["domain"] != "all" else []
@@ -113,7 +115,7 @@ def worst_of(
 
 
 def histories_of(evaluations: Sequence[EvaluationDocument]) -> list[dict[str, Any]]:
-    """Return every set with its charts: sets over all domains first, then by name."""
+    """Return every set with its charts. Sets over all domains come first, then the others by name."""
     return [
         {"newest": group[-1], "title": _title(group[-1]), "stage": stage_of(group[-1]), "charts": list(_charts(group))}
         for group in _groups(evaluations)
@@ -130,12 +132,12 @@ def _groups(evaluations: Sequence[EvaluationDocument]) -> list[list[EvaluationDo
 
 
 def last_refusal(evaluations: Sequence[EvaluationDocument]) -> EvaluationDocument | None:
-    """Return the newest measurement of a candidate that was not published."""
+    """Return the newest evaluation of a candidate that was not published; ``None`` if there is none."""
     return next((evaluation for evaluation in evaluations if evaluation["verdict"] == "refused"), None)
 
 
 def published_before(evaluations: Sequence[EvaluationDocument], refused: EvaluationDocument) -> str | None:
-    """Return the generation that a refused candidate was held against."""
+    """Return the generation with which a refused candidate was compared; ``None`` if it is not known."""
     older = (
         evaluation["generation"]
         for evaluation in evaluations
@@ -147,7 +149,7 @@ def published_before(evaluations: Sequence[EvaluationDocument], refused: Evaluat
 
 
 def generations_of(evaluations: Sequence[EvaluationDocument]) -> dict[str, tuple[str, ...]]:
-    """Return per domain the generations that were measured, newest first."""
+    """Return the measured generations of each domain, newest first."""
     found: dict[str, dict[str, None]] = {}
     for evaluation in evaluations:
         if evaluation["domain"] != "all":
@@ -156,7 +158,7 @@ def generations_of(evaluations: Sequence[EvaluationDocument]) -> dict[str, tuple
 
 
 def compared_of(comparison: ComparisonDocument) -> list[dict[str, Any]]:
-    """Return the measures that readers look at, of what readers get, largest losses first."""
+    """Return the differences at the last measured stage, largest losses first."""
     stages: dict[tuple[str, str], set[str]] = {}
     for measure in comparison["measures"]:
         stages.setdefault((measure["set"], measure["scope"]), set()).add(measure["stage"])
@@ -176,7 +178,7 @@ def compared_of(comparison: ComparisonDocument) -> list[dict[str, Any]]:
 
 
 def stage_of(evaluation: EvaluationDocument) -> str:
-    """Return the last stage that was measured; empty where none of those was."""
+    """Return the last stage that was measured; empty if none of ``STAGES`` was."""
     return next((stage for stage in STAGES if stage in evaluation["stages"]), "")
 
 
@@ -192,9 +194,9 @@ def _charts(evaluations: Sequence[EvaluationDocument]) -> Iterator[dict[str, Any
 
 
 def chart_of(series: Sequence[tuple[EvaluationDocument, MetricDocument]], name: str) -> dict[str, Any]:
-    """Draw a measure over time, oldest first: a line of means within a band of their intervals, as points of an SVG.
+    """Return the chart of a measure over time as SVG points: a line of means in a band of intervals.
 
-    The axis goes from 0 to 1: nothing looks larger.
+    The axis always goes from 0 to 1, so that no change looks larger than it is.
     """
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(series) - 1)
     points = [

@@ -1,4 +1,4 @@
-"""The ask page's form: what stands behind the question mark ⇄ what is asked.
+"""The ask page's form: query parameters ⇄ the question.
 
 ``q`` the question, ``after`` those before it in a thread, repeated, ``domain`` repeated, ``top_k``, ``as_of``,
 ``write`` for an answer by a model, and filters by their names: ``code.language=python``, lists repeated, ranges as
@@ -35,16 +35,16 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionForm:
-    """What is asked, as the form has it.
+    """The question, domains and filters of the form.
 
     Attributes:
         text: the question; empty before one is asked.
-        after: what was asked before it, oldest first.
+        after: the questions before it, oldest first.
         writes: whether a model writes an answer before the page is sent, for browsers without scripts.
-        domains: that are asked; all when empty.
-        filters: names and values behind the question mark, such as ``("code.language", "python")``, in order.
-        top_k: items wanted.
-        as_of: a time or a generation that it is answered from; empty for what is published now.
+        domains: the domains to ask; all if empty.
+        filters: names and values, such as ``("code.language", "python")``, in order.
+        top_k: the number of items.
+        as_of: a time or a generation to answer from; empty for the current one.
     """
 
     text: str = ""
@@ -58,7 +58,7 @@ class QuestionForm:
 
     @property
     def pairs(self) -> list[Pair]:
-        """Return what stands behind the question mark."""
+        """Return the query parameters."""
         pairs = [("after", text) for text in self.after]
         pairs += [("q", self.text)] if self.text else []
         pairs += [("domain", domain) for domain in self.domains]
@@ -73,17 +73,17 @@ class QuestionForm:
         return ask_address(self.pairs)
 
     def leaves_out(self, pairs: Sequence[Pair]) -> bool:
-        """Tell whether an address has fields that say nothing: blank ones, and what is so anyway."""
+        """Tell whether any parameter is blank or has its default value, so that the address could be shorter."""
         return any(not value.strip() or pair == ("top_k", str(TOP_K)) for pair in pairs for value in pair[1:])
 
     def with_more(self, shown: int) -> str:
-        """Return the address of the same question with more passages; empty where there are no more."""
+        """Return the address of the same question with more passages; empty if there are no more."""
         more = next((count for count in COUNTS if count > self.top_k), 0)
         return f"{replace(self, top_k=more).address}#r{shown + 1}" if more and shown >= self.top_k else ""
 
     @property
     def asked(self) -> str:
-        """Return what is searched: the question, with those before it that it leans on."""
+        """Return the text to search: the question, after the earlier questions that it refers to."""
         return in_thread(self.text, self.after)
 
     @property
@@ -96,7 +96,7 @@ class QuestionForm:
 
     @property
     def following(self) -> list[Pair]:
-        """Return the fields of a form that asks on, without its question."""
+        """Return the hidden fields of the form for a follow-up question."""
         asked_on = replace(self, text="", after=(*self.after, self.text)[-MAX_AFTER:], top_k=TOP_K)
         return asked_on.pairs
 
@@ -105,7 +105,7 @@ class QuestionForm:
         return tuple(value for key, value in self.filters if key == name)
 
     def with_domain_toggled(self, domain: str) -> QuestionForm:
-        """Return the form with a domain added, or taken out with its filters."""
+        """Return the form with a domain added, or removed together with its filters."""
         if domain in self.domains:
             left = tuple(other for other in self.domains if other != domain)
             kept = tuple(pair for pair in self.filters if not pair[0].startswith(f"{domain}."))
@@ -113,12 +113,12 @@ class QuestionForm:
         return replace(self, domains=(*self.domains, domain))
 
     def narrowed(self, domain: str, pairs: Sequence[Pair], *, several: bool) -> QuestionForm:
-        """Return the form with filters added, or taken out where they are there.
+        """Return the form with filters added. If all of them are there already, they are removed.
 
         Args:
-            domain: that is asked then; empty leaves that as it is.
+            domain: is added to the domains; empty adds none.
             pairs: names and values.
-                several: whether they stand beside others of their names, or take their place.
+            several: keep other values of the same names; otherwise they are replaced.
         """
         if all(pair in self.filters for pair in pairs):
             return replace(self, filters=tuple(pair for pair in self.filters if pair not in pairs))
@@ -128,7 +128,7 @@ class QuestionForm:
         return replace(self, domains=domains, filters=(*kept, *pairs))
 
     def body(self) -> QueryBody:
-        """Return the body of ``POST /query`` that asks the same.
+        """Return the body of ``POST /query`` for the same question.
 
         Raises:
             QueryError: the question is blank or too long, or ``top_k`` is out of range.
@@ -149,19 +149,19 @@ class QuestionForm:
 
 
 def writing_body(body: QueryBody) -> str:
-    """Return the body that asks the same once more, with a text that a model writes."""
+    """Return the body that asks the same question again with a text by a model."""
     return body.model_copy(update={"synthesize": True, "explain": False}).model_dump_json(exclude_defaults=True)
 
 
 def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
-    """Read the form.
+    """Return the form of these query parameters.
 
     Args:
-        pairs: what stands behind the question mark.
-        declared: which filters there are.
+        pairs: the query parameters.
+        declared: the filters that exist.
 
     Raises:
-        QueryError: an unknown name, a second value where one is allowed, a number that is none.
+        QueryError: an unknown name, a second value for a single field, or a wrong number.
     """
     given: dict[str, list[str]] = {name: [] for name in FIELDS}
     filters: list[Pair] = []
@@ -196,7 +196,7 @@ def _count(value: str) -> int:
 
 
 def _type_of(name: str, declared: Declared) -> str | None:
-    """Return the type of the filter that a name belongs to; ``None`` where there is no such filter."""
+    """Return the type of the filter to which a parameter belongs; ``None`` if there is no such filter."""
     domain, _, rest = name.partition(".")
     key, dot, end = rest.partition(".")
     kind = declared.get(domain, {}).get(key)
@@ -206,7 +206,7 @@ def _type_of(name: str, declared: Declared) -> str | None:
 
 
 def _nested(filters: Sequence[Pair], declared: Declared) -> dict[str, Any]:
-    """Return filters as ``POST /query`` takes them."""
+    """Return filters in the shape of ``POST /query``."""
     nested: dict[str, Any] = {}
     for name, value in filters:
         domain, key, *end = name.split(".")

@@ -1,4 +1,4 @@
-"""Templates to responses: everything that a page sends goes through here, escaped and with its headers."""
+"""Templates to responses: this module makes every response of the pages, escaped and with its headers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FILES = {
 
 
 def policy(form_action: str) -> str:
-    """Return the content security policy of a page; ``form_action``: where its forms may be sent."""
+    """Return the content security policy of a page. ``form_action`` is where its forms may be sent."""
     own = ("style-src 'self'", "script-src 'self'", "img-src 'self' data:", "connect-src 'self'")
     nobody = ("base-uri 'none'", "frame-ancestors 'none'")
     return "; ".join(("default-src 'none'", *own, f"form-action {form_action}", *nobody))
@@ -53,7 +53,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
-# What is shown depends on who asks and on the moment; the same address answers HTML and JSON.
+# A page depends on its viewer and on the moment; the same address answers HTML and JSON.
 PAGE_HEADERS = {**HEADERS, "Cache-Control": "no-store", "Vary": "Accept, Cookie"}
 
 
@@ -66,12 +66,12 @@ def html_response(
     current: str = "",
     json_href: str = "",
 ) -> Response:
-    """Return a page within its frame: navigation, session, and how its data are had as JSON.
+    """Return a whole page: navigation, session, and a link to its data as JSON.
 
     Args:
         request: for the page.
         current: address of the page in the navigation; empty for none.
-        json_href: where the same data are JSON; empty for none.
+        json_href: the address of the same data as JSON; empty for none.
     """
     service = service_of(request)
     session, secret = session_of(request.scope, service.door.secret), service.door.secret
@@ -97,7 +97,7 @@ def html_response(
 
 
 def file_response(path: str) -> Response:
-    """Return a part of the pages; its address changes with its contents, so it may be kept for long.
+    """Return a file of the pages. Its address changes with its contents, so browsers may cache it for long.
 
     Raises:
         ProblemError: 404, there is no such part.
@@ -130,7 +130,7 @@ def _environment() -> Environment:
 
 
 def printed(runs: Iterable[TextRun] | str) -> Markup:
-    """Return a text, or runs of one, as HTML; runs of one style or one link stand in one element."""
+    """Return a text or runs as HTML. Neighbouring runs of the same style and link share one element."""
     runs = runs_of(runs) if isinstance(runs, str) else runs
     parts: list[str] = []
     for (style, href), group in groupby(runs, key=itemgetter(2, 3)):

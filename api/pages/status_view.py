@@ -1,4 +1,4 @@
-"""The status as its page shows it: how each source and each domain is, what needs somebody, and what to type."""
+"""The status for its page: the state of each source and domain, problems, and the commands that help."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PREVIEWED = 20
 def domain_status(
     domain: str, document: StatusDocument, health: Mapping[str, JsonValue], running: Running | None
 ) -> dict[str, Any]:
-    """Return what the page shows of a domain.
+    """Return a domain's status for the page.
 
     Args:
-        document: what its syncs reported.
+        document: the report of its syncs.
         health: of its agent, in this process.
-        running: its sync that is under way.
+        running: its running sync, if any.
     """
     return {
         "domain": domain,
@@ -53,7 +53,7 @@ def domain_status(
 def source_rows(
     sources: Sequence[ConfiguredSource], status: Mapping[str, StatusDocument], catalogue: Sequence[DomainChoice]
 ) -> list[dict[str, Any]]:
-    """Return the rows of the table, in the order of the file; sources of domains that are not served are left out."""
+    """Return the rows of the table in the order of the file, without sources of domains that are not served."""
     passages = {
         (choice.domain, value): count
         for choice in catalogue
@@ -76,7 +76,7 @@ def source_rows(
 
 
 def run_words(run: Mapping[str, Any]) -> str:
-    """Say what a run did, or why it failed."""
+    """Return a sentence about a run: its changes, or why it failed."""
     if "error" in run:
         return f"failed: {run['error']}"
     parts = [f"{run[name]} {name}" for name in ("added", "changed", "removed", "failed") if run.get(name)]
@@ -85,7 +85,7 @@ def run_words(run: Mapping[str, Any]) -> str:
 
 
 def preview_words(listing: Listing | None) -> tuple[str, tuple[str, ...]]:
-    """Say what a source names that may be added: a sentence, and the first paths."""
+    """Return a sentence about the documents of a new source, and its first paths."""
     if listing is None:
         return "It answers. What it holds is known once it is synced.", ()
     count, left_out = len(listing.entries), len(listing.skipped)
@@ -97,7 +97,7 @@ def preview_words(listing: Listing | None) -> tuple[str, tuple[str, ...]]:
 
 
 def source_keys(fields: Mapping[str, str]) -> dict[str, JsonValue]:
-    """Return the keys of the source that a form describes: a place with ``://`` is an address, another one a path."""
+    """Return the source's keys from the form. A place with ``://`` becomes ``url``, any other ``path``."""
     place = fields.get("place", "").strip()
     keys = {name: fields.get(name, "").strip() for name in ("id", "domain", "type")}
     return {**keys, "url" if "://" in place else "path": place}
@@ -109,7 +109,7 @@ def _step(step: str) -> str:
 
 
 def _remedies(domain: str, document: StatusDocument) -> list[tuple[str, str]]:
-    """Return what to type, and what it does; the first is what helps most."""
+    """Return commands and what each does, the most useful first."""
     sync = f"nornweave sync --domain {domain}"
     remedies = (
         (document["held"], f"{sync} --confirm-deletes", "remove what is held, if that is meant"),

@@ -1,4 +1,4 @@
-"""Text as runs that a template prints: matching words marked, characters that nobody sees made visible.
+"""Text as runs that a template prints: matching words are marked, invisible characters made visible.
 
 A template escapes every run; nothing here makes markup.
 """
@@ -28,8 +28,8 @@ class TextRun(NamedTuple):
 
     Attributes:
         kind: ``hit``, ``unseen``, a kind of token, or nothing special.
-        style: ``strong``, ``em``, ``del`` or ``code``, where the text is markup; ``cite`` of a link to a passage.
-        href: where it leads, if one may go there.
+        style: ``strong``, ``em``, ``del`` or ``code`` of markup; ``cite`` for a link to a passage.
+        href: the address of a link that may be followed.
     """
 
     text: str
@@ -47,13 +47,13 @@ class Mark(NamedTuple):
 
 
 def query_terms_of(text: str) -> frozenset[str]:
-    """Return the terms of a question that a result is marked for: function words only where there is nothing else."""
+    """Return the terms of a question to mark in results. Function words count only if there are no others."""
     terms = frozenset(analyze(text))
     return (terms - FUNCTION_TERMS) or terms
 
 
 def hits(text: str, terms: Collection[str]) -> list[Mark]:
-    """Return where the terms stand in a text, in order and apart from each other, as the analyzer stems its words."""
+    """Return where the terms occur in a text, in order and without overlaps. Words are compared by their stems."""
     found: list[Mark] = []
     for term, start, end in occurrences(text) if terms else ():
         if term in terms and (not found or start >= found[-1].end):
@@ -62,7 +62,7 @@ def hits(text: str, terms: Collection[str]) -> list[Mark]:
 
 
 def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[TextRun, ...]:
-    """Split a text at its marks, which are in order and apart; unseen characters are named, such as ``U+202E``."""
+    """Split a text at marks that are in order and do not overlap. Invisible characters are named: ``U+202E``."""
     return tuple(_runs(text, marks))
 
 
@@ -72,7 +72,7 @@ def highlighted(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
 
 
 def marked_code(lines: Sequence[str], colours: Sequence[Mark], terms: Collection[str]) -> Iterator[tuple[TextRun, ...]]:
-    """Yield the runs of each line of code: its colours, cut at the ends of lines, and over them the matching words."""
+    """Yield the runs of each line of code, with colours and with matching words on top of them."""
     at = start = 0
     for line in lines:
         end = start + len(line)
@@ -89,7 +89,7 @@ def marked_code(lines: Sequence[str], colours: Sequence[Mark], terms: Collection
 
 
 def _over(marks: Sequence[Mark], above: Sequence[Mark]) -> list[Mark]:
-    """Lay marks over others: what lies below is cut."""
+    """Return marks below others: the parts under ``above`` are cut away."""
     cut: list[Mark] = []
     for mark in marks:
         start = mark.start
@@ -122,7 +122,7 @@ def _visible(text: str, kind: str) -> Iterator[TextRun]:
 
 
 def window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
-    """Return which pieces are shown; the first ones count a little more, because they say what the passage is."""
+    """Return the range of pieces with the most different matches. The beginning counts a little more."""
     limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
     words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]
     starts = range(max(1, len(pieces) - limit + 1))

@@ -1,4 +1,4 @@
-"""Messages as people read them: who, when, and what was said."""
+"""Messages for people: speaker, time and text."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NO_NAME = frozenset("`\"'(){}[]<>=/#*|")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """A message, or lines before the first one, which nobody said.
+    """A message, or lines before the first message, which have no speaker.
 
     Attributes:
-        speaker: empty where nobody is known to have said it.
+        speaker: empty if not known.
         letter: for the avatar.
         hue: the same number for the same speaker.
-        time: of the day, UTC; empty where unknown.
-        blocks: what was said, as markup.
-        number: of its first line in the document.
-        cited: whether it belongs to what is cited.
+        time: of the day, UTC; empty if not known.
+        blocks: the text, as markup.
+        number: the number of its first line in the document.
+        cited: whether it is in the cited part.
     """
 
     speaker: str
@@ -44,11 +44,11 @@ def messages_of(
     """Read the messages of a text.
 
     Args:
-        text: of a conversation.
-        terms: words that are marked.
+        text: the text of a conversation.
+        terms: words to mark.
         first_line: the number of its first line.
         cited: numbers of lines that are cited.
-        ids: of the messages that are cited, or of all where no lines are; those of Slack say when.
+        ids: of the cited messages, or of all if no lines are cited. Ids of Slack give the time.
     """
     messages = tuple(_messages(text, terms, first_line, cited))
     dated = [message.number for message in messages if message.speaker and (message.cited or not cited)]
@@ -79,14 +79,14 @@ def _messages(text: str, terms: Collection[str], first_line: int, cited: range) 
 
 
 def _spoken(line: str) -> tuple[str, str]:
-    """Split a line where its speaker is a name: texts that were handed in need not be conversations."""
+    """Split a line into speaker and text. The speaker is empty if the line does not begin with a name."""
     speaker, said = split_line(line)
     is_name = 0 < len(speaker) <= 40 and not set(speaker) & _NO_NAME
     return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)
 
 
 def _time_of(message_id: str) -> str:
-    """Return the time of a message of Slack, whose id is one: ``1768211090.000100``."""
+    """Return the time of a Slack message from its id (``1768211090.000100``); empty for other ids."""
     seconds, dot, fraction = message_id.partition(".")
     if not (dot and seconds.isdecimal() and fraction.isdecimal() and len(seconds) == 10):
         return ""

@@ -4,12 +4,12 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Body(BaseModel):
-    """A body of JSON: nothing is converted, and no field is unknown."""
+    """A JSON body. Values are not converted, and unknown fields are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class Parameters(BaseModel):
-    """What stands behind the question mark, or in a form: text is converted, and no field is unknown."""
+    """Query parameters or fields of a form. Text is converted, and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

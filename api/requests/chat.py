@@ -1,4 +1,4 @@
-"""What chat clients send: the body of ``POST /v1/chat/completions``, in the shape that OpenAI's clients know."""
+"""Bodies of chat clients, in the shape of OpenAI's clients: ``POST /v1/chat/completions`` and ``/v1/responses``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _other_than_text(kind: str) -> str:
 
 
 class TextPart(BaseModel):
-    """A part of a message that says something."""
+    """A part of a message that holds text."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -49,7 +49,7 @@ class TextPart(BaseModel):
 
 
 class OtherPart(BaseModel):
-    """A part of a message that is skipped: an image, a file, a refusal, what a model thought."""
+    """A part of a message that is ignored: an image, a file, a refusal or a model's reasoning."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -57,7 +57,7 @@ class OtherPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message of a conversation; what is not by the user is read over."""
+    """One message of a conversation. Only messages of the user are read."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -66,26 +66,26 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """Return what it says."""
+        """Return the text of the message."""
         if not isinstance(self.content, list):
             return (self.content or "").strip()
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart)).strip()
 
     @property
     def skipped(self) -> list[str]:
-        """Return the types of the parts that say nothing here."""
+        """Return the types of the parts that are ignored."""
         parts = self.content if isinstance(self.content, list) else []
         return [part.type for part in parts if isinstance(part, OtherPart)]
 
 
 class InputItem(ChatMessage):
-    """A message, or what is read over: a call of a tool, its output, a model's reasoning."""
+    """A message, or an item that is ignored: a tool's call or output, or a model's reasoning."""
 
     role: str = ""
 
 
 class StreamOptions(BaseModel):
-    """What is sent beside the pieces."""
+    """Options of a streamed answer."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -106,7 +106,7 @@ ModelName = Annotated[
 class Conversation(Body):
     """A conversation; its last message by the user is the question.
 
-    Clients send fields for many servers: what is not used is ignored, and named in ``warnings`` of the answer.
+    Clients send fields for many servers. Unused fields are ignored, and ``warnings`` of the answer names them.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -117,12 +117,12 @@ class Conversation(Body):
 
     @property
     def said(self) -> Sequence[ChatMessage]:
-        """Return its messages, oldest first."""
+        """Return the messages, oldest first."""
         raise NotImplementedError
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence that names what was ignored, or nothing."""
+        """Return one sentence that names ignored fields and parts; empty if there are none."""
         fields = [name for name, value in (self.model_extra or {}).items() if value is not None]
         parts = dict.fromkeys(kind for message in self.said for kind in message.skipped)
         ignored = {"fields that are not used": fields, "parts of messages that are no text": [*parts]}
@@ -130,7 +130,7 @@ class Conversation(Body):
         return [f"ignored {said}"] if said else []
 
     def question(self, served: tuple[Domain, ...], arrived: Question, *, synthesize: bool) -> Question:
-        """Return the question as the query path takes it.
+        """Return the question for the query path.
 
         Raises:
             QueryError: no such model, no question, or one that is too long.
@@ -141,7 +141,7 @@ class Conversation(Body):
         return replace(arrived, text=self._asked(), domains=models[self.model], synthesize=synthesize)
 
     def _asked(self) -> str:
-        """Return the last message of the user, after those before that it leans on."""
+        """Return the user's last message, after the earlier messages that it refers to."""
         by_user = [message for message in self.said if message.role == "user"]
         asked = [message.text for message in by_user if message.text]
         if by_user and by_user[-1].skipped and not by_user[-1].text:
@@ -180,7 +180,7 @@ class ChatBody(Conversation):
 
 
 class ResponsesBody(Conversation):
-    """A conversation in the shape of ``POST /v1/responses``; a text alone is a question."""
+    """A conversation in the shape of ``POST /v1/responses``. An ``input`` that is only text is a question."""
 
     field = "input"
 
@@ -199,11 +199,11 @@ class ResponsesBody(Conversation):
 
 
 def model_domains(served: tuple[Domain, ...]) -> dict[str, tuple[Domain, ...] | None]:
-    """Return the models by name, each with the domains that it asks; ``None`` leaves it to routing."""
+    """Return each model's domains by its name; ``None`` lets routing choose the domains."""
     return {MODEL: None, **{f"{MODEL}:{domain.value}": (domain,) for domain in served}}
 
 
 def named(names: Sequence[str]) -> str:
-    """Return fields in words, the last ones only counted."""
+    """Return the names as a list in words; names beyond ``MAX_NAMED`` are only counted."""
     shown = ", ".join(encodable(name[:MAX_SHOWN]) for name in names[:MAX_NAMED])
     return shown + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")

@@ -1,4 +1,4 @@
-"""What is looked up: the parameters of ``GET /find``, ``GET /complete`` and ``GET /conflicts``."""
+"""The parameters of look-ups: ``GET /find``, ``GET /complete`` and ``GET /conflicts``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Names = Annotated[list[Name], Field(max_length=MAX_VALUES)]
 
 
 class FindParameters(Parameters):
-    """Which lines."""
+    """The lines to find."""
 
     text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
     regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
@@ -44,12 +44,12 @@ class FindParameters(Parameters):
     path_glob: Annotated[Name | None, Field(description="Only documents at such paths, as the filter.")] = None
     document: Annotated[Name | None, Field(description="Only the document at this path.")] = None
     case: Annotated[UrlSwitch, Field(strict=True, description="Tell upper from lower case.")] = True
-    limit: Annotated[UrlCount, Field(ge=1, le=MAX_MATCHES, strict=True, description="At most so many lines.")] = (
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_MATCHES, strict=True, description="At most this many lines.")] = (
         USUAL_MATCHES
     )
 
     def query(self, served: Sequence[Domain]) -> FindQuery:
-        """Return it as the engine takes it.
+        """Return the query for the engine.
 
         Raises:
             QueryError: a domain that is not served; not exactly one of ``text`` and ``regex``.
@@ -70,14 +70,14 @@ class FindParameters(Parameters):
 
 
 class UsesParameters(Parameters):
-    """Of which name."""
+    """The name whose uses are wanted."""
 
     name: Annotated[Name, Field(max_length=MAX_NAME, description="Of code: `add`, or `Ledger.add` for one of several.")]
     source: Annotated[Name | None, Field(description="Only this source, by its id.")] = None
 
 
 class CompleteParameters(Parameters):
-    """What somebody has typed so far."""
+    """The beginning that somebody has typed."""
 
     prefix: Annotated[
         str,
@@ -92,12 +92,12 @@ MAX_ENTRIES = 10_000
 
 
 class LedgerQuery(Parameters):
-    """Which entries."""
+    """The entries of the ledger that are wanted."""
 
     entity: Annotated[Name | None, Field(description="Entries whose entity has this in it, whatever the case.")] = None
     domain: Annotated[Domain | None, Field(description="Entries in which this domain takes part.")] = None
     limit: Annotated[
-        UrlCount | None, Field(ge=1, le=MAX_ENTRIES, strict=True, description="At most so many of each list.")
+        UrlCount | None, Field(ge=1, le=MAX_ENTRIES, strict=True, description="At most this many of each list.")
     ] = None
     settled: Annotated[
         UrlSwitch | None,
@@ -110,7 +110,7 @@ class LedgerQuery(Parameters):
     ] = False
 
     def chosen(self, ledger: LedgerDocument) -> LedgerDocument:
-        """Return the ledger with the entries that are asked for, in its order."""
+        """Return the ledger with only the wanted entries, in the same order."""
         return {
             **ledger,
             "open": [] if self.settled is True else self._matching(ledger["open"]),

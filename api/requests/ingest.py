@@ -48,7 +48,7 @@ class HandedInBody(Body):
     ] = None
 
     def deposit(self) -> Deposit:
-        """Return it as the inbox takes it."""
+        """Return the document in the inbox's form."""
         return Deposit(
             source_path=self.source_path,
             content=self.content,
@@ -64,7 +64,7 @@ class IngestBody(Body):
 
 
 class IngestDocument(TypedDict):
-    """What became of each document, in the order in which they came."""
+    """The outcome of each document, in the order of the request."""
 
     documents: list[DepositDocument]
 
@@ -96,7 +96,7 @@ class _Fields(Parameters):
 
 
 def is_multipart(content_type: str) -> bool:
-    """Tell whether a body is of this kind."""
+    """Tell whether a content type is ``multipart/form-data``."""
     return content_type.partition(";")[0].strip().lower() == MEDIA_TYPE
 
 
@@ -104,7 +104,7 @@ async def read_files(request: Request) -> list[Deposit]:
     """Read the files of a request, in order.
 
     Raises:
-        ProblemError: 400, the body is not what its header says.
+        ProblemError: 400, the body does not match its content type.
         QueryError: there is no file, a file is too large, or a field is wrong.
     """
     try:

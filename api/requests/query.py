@@ -1,6 +1,6 @@
-"""What all domains are asked: the bodies of ``POST /query``, ``/why`` and ``/fuse``, as they are sent.
+"""Questions to all domains: the bodies of ``POST /query``, ``/why`` and ``/fuse``.
 
-Of ``/fuse``, which takes any agents' answers, what stands around them is checked strictly, the answers themselves as in
+``/fuse`` takes any agents' answers. Its other fields are checked strictly, the answers themselves as in
 ``nornweave/ask/agents/answers.py``.
 """
 
@@ -40,7 +40,7 @@ TokensField = Annotated[
     Field(
         ge=1,
         le=MAX_TOKENS,
-        description="At most so many tokens of contents, at four characters each; long items are shortened.",
+        description="At most this many tokens of contents, at four characters each; long items are shortened.",
     ),
 ]
 ScoreField = Annotated[Share | None, Field(description="Leave out items below this score.")]
@@ -53,7 +53,7 @@ SynthesizeField = Annotated[
 
 
 class QueryBody(Body):
-    """What all domains are asked; only `query` is required."""
+    """A question to all domains. Only `query` is required."""
 
     query: Annotated[QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")]
     domains: Annotated[
@@ -105,7 +105,7 @@ class QueryBody(Body):
     ] = "json"
 
     def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
-        """Return it as the query path takes it.
+        """Return the question for the query path.
 
         Raises:
             QueryError: a domain that is not served, or a wrong time.
@@ -135,7 +135,7 @@ class QueryBody(Body):
 
 
 class WhyBody(QueryBody):
-    """A question, and a place that was expected in the answer to it."""
+    """A question, and a place that was expected in its answer."""
 
     source_path: Annotated[Line, StringConstraints(min_length=1), Field(description="As citations print it.")]
     domain: Annotated[Domain | None, Field(strict=False, description="Of the place; null takes the first.")] = None
@@ -149,7 +149,7 @@ class WhyBody(QueryBody):
 
 
 def served_domain(name: str, served: Collection[Domain], field: str = "domain") -> Domain:
-    """Return the served domain of a name.
+    """Return the served domain with this name.
 
     Raises:
         QueryError: it is not served.
@@ -206,7 +206,7 @@ class FuseBody(Body):
         return sum(len(response.items) for response in self.responses)
 
     def question(self, arrived: Question) -> Question:
-        """Return the question that the agents answered, as fusion takes it."""
+        """Return the agents' question in the form that fusion takes."""
         return replace(
             arrived,
             text=self.original_text,
@@ -220,7 +220,7 @@ class FuseBody(Body):
         )
 
     def recalled(self) -> Recalled:
-        """Return the answers as fusion takes them."""
+        """Return the agents' answers in the form that fusion takes."""
         return Recalled(
             asked={response.domain_id: response.agent_id for response in self.responses},
             responses=tuple(response.response() for response in self.responses),

@@ -1,4 +1,4 @@
-"""What is searched for a question that follows others."""
+"""The text to search for a question that follows others."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ _FOR_ANOTHER = re.compile(
 
 
 def in_thread(question: str, before: Sequence[str]) -> str:
-    """Return what is searched for a question after others: what it leans on, and then itself.
+    """Return the text to search for a follow-up question: the earlier questions that it needs, then itself.
 
-    A question that only says what it is about now ("and the Falcon?", "what about a service?", "and for GitHub?", "and
-    in v2?") takes the place of the last subject: of a version or a name, if it says one, otherwise of what was asked of
+    A question that only names a new subject ("and the Falcon?", "what about a service?", "and for GitHub?", "and
+    in v2?") replaces the last subject: a version or a name, if it names one; otherwise the words that were asked about
     the names.
 
     Args:
-        before: what was asked before it, oldest first.
+        before: the questions before it, oldest first.
     """
     asked = question
     for earlier in reversed(before):
@@ -83,12 +83,12 @@ def in_thread(question: str, before: Sequence[str]) -> str:
 
 
 def leans(question: str, earlier: str = "") -> bool:
-    """Tell whether a question needs the one before it, by their words as they are written.
+    """Tell whether a question needs the earlier one to be understood, by the words of both.
 
-    After a question for the value of a setting *it* is the setting where that is asked about, and otherwise the
+    After a question for the value of a setting, *it* may be the setting or the
     product: "how do I change it?", but "how do I install it?" and "does it support Flask 3?". After one that names
-    nothing it is the product where something is done with it or it is asked whether it does something. Words for values
-    alone ask for those of what was asked before: "which environment variable?".
+    nothing, *it* is the product if something is done with it or it does something. Words for values
+    alone ask for a value of the earlier subject: "which environment variable?".
     """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
@@ -119,7 +119,7 @@ def _is_version(question: str) -> bool:
 
 
 def _without_subject(earlier: str, question: str) -> str:
-    """Return a question without what the next one replaces: its versions, its names, or else its other words."""
+    """Return the earlier question without the part that the next one replaces: versions, names, or other words."""
     names = _names(earlier)
     versions = frozenset(filter(_VERSION.match, names))
     if _is_version(question):
@@ -138,7 +138,7 @@ def _is_of_code(name: str) -> bool:
 
 
 def _names(text: str) -> list[str]:
-    """Return the words that name something: identifiers, numbers, and those with a capital but for the first."""
+    """Return the words that name something: identifiers, numbers, and capitalised words except the first."""
     first, *rest = _WORD.findall(text) or [""]
     named = [word for word in rest if _NAME.match(word) or is_identifier(word)] + [first] * is_identifier(first)
     return [word for word in named if word.lower() not in FUNCTION_WORDS]

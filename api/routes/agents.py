@@ -1,4 +1,4 @@
-"""``/agents``: the registry, and each agent's recall, description and health; of an agent served alone at the root."""
+"""``/agents``: the registry, and each agent's recall, description and health; also at the root for an agent alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DomainName = Annotated[
 
 @router.get("/agents", response_model=RegistryDocument)
 def list_agents(serving: Served) -> Response:
-    """List the agents with their state: those here, then those that registered from elsewhere."""
+    """List the agents with their state: local agents first, then those registered by other machines."""
     joined = serving.engine.agents.joined() if serving.alone is None else ()
     here = [_listed(agent) for agent in serving.agents]
     return json_response({"agents": here + [listed_document(one, serving.viewer) for one in joined]})
@@ -47,13 +47,13 @@ async def recall(domain: DomainName, body: RecallBody, serving: Served, request:
 
 @router.get("/agents/{domain}/describe", response_model=dict[str, Any])
 def describe(domain: DomainName, serving: Served) -> Response:
-    """Say what an agent is: names, chunking, embedding, filters, plan, generation, sizes."""
+    """Describe an agent: names, chunking, embedding, filters, plan, generation, sizes."""
     return json_response(serving.agent(domain).describe())
 
 
 @router.get("/agents/{domain}/health", response_model=dict[str, Any])
 def health(domain: DomainName, serving: Served) -> Response:
-    """Say how an agent is: state, generation, checks, statistics, notices; 200 in every state."""
+    """Return an agent's health: state, generation, checks, statistics, notices. The status is 200 in every state."""
     return json_response(serving.agent(domain).health())
 
 
@@ -65,7 +65,7 @@ async def recall_alone(body: RecallBody, serving: Served, request: Request) -> R
 
 @alone.get("/describe", response_model=dict[str, Any])
 def describe_alone(serving: Served) -> Response:
-    """Say what the agent that is served alone is."""
+    """Describe the agent that is served alone."""
     return json_response(serving.agents[0].describe())
 
 
@@ -77,7 +77,7 @@ async def _recall(agent: SeenAgent, body: RecallBody, serving: Serving) -> Respo
 
 
 def _answer(agent: SeenAgent, question: Question) -> Response:
-    """Recall and write the answer down, both in the thread: the event loop stays free for who asks next."""
+    """Recall and record the answer, both in the worker thread, so that the event loop stays free."""
     try:
         return json_response(recall_document(agent.recall(question)))
     except QueryError as error:
@@ -85,14 +85,14 @@ def _answer(agent: SeenAgent, question: Question) -> Response:
 
 
 def _heeded(response: Response, request: Request) -> Response:
-    """Say to a server that asked for somebody else that their groups were heeded (``on_behalf``)."""
+    """Add the header that confirms to another server that its user's groups were respected (``on_behalf``)."""
     if GROUPS_HEADER in request.headers:
         response.headers[GROUPS_HEADER] = "heeded"
     return response
 
 
 def _in_body(field: str, domain: Domain) -> str:
-    """Return the name that a field has in the body of a recall, which asks one domain and names none."""
+    """Return the name of a field in the body of a recall, which has filters of one domain only."""
     if field in {"query", "text"}:
         return "query_text"
     prefix = f"filters.{domain.value}"

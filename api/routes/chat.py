@@ -1,6 +1,6 @@
 """``/v1``: NornWeave as a model, for chat clients that speak OpenAI's interface.
 
-``/v1/responses`` has the answers of ``/v1/chat/completions`` in the shape of OpenAI's newer interface; none is stored.
+``/v1/responses`` has the same answers as ``/v1/chat/completions``, in the shape of OpenAI's newer interface.
 Shapes: https://platform.openai.com/docs/api-reference/responses and ``…/responses-streaming``.
 """
 
@@ -49,14 +49,14 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 @router.get("/models", response_model=ModelsDocument)
 def models(serving: Served) -> Response:
-    """List what can be asked: all domains, or one."""
+    """List the models: one for all domains, and one for each domain."""
     names = model_domains(serving.domains)
     return json_response({"object": "list", "data": [_model(name) for name in names]})
 
 
 @router.get("/models/{model}", response_model=ModelDocument, responses=problem_responses(404, 422))
 def one_model(model: str, serving: Served) -> Response:
-    """Return one of what can be asked."""
+    """Return one model."""
     names = model_domains(serving.domains)
     if model not in names:
         raise ProblemError(404, f"{model[:64]!r} is not served; served: {', '.join(names)}", kind="model-not-found")
@@ -75,7 +75,7 @@ def _model(name: str) -> ModelDocument:
 async def chat_completions(body: ChatBody, serving: Served, request: Request) -> Response:
     """Answer the last message of the user, in the shape that OpenAI's clients know.
 
-    The language model that the configuration names writes the answer; without one it is what `/query` returns as text.
+    The configured language model writes the answer; without one it is the text of `/query`.
     `citations` and a list of links at the end lead to the passages. Fields and parts of messages that are not used are
     ignored; `warnings` names them.
     """
@@ -93,7 +93,7 @@ class ChatAnswer:
     """An answer to a conversation.
 
     Attributes:
-        text, citations: once it is written.
+        text, citations: set when the answer is written.
     """
 
     def __init__(self, body: Conversation, serving: Serving, request: Request) -> None:
@@ -106,7 +106,7 @@ class ChatAnswer:
         self.citations: list[ChatCitation] = []
 
     async def found(self) -> StreamedAnswer:
-        """Return what is found, in its turn; raises as ``Serving.ask`` does."""
+        """Return the answer without its text, when its turn comes; raises as ``Serving.ask`` does."""
         return await self._serving.ask(self.question, lambda answers: answer_streamed(answers, self.question))
 
     async def write_whole(self, found: StreamedAnswer) -> None:
@@ -115,7 +115,7 @@ class ChatAnswer:
             pass
 
     async def write(self, found: StreamedAnswer, to_event: Callable[[str], bytes]) -> AsyncIterator[bytes]:
-        """Write the text; yield an event for each piece, and comments that keep the connection open."""
+        """Write the text. Yield an event for each piece, and comments that keep the connection open."""
         written: Synthesis | None = None
         if self._writes:
             async with Writing(found.write) as writing:
@@ -131,7 +131,7 @@ class ChatAnswer:
         yield to_event(rest)
 
     def _passages(self, found: StreamedAnswer) -> str:
-        """Return the text that no model wrote: sentences, places, conflicts and passages."""
+        """Return a text without a model: sentences, places, conflicts and passages."""
         page = found.page()
         cited = [item.chunk_id for item in page.cited.values()]
         self.citations = citations_of(found.document, cited, self._link)
@@ -140,7 +140,7 @@ class ChatAnswer:
 
 
 async def _events(answer: ChatAnswer, body: ChatBody, found: StreamedAnswer) -> AsyncIterator[bytes]:
-    """Send the text piece by piece, then what it cites."""
+    """Yield the text piece by piece, then its citations."""
 
     def piece(delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> CompletionChunk:
         return chunk(answer.question.query_id, body.model, answer.created, delta, finish_reason)

@@ -21,7 +21,7 @@ HEADERS = {**rendering.HEADERS, "Content-Security-Policy": policy("'none'"), "Ca
 
 
 def _carried() -> Path:
-    """Return the folder of Swagger UI's files, which the package ``fastapi-offline`` carries."""
+    """Return the folder with Swagger UI's files in the package ``fastapi-offline``."""
     found = find_spec("fastapi_offline")
     if found is None or found.origin is None:
         raise FileNotFoundError("the package fastapi-offline is not installed")
@@ -42,13 +42,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get(PAGE)
 def page() -> Response:
-    """Show the API."""
+    """Show the API's description."""
     return FileResponse(WEB / "docs.html", media_type="text/html", headers=HEADERS)
 
 
 @router.get(PAGE + "/{name}")
 def part(name: str) -> Response:
-    """Return what the page is made of; a name that is none of these is not there."""
+    """Return a file of the page; 404 for any other name."""
     if f"{PAGE}/{name}" not in FILES:
         raise ProblemError(404, f"no such path: {PAGE}/{name}")
     path, media_type = FILES[f"{PAGE}/{name}"]

@@ -1,4 +1,4 @@
-"""``/v1/embeddings``: the vectors by which questions are searched, in OpenAI's shape.
+"""``/v1/embeddings``: vectors of questions, in OpenAI's shape.
 
 Shape: https://platform.openai.com/docs/api-reference/embeddings.
 """
@@ -75,7 +75,7 @@ class EmbeddingsDocument(TypedDict):
 async def embeddings(body: EmbeddingsBody, serving: Served) -> Response:
     """Encode texts as questions to a domain are encoded: the model `nornweave:code` is the encoder of `code`.
 
-    `nornweave` is the encoder of all domains, if they have the same one.
+    The model `nornweave` is the encoder of all domains, if all have the same one.
     """
     models = model_domains(serving.domains)
     if body.model not in models:

@@ -27,7 +27,7 @@ GenerationName = Annotated[
 
 
 class HistoryQuery(Parameters):
-    """Which evaluations."""
+    """The evaluations that are wanted."""
 
     domain: Subject | None = None
     set_name: SetName = None
@@ -35,11 +35,14 @@ class HistoryQuery(Parameters):
         Name | None, Field(description="What it was run against: `domain`, `domain, no filter`, `all domains`.")
     ] = None
     generation: GenerationName | None = None
-    limit: Annotated[UrlCount, Field(ge=1, le=MAX_EVALUATIONS, strict=True, description="The newest so many.")] = 100
+    limit: Annotated[
+        UrlCount,
+        Field(ge=1, le=MAX_EVALUATIONS, strict=True, description="At most this many evaluations, newest first."),
+    ] = 100
 
 
 class ComparisonQuery(Parameters):
-    """Which two generations."""
+    """The two generations to compare."""
 
     domain: Domain
     before: GenerationName
@@ -52,13 +55,13 @@ router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 403, 4
 
 @router.get("/evaluations", response_model=EvaluationsDocument)
 async def evaluations(asked: Annotated[HistoryQuery, Query()], serving: Served) -> Response:
-    """List what was measured, newest first: each judged set, stage by stage, with intervals."""
+    """List evaluations, newest first: each judged set, stage by stage, with intervals."""
     return json_response(await serving.lookups.run(lambda: serving.engine.quality.evaluations(**dict(asked))))
 
 
 @router.get("/evaluations/compare", response_model=ComparisonDocument)
 async def compare(asked: Annotated[ComparisonQuery, Query()], serving: Served) -> Response:
-    """Compare two generations of a domain query by query; largest losses first, with the queries that got worse."""
+    """Compare two generations of a domain query by query, largest losses first, with the queries that got worse."""
     found = await serving.lookups.run(
         lambda: serving.engine.quality.compare(asked.domain, asked.before, asked.after, asked.set_name)
     )

@@ -1,4 +1,4 @@
-"""``POST /feedback``: a judgment of one item of an answer; the form of the pages is here as well."""
+"""``POST /feedback``: a judgment of one item of an answer, as JSON or from a form of the pages."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ router = APIRouter(tags=["feedback"], responses=PROBLEMS)
 
 @router.post("/feedback", response_model=FeedbackDocument)
 async def feedback(body: FeedbackBody, serving: Served) -> Response:
-    """Say whether an item of an answer was useful. The last word of several counts; saying it again changes nothing.
+    """Say whether an item of an answer was useful. The last of several judgments counts; a repetition changes nothing.
 
-    It is on disk when this answers, and nothing is left to be done: hence 200. Evaluations take it as a judgment.
+    The judgment is on disk before the response, hence status 200. Evaluations use it.
     """
     return await serving.judging.run(lambda: _stored(serving.engine.answers, body))
 
@@ -62,7 +62,7 @@ def _unknown(query_id: str) -> str:
 
 
 async def judge(request: Request) -> Response:
-    """Store a judgment that was given without a script, and go back to the answer."""
+    """Store a judgment from a form without scripts, and redirect back to the answer."""
     serving = serving_of(request)
     fields = await checked_form(request)
     try:

@@ -29,7 +29,7 @@ async def diff(
     domain: Annotated[str | None, Query(max_length=64, description="Only this one; each numbers its own.")] = None,
     form: Annotated[Literal["json", "text"], Query(alias="format", description="`text` answers text/plain.")] = "json",
 ) -> Response:
-    """Compare what was published at two moments: documents, facts, conflicts and, for operators, judged questions.
+    """Compare the generations of two moments: documents, facts, conflicts and, for operators, judged questions.
 
     Only documents that the asker may see today are compared. Domains that do not keep both moments are named.
     """

@@ -34,7 +34,7 @@ router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
 
 @router.get("/health", response_model=LivenessDocument, openapi_extra=OPEN_OPERATION)
 async def health(request: Request) -> Response:
-    """Say that the process answers; of an agent served alone also how it is, to who may know."""
+    """Say that the process answers. With a token, an agent served alone also reports its health."""
     service = service_of(request)
     if service.alone is None or VIEWER not in request.scope:
         return json_response({"status": "ok"})
@@ -45,7 +45,7 @@ async def health(request: Request) -> Response:
     "/ready", response_model=ReadinessDocument, openapi_extra=OPEN_OPERATION, responses=problem_responses(422, 503)
 )
 def ready(request: Request, max_lag_s: MaxLag = None) -> Response:
-    """Say whether every served domain has a published generation loaded; the reasons are for who may ask questions."""
+    """Tell whether every served domain has a published generation loaded. The reasons need a token."""
     agents = service_of(request).seen_by(request.scope.get(VIEWER, ANYONE)).agents
     domains = {agent.domain.value: _readiness(agent, max_lag_s) for agent in agents}
     missing = [f"{domain}: {one['reason']}" for domain, one in domains.items() if not one["ready"]]
@@ -100,7 +100,7 @@ def _text(health: Mapping[str, JsonValue], name: str) -> str | None:
 
 
 def _reason(state: AgentState, health: Mapping[str, JsonValue]) -> str:
-    """Return what the agent says is wrong; while it loads, nothing that is missing is wrong yet."""
+    """Return the agent's notices as one text; empty while it loads, when nothing is wrong yet."""
     notices = health.get("notices")
     if state is AgentState.STARTING or not isinstance(notices, list):
         return ""

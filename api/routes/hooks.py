@@ -1,6 +1,6 @@
-"""``/hooks/{service}``: a service says that something changed; its signature is what lets it in, no token.
+"""``/hooks/{service}``: events of services about changes. They are authenticated by a signature, not by a token.
 
-Nothing is read or synced here: an event is checked and written down (``connect/hooks.py``), and who runs syncs
+Nothing is read or synced here: an event is checked and stored (``connect/hooks.py``); the process that runs syncs
 (``orchestration/hooks.py``) finds it there.
 """
 
@@ -23,7 +23,7 @@ from api.state import service_of
 from nornweave.connect.hooks import SERVICES, HookKeys, HookQueue, ReplayedError, marks_of, told
 
 OPEN_PATHS = frozenset(f"/hooks/{service}" for service in SERVICES)
-# Slack sends what was refused again, three times, unless it is told not to.
+# Slack repeats a refused event three times, unless this header forbids it.
 REFUSED = {"WWW-Authenticate": 'Signature realm="nornweave"', "X-Slack-No-Retry": "1"}
 RETRY_REPLICA_S = 3_600
 
@@ -31,14 +31,14 @@ router = APIRouter(tags=["hooks"], responses=problem_responses(400, 401, 404, 40
 
 
 class HookDocument(TypedDict):
-    """What became of an event."""
+    """The outcome of an event."""
 
     sources: Annotated[int, Field(description="that will be synced; 0 where the event is about none of them")]
     waiting: Annotated[int, Field(description="of these, how many waited for a sync already")]
 
 
 class ChallengeDocument(TypedDict):
-    """What Slack asks to hear when it is told the address."""
+    """The reply that Slack expects when the address is configured."""
 
     challenge: str
 
@@ -58,8 +58,8 @@ async def hook(
 ) -> Response:
     """Take an event that a service posts when something changed, as JSON; its sources are synced within seconds.
 
-    It is signed with the secret that `webhook_secret_env` of a source names. What is signed with none, or too long ago
-    (Slack), is refused with 401, what came before with 409. What is accepted is durable.
+    It is signed with the secret that `webhook_secret_env` of a source names. An event with another or an old signature
+    (Slack), is refused with 401; a repeated event with 409. An accepted event is stored.
     """
     if service not in SERVICES:
         raise ProblemError(404, f"no service {service[:80]!r}; expected {', '.join(SERVICES)}")
@@ -74,10 +74,10 @@ async def hook(
 
 
 async def _taken(service: str, request: Request) -> tuple[HookDocument | ChallengeDocument, str]:
-    """Check an event and write it down; return the answer, and how it is counted.
+    """Check an event and store it; return the answer and the outcome for metrics.
 
     Raises:
-        ProblemError: 401, 409, 413, 422; 503, this is a replica, or too much is written already.
+        ProblemError: 401, 409, 413 or 422; 503, this is a replica, or too many events wait.
         StoreError: it cannot be written.
     """
     keys: HookKeys = request.app.state.hook_keys
@@ -102,10 +102,10 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
 
 
 def _event(body: bytes) -> Mapping[str, Any]:
-    """Return an event.
+    """Return the event in a body.
 
     Raises:
-        ProblemError: 422, it is no JSON object.
+        ProblemError: 422, the body is not a JSON object.
     """
     try:
         event = json.loads(body)

@@ -1,7 +1,7 @@
-"""``/agents/{domain}/ingest``: documents handed in over HTTP, on disk before the answer; also ``/ingest`` of one alone.
+"""``/agents/{domain}/ingest``: documents handed in over HTTP. They are on disk before the response.
 
 Text comes as JSON, files as ``multipart/form-data``: two routes of one path, chosen by the content type.
-``/agents/{domain}/documents``: where each document stands after the last sync, and taking those handed in out.
+``/agents/{domain}/documents``: the state of each document after the last sync, and removal of those handed in.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MAX_CURSOR_CHARACTERS = 16_384
 
 
 class DocumentsParameters(Parameters):
-    """Which documents."""
+    """The documents to list."""
 
     status: Annotated[DocumentStatus | None, Field(description="Those that stand so after the last sync.")] = None
     source: Annotated[Name | None, Field(description="Those of this source; `inbox` are those handed in.")] = None
-    limit: Annotated[UrlCount, Field(ge=1, le=MAX_DOCUMENTS, strict=True, description="At most so many.")] = (
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_DOCUMENTS, strict=True, description="At most this many.")] = (
         USUAL_DOCUMENTS
     )
     cursor: Annotated[
@@ -48,7 +48,7 @@ class DocumentsParameters(Parameters):
     ] = None
 
     def asked(self) -> DocumentsQuery:
-        """Return them as the inbox takes them."""
+        """Return the query for the inbox."""
         return DocumentsQuery(limit=self.limit, cursor=self.cursor, status=self.status, source=self.source)
 
 
@@ -67,10 +67,10 @@ Key = Annotated[
 
 
 class MultipartRoute(APIRoute):
-    """A route for bodies of files; any other body is another route's."""
+    """A route for multipart bodies. Other bodies go to the next route."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match the path, as far as the content type is the one."""
+        """Match the path if the content type is ``multipart/form-data``."""
         if scope["type"] == "http" and is_multipart(Headers(scope=scope).get("content-type", "")):
             return super().matches(scope)
         return Match.NONE, {}
@@ -102,7 +102,7 @@ async def upload_alone(request: Request, serving: Served, key: Key = None) -> Re
 async def ingest(domain: DomainName, body: IngestBody, serving: Served, key: Key = None) -> Response:
     """Hand documents in. The next sync of the domain indexes them; handing one in again replaces it.
 
-    What is `ACCEPTED` is durable. What is `REJECTED` says why, `duplicate` what is there already; the others are kept.
+    `ACCEPTED` documents are stored. `REJECTED` ones give a reason, `duplicate` ones were there already.
     Text comes as JSON of 1 MiB at most, larger documents and files of other formats as `multipart/form-data` of 32 MiB.
     """
     return await _ingest(serving, serving.agent(domain), [document.deposit() for document in body.documents], key)
@@ -135,10 +135,10 @@ RETRY_DEGRADED_S = 30
 
 
 def check_takes_documents(agent: Agent | SeenAgent) -> None:
-    """Refuse documents for an agent that has to be mended first.
+    """Refuse documents for an agent that has a problem with ingestion.
 
     Raises:
-        ProblemError: 503, what is wrong with it and when to come back.
+        ProblemError: 503, the problem and when to try again.
     """
     if problem := agent.ingestion_problem:
         raise unavailable("agent-degraded", f"{agent.agent_id} takes no documents now: {problem}", RETRY_DEGRADED_S)
@@ -149,9 +149,9 @@ SourcePath = Annotated[str, Path(description="As it was handed in, URL-encoded; 
 
 @router.get("/agents/{domain}/documents", response_model=DocumentsDocument)
 async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Query()], serving: Served) -> Response:
-    """List documents by source and path, each with where it stands: indexed in which generation, failed and why.
+    """List documents by source and path, each with its state: its generation, or when and why it failed.
 
-    What was handed in is `accepted` until a sync has looked at it.
+    A document in the inbox is `accepted` until a sync has read it.
     """
     serving.viewer.check_operates()
     served = serving.agent(domain).domain
@@ -165,9 +165,9 @@ async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Qu
     responses={204: {"description": "Nothing of this path is there"}, **problem_responses(409)},
 )
 async def withdraw(domain: DomainName, source_path: SourcePath, serving: Served) -> Response:
-    """Take a document out of the inbox; it is gone with the next sync. Once more changes nothing.
+    """Take a document out of the inbox; the next sync removes it from the index. A repetition changes nothing.
 
-    Documents of other sources are removed where they live: 409 says which source that is.
+    Documents of other sources have to be removed there: 409 names the source.
     """
     serving.viewer.check_operates()
     served = serving.agent(domain).domain

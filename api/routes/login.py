@@ -1,10 +1,10 @@
 """``/login``, ``/callback`` and ``/logout``: a session for people. ``/web/…``: style sheet and script.
 
-People sign in at the identity provider where a client of it is configured, else with a token in a form. The form stays
+People sign in at the identity provider if a client of it is configured, else with a token in a form. The form stays
 at ``/login?token``.
 
-The cookie of a session is strict: a browser that comes from the provider does not send it before a page of ours leads
-on. Nor may a form lead to the provider by redirects, which its content security policy covers. So a page leads on, both
+The cookie of a session is strict: a browser that comes from the provider sends it only after a page of ours leads it
+on. A form may not be redirected to the provider either, because of the content security policy. So a page leads on both
 times.
 """
 
@@ -68,7 +68,7 @@ _PAGES = (CONFLICTS, QUALITY, STATUS, TOKENS, FIND, WHY)
 
 
 async def login(request: Request) -> Response:
-    """Lead to the provider, or show the form; go on where the browser has a session, or where none is needed.
+    """Send the browser to the provider or show the form. A browser that needs no login is sent to its target.
 
     Raises:
         ProblemError: 503, the provider cannot be asked.
@@ -90,11 +90,11 @@ async def login(request: Request) -> Response:
 
 
 async def callback(request: Request) -> Response:
-    """Start the session of somebody whom the provider sent back, and lead to what they asked for.
+    """Start the session of a person whom the provider sent back, and open the page that they asked for.
 
     Raises:
-        ProblemError: 404, nobody signs in here; 503, the provider cannot be asked.
-        StoreError: the session cannot be kept.
+        ProblemError: 404, no provider is configured; 503, it cannot be asked.
+        StoreError: the session cannot be stored.
     """
     service, given = service_of(request), request.query_params
     door = service.door
@@ -149,7 +149,10 @@ def _again(request: Request, target: str, error: str) -> Response:
 
 
 def _set_cookie(request: Request, response: Response, name: str, value: str, base: str) -> None:
-    """Set the cookie of a session, or of a sign-in that was begun: it has to come back from the provider, once."""
+    """Set the cookie of a session, or of a sign-in that has begun.
+
+    The second has to be sent when the provider sends the browser back.
+    """
     is_session = name == COOKIE
     response.set_cookie(
         name,
@@ -168,7 +171,7 @@ def _cookie_path(request: Request, path: str) -> str:
 
 
 def _lead_on(request: Request, address: str) -> Response:
-    """Return a page that leads a browser on at once."""
+    """Return a page that sends the browser on at once."""
     prefix = prefix_of(request.scope) if address.startswith("/") else ""
     context = {"title": "One moment", "detail": "", "next": "", "onward": address, "prefix": prefix}
     return html_response(request, "signing_in.html", context)
@@ -182,10 +185,10 @@ def _not_signed_in(
 
 
 async def leave(request: Request) -> Response:
-    """End the session here and take it from the browser, which signs out at the provider if it signed in there.
+    """End the session and delete its cookie. A browser that signed in at the provider is sent there to sign out.
 
     Raises:
-        StoreError: it cannot be ended here.
+        StoreError: the session cannot be ended here.
         ProblemError: see ``checked_form``.
     """
     await checked_form(request)
@@ -205,7 +208,7 @@ async def leave(request: Request) -> Response:
 
 
 async def signed_out(request: Request) -> Response:
-    """Say that nobody is signed in, and offer to sign in; a page that signs in by itself would undo a logout."""
+    """Show that nobody is signed in, with a link to sign in. Signing in at once would undo the logout."""
     door = service_of(request).door
     if door.sign_in is None or await door.by_session(request.scope):
         return _redirect(ASK)
@@ -214,12 +217,12 @@ async def signed_out(request: Request) -> Response:
 
 
 async def part(request: Request) -> Response:
-    """Return what the pages are made of."""
+    """Return a file of the pages."""
     return file_response(request.url.path)
 
 
 def redirect_to_login(scope: Scope) -> Response | None:
-    """Send a browser that asks for a page to the form; whoever asks for anything else gets the 401."""
+    """Return a redirect to the login if a browser asks for a page; ``None`` otherwise, which becomes a 401."""
     path: str = scope["path"]
     is_page = path == ASK or path in _PAGES or path.startswith(("/passages/", "/conflicts/"))
     accept = Headers(scope=scope).get("accept", "")
@@ -232,10 +235,10 @@ def redirect_to_login(scope: Scope) -> Response | None:
 async def checked_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent.
 
-    With a session the form has its CSRF token. Without one, ``origins.py`` has refused what other sites send.
+    With a session the form must have its CSRF token. Without one, ``origins.py`` has refused forms of other sites.
 
     Raises:
-        ProblemError: 403, another site made the browser send it; 413 or 415, it is no small form.
+        ProblemError: 403, another site made the browser send it; 413 or 415, it is too large or not a form.
     """
     secret = service_of(request).door.secret
     fields = await form_of(request)
@@ -246,7 +249,7 @@ async def checked_form(request: Request) -> dict[str, str]:
 
 
 async def browsers_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that a browser sent from one of our pages: for what programs have commands for.
+    """Return the fields of a form that a browser sent from one of our pages. Programs use commands instead.
 
     Raises:
         ProblemError: see ``checked_form``.
@@ -257,10 +260,10 @@ async def browsers_form(request: Request) -> dict[str, str]:
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """Return the fields of a form; of several with one name the last.
+    """Return the fields of a form. If a name occurs several times, the last value is used.
 
     Raises:
-        ProblemError: 413 or 415, it is no small form.
+        ProblemError: 413 or 415, it is too large or not a form.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":

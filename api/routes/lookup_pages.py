@@ -1,4 +1,4 @@
-"""The pages that find lines, and that say why a document is not among the results: ``GET /find`` and ``POST /why``."""
+"""Pages for ``GET /find`` and ``POST /why``: find lines, and explain why a document is not among the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LISTS = ("domain", "source")
 
 
 async def find(request: Request) -> Response:
-    """Show lines that match, or the form alone when nothing is looked for yet."""
+    """Show lines that match, or only the form if nothing is searched yet."""
     serving, given = serving_of(request), request.query_params
     lists = {name: [value for value in given.getlist(name) if value.strip()] for name in _LISTS if name in given}
     fields: dict[str, Any] = {**given, **lists}
@@ -78,7 +78,7 @@ def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
 
 
 async def why(request: Request) -> Response:
-    """Show why a place is not in the answer to the question of the form; without a place ask for one."""
+    """Show why a place is not in the answer to the form's question; without a place, show the form for one."""
     serving = serving_of(request)
     arrived = arrive(serving.timeout_ms, serving.viewer)
     pairs = [pair for pair in request.query_params.multi_items() if pair[0] != "path"]

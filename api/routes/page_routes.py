@@ -35,7 +35,7 @@ TITLES: Mapping[object, str] = {
 
 
 class HtmlRoute(Route):
-    """A route for whoever prefers HTML; for all others there is an operation at the same path."""
+    """A route for clients that prefer HTML. For others there is an operation at the same path."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match a request for HTML."""
@@ -46,15 +46,15 @@ class HtmlRoute(Route):
 
 
 def both(path: str, endpoint: Endpoint) -> list[Route]:
-    """Return the routes of a page and of its data; the suffix first, because a name may hold it."""
+    """Return the routes of a page and of its data. The route with ``.json`` comes first: a name may end so too."""
     return [Route(f"{path}.json", endpoint, methods=["GET"]), Route(path, endpoint, methods=["GET"])]
 
 
 def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
-    """Show what goes wrong as a page to whoever reads pages; programs get a problem document.
+    """Return an endpoint that shows errors as a page to browsers; programs get a problem document.
 
     Args:
-        fields: that may stand behind the question mark; ``None`` leaves it to the endpoint.
+        fields: allowed query parameters; ``None`` leaves the check to the endpoint.
     """
 
     async def show(request: Request) -> Response:
@@ -76,7 +76,7 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
 
 
 def missing_as_page(otherwise: Handler) -> Handler:
-    """Answer an unknown address with a page that asks, where somebody reads pages; else as before."""
+    """Return a handler that answers a 404 with a page for browsers, and otherwise as before."""
 
     async def handle(request: Request, error: HTTPException) -> Response:
         is_read = request.method == "GET" and prefers_html(_accept(request.scope), otherwise=False)
@@ -94,22 +94,22 @@ def _accept(scope: Scope) -> str:
 
 
 def wants_json(request: Request) -> bool:
-    """Tell whether a request is for the data of a page: by its suffix, or by what it accepts."""
+    """Tell whether a request wants the data of a page, by its suffix or by ``Accept``."""
     return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
 
 
 def data_address(request: Request, address: str) -> str:
-    """Return where the data of a page are JSON, asked for as the page is."""
+    """Return the address of a page's data as JSON, with the same query."""
     return f"{address}.json?{request.url.query}" if request.url.query else f"{address}.json"
 
 
 def is_from_here(request: Request) -> bool:
-    """Tell whether a page of this server or a person asks, not a page of another site."""
+    """Tell whether a request was made by a page of this server or a person, not by another site."""
     return request.headers.get("sec-fetch-site", "none") in OWN_SITE
 
 
 def came_from(request: Request) -> tuple[str, str]:
-    """Return the question that led to a page and the address of its answer, by ``Referer``; empty for none."""
+    """Return the question of the page in ``Referer`` and the address of its answer; empty without one."""
     referer = urlsplit(request.headers.get("referer", ""))
     pairs = parse_qsl(referer.query)
     asked = next((value for name, value in pairs if name == "q"), "")
@@ -119,7 +119,7 @@ def came_from(request: Request) -> tuple[str, str]:
 
 
 def validated(kind: type[Asked], given: Mapping[str, str | list[str]]) -> Asked:
-    """Read what stands behind the question mark as an operation reads it; fields of a form that are blank are left out.
+    """Return query parameters checked by an operation's model; blank fields are left out.
 
     Raises:
         QueryError: a field is unknown or wrong.

@@ -1,6 +1,6 @@
 """The pages for people: ask, passages, conflicts, quality; each also as JSON, by ``.json`` or ``Accept``.
 
-Plain routes, no operations: ``/openapi.json`` describes what programs rely on, and these show the same documents.
+These are plain routes, which ``/openapi.json`` does not describe. They show the same documents as the operations.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ MAX_EVALUATIONS = 500
 
 
 async def ask(request: Request) -> Response:
-    """Answer the question of the form, as ``POST /query`` does; without a question show what can be asked."""
+    """Answer the form's question as ``POST /query`` does; without a question, show the domains and examples."""
     serving = serving_of(request)
     arrived = arrive(serving.timeout_ms, serving.viewer)
     catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
@@ -130,7 +130,7 @@ async def passage(request: Request) -> Response:
 
 
 async def page_image(request: Request) -> Response:
-    """Show the page of a PDF that holds a passage, as it is printed; seen by whom the passage is."""
+    """Show the page of a PDF that holds a passage, as printed. Only viewers of the passage see it."""
     serving = serving_of(request)
     chunk_id = request.path_params["chunk_id"]
     chunk = None
@@ -146,7 +146,7 @@ async def page_image(request: Request) -> Response:
 
 
 async def conflicts(request: Request) -> Response:
-    """Show the ledger, filtered like ``GET /conflicts``."""
+    """Show the ledger, with the filters of ``GET /conflicts``."""
     serving = serving_of(request)
     asked = validated(LedgerQuery, request.query_params)
     whole = await serving.lookups.run(serving.engine.ledger.conflicts)
@@ -179,14 +179,14 @@ async def conflict(request: Request) -> Response:
 
 
 async def dismiss(request: Request) -> Response:
-    """Store that a conflict is none, or take that back, and go to where it was seen."""
+    """Dismiss a conflict or take that back, then redirect to the page from which the form came."""
     fields = await browsers_form(request)
     await dismissed(serving_of(request), fields.get("id", ""), undo=fields.get("undo") == "true")
     return RedirectResponse(local(fields.get("next", CONFLICTS)), status_code=303)
 
 
 async def quality(request: Request) -> Response:
-    """Show what was measured: over time, the last refusal, two generations beside each other."""
+    """Show measured quality: over time, the last refusal, and a comparison of two generations."""
     serving = serving_of(request)
     chosen = {name: request.query_params.get(name, "") for name in ("domain", "before", "after")}
     documents = await serving.lookups.run(lambda: _measured(serving, chosen))
@@ -275,7 +275,7 @@ async def _answered(
 
 
 async def _with_a_text(request: Request, question: Question, shown: Callable[..., Response]) -> Response:
-    """Answer once a model has written its text: for browsers without scripts, to which nothing can be sent later."""
+    """Return the answer after a model has written its text, for browsers without scripts."""
     serving = serving_of(request)
     give_back = serving.streams.take(client_address(request.scope))
     try:
@@ -287,7 +287,7 @@ async def _with_a_text(request: Request, question: Question, shown: Callable[...
 
 
 def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, DocumentDocument | None]:
-    """Return a chunk with its document."""
+    """Return a chunk with its document; ``None`` for both if there is no such chunk."""
     chunk = serving.engine.texts.chunk(chunk_id)
     served = {domain.value: domain for domain in serving.domains}
     if chunk is None or chunk["domain_id"] not in served:
@@ -300,7 +300,7 @@ def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, Docum
 
 
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the history, the refusal with its comparison, the comparison that was asked for, and the query map."""
+    """Return the history, the last refusal and its comparison, the requested comparison, and the query map."""
     measured = serving.engine.quality
     history: EvaluationsDocument = measured.evaluations(limit=MAX_EVALUATIONS)
     refused = last_refusal(history["evaluations"])

@@ -1,4 +1,4 @@
-"""``/query``: one answer out of all domains, ``/why``: what is not in it, ``/fuse``: one out of what agents said."""
+"""``/query``: one answer from all domains. ``/why``: why a place is not in it. ``/fuse``: one from given answers."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ router = APIRouter(tags=["answers"], responses=problem_responses(400, 401, 413, 
 
 @router.post("/query", response_model=FusionResult, responses={**TEXT, **problem_responses(404, 429)})
 async def query(body: QueryBody, serving: Served, request: Request) -> Response:
-    """Ask all domains and fuse what they answer.
+    """Ask all domains and fuse their answers.
 
-    A domain that is late, fails or has nothing published is a coverage gap: the others answer. Who prefers
+    A domain that is late, fails or has nothing published is a coverage gap: the others answer. A client that prefers
     `text/event-stream` gets the event `items` (the answer without a text), with `synthesize` also `token` (pieces of
     the text), then `citations`, and at last `done`; or `error`. Without `timeout_ms` only the settings limit the text.
     """
@@ -60,9 +60,9 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
 
 @router.post("/why", response_model=WhyDocument, responses=problem_responses(404))
 async def why(body: WhyBody, serving: Served) -> Response:
-    """Say why a document, or the part of it that holds a line, is not in the answer to a question.
+    """Explain why a document, or its part that holds a line, is not in the answer to a question.
 
-    The changes that are named were tried: `changed` is the body of a question whose answer shows the place.
+    The named changes were tried: `changed` is the body of a question whose answer shows the place.
     """
     arrived = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
     question = body.question(serving.askable, arrived)
@@ -74,10 +74,10 @@ async def why(body: WhyBody, serving: Served) -> Response:
 
 @router.post("/fuse", response_model=FusionResult)
 async def fuse(body: FuseBody, serving: Served) -> Response:
-    """Fuse the answers of any agents: six stages, from collecting to synthesis.
+    """Fuse the answers of any agents, in six stages from collecting to synthesis.
 
-    Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough. A body has 1 MiB at most:
-    send fewer or shorter items where it would be larger.
+    Other agents may send less than ours: an item needs `chunk_id`, `content` and `score`. A body has 1 MiB at most:
+    send fewer or shorter items if it would be larger.
     """
     arrived = arrive(body.timeout_ms, serving.viewer)
     question = body.question(arrived)
@@ -85,9 +85,9 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
 
 
 def _document(answers: SeenAnswers, question: Question) -> Response:
-    """Answer and write the answer down, both in the thread: the event loop stays free for who asks next.
+    """Answer and record the answer, both in the worker thread, so that the event loop stays free.
 
-    It can be judged as soon as it is read: it is remembered before it is sent.
+    The answer is recorded before it is sent, so that it can be judged as soon as it is read.
     """
     document = answers.query(question)
     response = json_response(document)
@@ -108,10 +108,10 @@ def _fused(answers: SeenAnswers, question: Question, recalled: Recalled) -> Resp
 
 
 async def _events(streamed: StreamedAnswer, question: Question, *, limited: bool) -> AsyncIterator[bytes]:
-    """Send the items, the text while it is written, what it cites, and how it went.
+    """Yield the items, the text while it is written, its citations, and the outcome.
 
     Args:
-        limited: whether the text has to be there by the question's deadline as well.
+        limited: whether the question's deadline also limits the text.
     """
     yield event("items", streamed.document)
     details: SynthesisDocument | None = None

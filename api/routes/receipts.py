@@ -27,7 +27,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=
 
 
 class ReceiptBody(Body):
-    """The document that is to be gone."""
+    """The deleted document."""
 
     domain: Annotated[Domain, Field(strict=False, description="Its domain.")]
     source_id: Annotated[Name, Field(description="As citations carry it.")]
@@ -38,7 +38,7 @@ class ReceiptBody(Body):
 
 
 class SearchedPlaceDocument(TypedDict, total=False):
-    """A place that was looked through; ``left`` and ``remedy`` only where something was found."""
+    """A place that was searched; ``left`` and ``remedy`` only if something was found."""
 
     place: str
     looked_at: str
@@ -49,7 +49,7 @@ class SearchedPlaceDocument(TypedDict, total=False):
 
 
 class ReceiptDocument(TypedDict):
-    """A signed statement; ``signature`` is over everything else (docs/security.md)."""
+    """A signed statement. ``signature`` covers all other fields (docs/security.md)."""
 
     id: str
     domain: str
@@ -66,9 +66,9 @@ class ReceiptDocument(TypedDict):
 
 
 def made_receipt(settings: Settings, body: ReceiptBody) -> Mapping[str, Any]:
-    """Return a signed receipt; it takes seconds, with a large store minutes.
+    """Return a new signed receipt. This takes seconds, or minutes with a large store.
 
-    A process of its own makes it, for it reads what ingestion writes.
+    A separate process makes it, because it reads files of the ingestion.
 
     Raises:
         ProblemError: 503, it cannot be made now.
@@ -95,10 +95,10 @@ router = APIRouter(tags=["receipts"], responses={**PROBLEMS, **problem_responses
 
 @router.post("/receipts", response_model=ReceiptDocument)
 async def make_receipt(body: ReceiptBody, serving: Served) -> Response:
-    """Look for a deleted document everywhere and sign what was found; `gone` is false where anything is left.
+    """Search every place for a deleted document and sign the result; `gone` is false if anything is left.
 
-    Kept generations, working rows, vectors, mirrors, feedback, the ledger, runs, object storage and every file are
-    looked through. With `purge` what is left is removed first, unless the document is still indexed: sync before.
+    This searches generations, working rows, vectors, mirrors, feedback, the ledger, runs, object storage and all files.
+    With `purge` the remains are removed first, unless the document is still indexed: sync before.
     """
     settings = _settings(serving)
     return json_response(await serving.receipting.run(lambda: made_receipt(settings, body)))
@@ -106,7 +106,7 @@ async def make_receipt(body: ReceiptBody, serving: Served) -> Response:
 
 @router.get("/receipts/{receipt_id}", response_model=ReceiptDocument, responses=problem_responses(404))
 async def receipt(receipt_id: Annotated[str, Path(description="`id` of a receipt.")], serving: Served) -> Response:
-    """Return a receipt as it was signed."""
+    """Return a signed receipt that was made before."""
     settings = _settings(serving)
     found = await serving.lookups.run(lambda: stored_receipt(settings.data_dir, receipt_id))
     if found is None:

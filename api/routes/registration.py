@@ -1,4 +1,4 @@
-"""``/agents/register``: agents of other machines join, say what they are, give signs of life, and leave."""
+"""``/agents/register``: agents of other machines register, send heartbeats, and deregister."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class RegistrationBody(Body):
 
 
 class HeartbeatBody(Body):
-    """A sign of life."""
+    """A heartbeat."""
 
     state: StateName | None = None
     url: Annotated[Server | None, Field(description="where the agent is; anywhere else changes nothing")] = None
 
 
 class LeaseDocument(TypedDict):
-    """How long an agent is known without a sign of life, and how often to give one."""
+    """How long an agent stays registered without a heartbeat, and how often to send one."""
 
     agent_id: str
     url: str | None
@@ -80,7 +80,7 @@ class RemovedDocument(TypedDict):
 
 
 def listed_document(found: Registration, viewer: Viewer) -> AgentDocument:
-    """Return an agent as it is listed; where it is, to who operates the service."""
+    """Return an agent for the list. Only operators see its address."""
     now = time.time()
     document: AgentDocument = {
         "agent_id": found.agent_id,
@@ -133,9 +133,9 @@ AgentName = Annotated[str, Path(max_length=64, description="As it registered.", 
     },
 )
 async def register(body: RegistrationBody, serving: Served, token: AgentToken = None) -> Response:
-    """Let an agent of another machine join, at an address that `agents.allow` names.
+    """Register an agent of another machine, at an address that `agents.allow` names.
 
-    Questions are asked of it like of those here, for as long as it gives signs of life. Once more renews the lease.
+    It is asked like local agents while it sends heartbeats. Registering again renews the lease.
     The first registration of a name makes it the agent's own: with the token that it sends in `NornWeave-Agent-Token`,
     or with the one in the answer. Without that token nobody but an operator registers, renews or removes the name.
     """
@@ -159,7 +159,7 @@ async def register(body: RegistrationBody, serving: Served, token: AgentToken = 
 
 @router.post("/agents/{agent_id}/heartbeat", response_model=LeaseDocument, responses=_BODY)
 async def heartbeat(agent_id: AgentName, body: HeartbeatBody, serving: Served, token: AgentToken = None) -> Response:
-    """Renew an agent's lease; 404 asks it to register again."""
+    """Renew an agent's lease. A 404 asks the agent to register again."""
     remote, by = _registry(serving), _registrant(serving, token)
     known = await serving.writing.run(lambda: remote.registry.beat(agent_id, body.url, body.state, by))
     if not known:
@@ -175,7 +175,7 @@ async def deregister(
     url: Annotated[str | None, Query(max_length=2_000, description="Only if it is at this address.")] = None,
     token: AgentToken = None,
 ) -> Response:
-    """Let an agent leave; once more changes nothing."""
+    """Remove an agent from the registry. A repetition changes nothing."""
     remote = _registry(serving)
     try:
         address = None if url is None else checked_server(url)
@@ -188,11 +188,11 @@ async def deregister(
 
 
 def _registry(serving: Serving) -> RemoteAgents:
-    """Return where agents register.
+    """Return the registry of remote agents.
 
     Raises:
         NotPermittedError: the caller may not register agents.
-        ProblemError: 404, none can join.
+        ProblemError: 404, no agents can register here.
     """
     remote = serving.engine.agents.registry()
     if remote is None:

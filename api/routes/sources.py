@@ -1,7 +1,7 @@
-"""``/sources``: what is configured and how it is; adding and removing, for operators.
+"""``/sources``: the configured sources and their state; operators add and remove them.
 
-What comes over HTTP may name places below the folder of ``nornweave.yaml`` and public addresses (``edit.OFFERED``): who
-holds a token of this server is not thereby allowed to read the files, the secrets and the network of its machine.
+A source added over HTTP may name places below the folder of ``nornweave.yaml`` and public addresses (``edit.OFFERED``).
+A token of this server does not allow its owner to read the files, the secrets and the network of its machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SourceBody = Annotated[
 
 @router.get("", response_model=SourcesDocument)
 async def sources(serving: Served) -> Response:
-    """List the sources of `nornweave.yaml` as it is now, and how each of them is."""
+    """List the sources of `nornweave.yaml` as the file is now, each with its state."""
     return json_response(await serving.lookups.run(lambda: configured_sources(serving)))
 
 
@@ -58,7 +58,7 @@ async def add(body: SourceBody, serving: Served) -> Response:
 
 @router.delete("/{source_id}", response_model=RemovedSource)
 async def remove(source_id: Annotated[str, InPath(description="As the file has it.")], serving: Served) -> Response:
-    """Remove a source from `nornweave.yaml`; its documents go with the next sync of its domain."""
+    """Remove a source from `nornweave.yaml`; the next sync of its domain removes its documents."""
     await source_removed(serving, source_id)
     return json_response({"id": source_id, "status": "REMOVED"})
 
@@ -79,8 +79,8 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
     """Add a source to the file.
 
     Raises:
-        ProblemError: 409 or 422, it is there already or a key of it is wrong.
-        NotPermittedError: the viewer does not operate the service.
+        ProblemError: 409, the source exists already; 422, a key of it is wrong.
+        NotPermittedError: the viewer is not an operator.
     """
     file = _file(serving)
 
@@ -96,11 +96,13 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
 
 
 async def source_previewed(serving: Serving, body: Mapping[str, JsonValue]) -> Listing | None:
-    """Return what a source names that is not there yet; ``None`` for one elsewhere that answers. Nothing is changed.
+    """Return the documents of a source that is not configured yet, without changing anything.
+
+    ``None`` for a remote source that answers: its documents are not listed.
 
     Raises:
-        ProblemError: 409 or 422, as if it were added; or it cannot be read.
-        NotPermittedError: the viewer does not operate the service.
+        ProblemError: 409 or 422, as for adding it; or it cannot be read.
+        NotPermittedError: the viewer is not an operator.
     """
     file = _file(serving)
 
@@ -118,8 +120,8 @@ async def source_removed(serving: Serving, source_id: str) -> None:
     """Remove a source from the file.
 
     Raises:
-        ProblemError: 404, there is none of this id.
-        NotPermittedError: the viewer does not operate the service.
+        ProblemError: 404, no source has this id.
+        NotPermittedError: the viewer is not an operator.
     """
     file = _file(serving)
 

@@ -37,7 +37,7 @@ async def status(
     """Show sources, generations, freshness, failed documents and held deletions, each with what to do.
 
     Args:
-        draft: the form of a source that is looked at before it is added, or was refused.
+        draft: the form of a source that is only previewed or was refused.
     """
     serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(
@@ -71,7 +71,7 @@ async def status(
 
 
 async def sync(request: Request) -> Response:
-    """Start a sync that somebody asked for on the status page, and go back to it."""
+    """Start a sync from the status page, and redirect back to the page."""
     serving = serving_of(request)
     serving.viewer.check_operates()
     fields = await browsers_form(request)
@@ -92,7 +92,7 @@ async def sync(request: Request) -> Response:
 
 
 async def change_sources(request: Request) -> Response:
-    """Add the source of the form, say what it would read, or remove the one that it names."""
+    """Add the form's source, show what it would read, or remove the source that it names."""
     serving = serving_of(request)
     serving.viewer.check_operates()
     fields = await browsers_form(request)
@@ -119,7 +119,7 @@ def _sources(
 
 
 def _running(serving: Serving) -> dict[str, Running | None]:
-    """Return by domain the sync that is under way, if one is."""
+    """Return the running sync of each domain; ``None`` if no sync runs."""
     return {domain.value: serving.syncs.running(domain) if serving.syncs else None for domain in serving.domains}
 
 

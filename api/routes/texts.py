@@ -1,4 +1,4 @@
-"""Texts behind citations and lines in them. ``/conflicts``: what disagrees in the whole corpus."""
+"""Texts behind citations, and lines in them. ``/conflicts``: conflicts in the whole corpus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DocumentPath = Annotated[str, Path(description="Relative to the source's `path`,
 
 @router.get("/chunks/{chunk_id}", response_model=ChunkDocument, responses=problem_responses(404), tags=["texts"])
 async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
-    """Return a chunk with its citation and what it states."""
+    """Return a chunk with its citation and its facts."""
     found = await _looked_up(serving, lambda: serving.engine.texts.chunk(chunk_id), chunk_id)
     return _found(found, f"no chunk {_shown(chunk_id)} is in what is served; it may have been changed or removed since")
 
@@ -43,7 +43,7 @@ async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
     tags=["texts"],
 )
 async def document(domain: DomainName, source_id: SourceName, path: DocumentPath, serving: Served) -> Response:
-    """Return a whole document as it was ingested; the path is looked up, no file is opened."""
+    """Return a whole document as it was ingested. The path is looked up in the index; no file is opened."""
     served = serving.agent(domain).domain
     found = await _looked_up(serving, lambda: serving.engine.texts.document(served, source_id, path), source_id, path)
     return _found(found, f"no document {_shown(path)} of source {_shown(source_id)} is in what is served of {domain}")
@@ -53,7 +53,7 @@ async def document(domain: DomainName, source_id: SourceName, path: DocumentPath
 async def find(asked: Annotated[FindParameters, Query()], serving: Served) -> Response:
     """Find lines that hold a text or match a regular expression (RE2), with their numbers.
 
-    They come by domain, source, path and line. Texts of agents on other machines are not read.
+    Lines are sorted by domain, source, path and line. Texts of remote agents are not read.
     """
     return json_response(await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms)))
 
@@ -62,20 +62,20 @@ async def find(asked: Annotated[FindParameters, Query()], serving: Served) -> Re
 async def uses(asked: Annotated[UsesParameters, Query()], serving: Served) -> Response:
     """Find what uses a name of code: calls, imports, subclasses and other places, each with its certainty.
 
-    Documents that hold the name are parsed now; what was not looked at is said.
+    Documents that hold the name are parsed now. The answer names documents that were not read.
     """
     return json_response(await serving.uses(asked.name, asked.source, Deadline(serving.timeout_ms)))
 
 
 @router.get("/complete", response_model=CompletionsDocument, tags=["texts"])
 async def complete(asked: Annotated[CompleteParameters, Query()], serving: Served) -> Response:
-    """Complete names, paths, headings and channels: those that begin so first, then the frequent, then the short."""
+    """Complete names, paths, headings and channels. Matches at the start come first, then frequent, then short ones."""
     return json_response(await serving.lookups.run(lambda: serving.engine.texts.complete(asked.prefix, asked.limit)))
 
 
 @router.get("/conflicts", response_model=LedgerDocument, tags=["conflicts"])
 async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> Response:
-    """List what domains disagree about in the whole corpus, newest first, grouped by entity."""
+    """List the conflicts between domains in the whole corpus, newest first, grouped by entity."""
     return json_response(asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts)))
 
 
@@ -86,7 +86,7 @@ async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> 
     tags=["conflicts"],
 )
 async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
-    """Say that two statements are no conflict. For operators; it holds wherever the two stand, and survives syncs."""
+    """Say that two statements are no conflict. For operators. It holds wherever the two stand, also after syncs."""
     return json_response(await dismissed(serving, conflict_id))
 
 
@@ -97,16 +97,16 @@ async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
     tags=["conflicts"],
 )
 async def undismiss(conflict_id: ConflictName, serving: Served) -> Response:
-    """Take back that two statements are no conflict."""
+    """Take the dismissal of a conflict back."""
     return json_response(await dismissed(serving, conflict_id, undo=True))
 
 
 async def dismissed(serving: Serving, conflict_id: str, *, undo: bool = False) -> DismissedDocument:
-    """Store that two statements are no conflict, or take it back.
+    """Dismiss a conflict, or take the dismissal back.
 
     Raises:
-        ProblemError: 404, no conflict can have this id, or it is not dismissed; or this is a replica.
-        NotPermittedError: the viewer does not operate the service.
+        ProblemError: 404, no conflict has this id, or it is not dismissed; or this is a replica.
+        NotPermittedError: the viewer is not an operator.
     """
     serving.viewer.check_operates()
     if serving.sources_file is None:
@@ -118,7 +118,7 @@ async def dismissed(serving: Serving, conflict_id: str, *, undo: bool = False) -
 
 
 async def _looked_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:
-    """Look something up, in a thread; no name holds NUL, which a database need not take."""
+    """Look something up in a thread; ``None`` for names with NUL, which no database has to accept."""
     return None if any("\0" in name for name in names) else await serving.lookups.run(look)
 
 

@@ -30,7 +30,7 @@ from nornweave.core.text.checked_values import textual
 
 
 class TokenBody(Body):
-    """A token that somebody wants."""
+    """The token that is wanted."""
 
     name: Annotated[
         str,
@@ -43,7 +43,7 @@ class TokenBody(Body):
 
 
 class TokenDocument(TypedDict):
-    """A token that was made; its secret is known to nobody here."""
+    """A token that was made. Nobody here knows its secret."""
 
     id: str
     name: str
@@ -56,20 +56,20 @@ class TokenDocument(TypedDict):
 
 
 class MadeTokenDocument(TokenDocument):
-    """A token that was made just now."""
+    """A new token with its secret."""
 
     token: Annotated[str, Field(description="is shown this once")]
 
 
 class TokensDocument(TypedDict):
-    """Tokens, in the order in which they were made."""
+    """Tokens, oldest first."""
 
     tokens: list[TokenDocument]
     max_days: int
 
 
 class RevokedToken(TypedDict):
-    """A token that is worth nothing from now on."""
+    """A token that is not valid any more."""
 
     id: str
     status: Literal["REVOKED"]
@@ -91,23 +91,23 @@ async def tokens(
 async def make(body: TokenBody, serving: Served) -> Response:
     """Make a token for a program.
 
-    It may ask in the groups that you are in now or, if you operate the service, operate it. It is shown this once.
+    It may ask with your present groups or, if you are an operator, operate the service. It is shown only once.
     """
     return json_response(await made(serving, body), 201)
 
 
 @router.delete("/{token_id}", response_model=RevokedToken)
 async def revoke(token_id: Annotated[str, InPath(description="As `GET /tokens` has it.")], serving: Served) -> Response:
-    """Revoke a token of yours, or as operator anybody's; it is worth nothing with the next request."""
+    """Revoke a token of yours; operators may revoke any. It is refused from the next request on."""
     await revoked(serving, token_id)
     return json_response({"id": token_id, "status": "REVOKED"})
 
 
 def own_tokens_of(serving: Serving) -> OwnTokens:
-    """Return where a viewer makes tokens.
+    """Return the store of people's tokens, if this viewer may make some.
 
     Raises:
-        ProblemError: 404, nobody makes any here; 403, this viewer does not.
+        ProblemError: 404, nobody makes tokens here; 403, this viewer may not.
     """
     if serving.door.own_tokens is None:
         raise ProblemError(404, "nobody makes tokens here: configure `access:`, and no `max_token_days: 0` in it")
@@ -117,7 +117,7 @@ def own_tokens_of(serving: Serving) -> OwnTokens:
 
 
 async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
-    """Return the tokens of a viewer, or for an operator all."""
+    """Return the tokens of a viewer; for an operator, all if wanted."""
     own = own_tokens_of(serving)
     if everybodys:
         serving.viewer.check_operates()
@@ -126,12 +126,12 @@ async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocumen
 
 
 async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
-    """Make a token of a viewer.
+    """Make a token for a viewer.
 
     Raises:
-        NotPermittedError: it should operate, and its maker does not.
-        QueryError: it should last too long.
-        ProblemError: 409, there are too many.
+        NotPermittedError: an operator's token is wanted, and the viewer is not an operator.
+        QueryError: the wanted lifetime is too long.
+        ProblemError: 409, the viewer has too many tokens.
     """
     own, viewer, max_days = own_tokens_of(serving), serving.viewer, serving.door.max_token_days
     if body.scope == "operate":
@@ -151,7 +151,7 @@ async def revoked(serving: Serving, token_id: str) -> None:
     """Revoke a token.
 
     Raises:
-        ProblemError: 404, the viewer has none of this id.
+        ProblemError: 404, the viewer has no token with this id.
     """
     own, viewer = own_tokens_of(serving), serving.viewer
     maker = None if viewer.operates else viewer.name
@@ -166,14 +166,14 @@ def _document(token: OwnToken) -> TokenDocument:
 
 
 async def page(request: Request, new: MadeTokenDocument | None = None) -> Response:
-    """Show the tokens of who asks, and a form for another one; ``new`` is shown this once."""
+    """Show the viewer's tokens and a form for a new one. ``new`` and its secret are shown only this once."""
     serving = serving_of(request)
     context = {**await listed(serving), "new": new, "operates": serving.viewer.operates}
     return html_response(request, "tokens.html", context, current=TOKENS)
 
 
 async def change(request: Request) -> Response:
-    """Make the token of the form and show it, or revoke the one that it names."""
+    """Make the form's token and show it, or revoke the token that the form names."""
     serving, fields = serving_of(request), await browsers_form(request)
     if token_id := fields.get("revoke"):
         await revoked(serving, token_id)

@@ -1,4 +1,4 @@
-"""Limits on the connections of one process: how many, how large a head may be, how long a client may keep us waiting.
+"""Limits on the connections of one process: their number, the size of a head, and the time that a client may take.
 
 h11 reads the requests, because it limits what it reads (``docs/decisions/0016-http-server.md``). Everything here
 happens before a client is authenticated.
@@ -36,13 +36,13 @@ RESERVED_CONNECTIONS = 16
 
 
 def connection_limit() -> int:
-    """Return how many connections this process takes: half of its file descriptors; the others are for files."""
+    """Return how many connections this process accepts: half of its file descriptors. The rest is for files."""
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return MAX_CONNECTIONS if descriptors < 0 else max(1, min(MAX_CONNECTIONS, descriptors // 2 - RESERVED_CONNECTIONS))
 
 
 class Connection(H11Protocol):
-    """One HTTP connection. It knows since when it waits for its client, and ends others to make room for itself."""
+    """One HTTP connection. It knows how long it has waited for its client, and ends others to make room for itself."""
 
     _idle_since = 0.0
     _unread_since: float | None = None
@@ -52,8 +52,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room, and start to wait for a request.
 
-        The connections whose clients keep us waiting are ended for it, the longest first: a client that opens
-        connections and sends nothing ends its own, and ``/health`` is answered meanwhile. One address gets half of all
+        If there are too many, the one that has waited longest for its client is ended. A client that opens
+        connections and sends nothing loses its own, and ``/health`` is answered meanwhile. One address gets half of all
         connections.
         """
         super().connection_made(transport)
@@ -70,14 +70,14 @@ class Connection(H11Protocol):
                 self.end()
 
     def data_received(self, data: bytes) -> None:
-        """Read in pieces, because h11 applies its limit only after it has parsed all it was given."""
+        """Read in pieces, because h11 checks its limit only after it has parsed all of its input."""
         while data and not self.transport.is_closing():
             size = MAX_HEADER_BYTES if self.conn.their_state is h11.IDLE else len(data)
             super().data_received(data[:size])
             data = data[size:]
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse too many headers, and what is not ``/health`` on a reserved connection; else call the app."""
+        """Call the app. Refuse too many headers; on a reserved connection refuse all paths but ``/health``."""
         app = cast(ASGIApp, self.config.loaded_app)
         if len(scope["headers"]) > MAX_HEADERS:
             app = problem_response(431, f"{len(scope['headers'])} headers; allowed are {MAX_HEADERS}")
@@ -123,7 +123,7 @@ class Connection(H11Protocol):
 
     @property
     def waits_since(self) -> float | None:
-        """Return since when the client has been expected to send or to read; ``None`` while it waits for us."""
+        """Return since when we wait for the client to send or to read; ``None`` while the client waits for us."""
         if self._unread_since is not None:
             return self._unread_since
         is_sending = self._is_busy and self.cycle.more_body and not self.flow.read_paused
@@ -153,7 +153,7 @@ def end_overdue(connections: Iterable[Connection]) -> None:
 
 
 def _end_longest_waiting(connections: Iterable[Connection]) -> bool:
-    """End the connection that has waited longest for its client; return whether one waits."""
+    """End the connection that has waited longest for its client; return whether there was one."""
     waiting = [(since, id(each), each) for each in connections if (since := each.waits_since) is not None]
     if waiting:
         min(waiting)[-1].end()
@@ -161,7 +161,7 @@ def _end_longest_waiting(connections: Iterable[Connection]) -> bool:
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: for IPv6 the 64 bits that one household or server has."""
+    """Return the network that counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address."""
     if ":" not in address:
         return address
     mapped = ipaddress.IPv6Address(address.partition("%")[0])

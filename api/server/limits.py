@@ -1,4 +1,4 @@
-"""What one client may cost the others: the size of a body, and how much runs and waits at once."""
+"""Limits on one client for the good of the others: the size of a body, and the work that runs and waits at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_FILES_BYTES = 32 << 20
 BODY_WITHIN_S = 30.0
 INGEST = re.compile(r"/ingest|/agents/[^/]*/ingest")
 # A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
-# CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
+# CPUs the last of 64 that wait is served within half a second; later ones are better refused.
 MAX_WAITING = 64
 RETRY_BUSY_S = 1
 
@@ -32,13 +32,16 @@ T = TypeVar("T")
 
 
 def body_limit(path: str, media_type: str) -> int:
-    """Return how large the body of a request may be, in bytes."""
+    """Return the largest size of a request's body, in bytes."""
     has_files = INGEST.fullmatch(path) and media_type.lower().startswith("multipart/form-data")
     return MAX_FILES_BYTES if has_files else MAX_BODY_BYTES
 
 
 class BodyLimit:
-    """Ends a request whose body is too large, announced or not (chunked), or too slow, before more of it is read."""
+    """Ends a request whose body is too large or too slow, before more of it is read.
+
+    Bodies without an announced length (chunked) are counted too.
+    """
 
     def __init__(self, app: ASGIApp, within_s: float = BODY_WITHIN_S) -> None:
         self._app = app
@@ -76,17 +79,17 @@ class BodyLimit:
 
 
 def announced_bytes(scope: Scope) -> int:
-    """Return the length of a body as its headers say, 0 where they do not (chunked)."""
+    """Return the length of a body by its headers; 0 if they do not state one (chunked)."""
     announced = Headers(scope=scope).get("content-length", "")
     return int(announced) if announced.isdecimal() and len(announced) < 19 else 0
 
 
 class Admission:
-    """Lets so many pieces of work run at once and a bounded number wait, in the order in which they came.
+    """Lets a limited number of pieces of work run at once and another number wait, first come, first served.
 
     Args:
-        running: at once, each in a thread; as many as there are CPUs unless given.
-        waiting: for their turn; those beyond are refused.
+        running: how many run at once, each in a thread; one per CPU unless given.
+        waiting: how many may wait for their turn; further ones are refused.
     """
 
     def __init__(self, running: int | None = None, waiting: int = MAX_WAITING) -> None:
@@ -99,18 +102,18 @@ class Admission:
 
     @property
     def in_threads(self) -> int:
-        """Return how much runs right now, including work whose request was cancelled."""
+        """Return how many pieces of work run now, also those whose request was cancelled."""
         return len(self._working)
 
     async def run(self, work: Callable[[], T], wait_s: float | None = None) -> T:
         """Run ``work`` in a thread when its turn has come.
 
         Args:
-            work: blocks.
-            wait_s: for its turn; ``None`` waits as long as it takes.
+            work: a function that may block.
+            wait_s: how long to wait for its turn; ``None`` sets no limit.
 
         Raises:
-            ProblemError: 503, too many wait already or the turn did not come in time.
+            ProblemError: 503, too many wait already, or its turn did not come in time.
         """
         if self.admitted >= self.running + self.waiting:
             raise unavailable("busy", f"{self.waiting} requests wait already", RETRY_BUSY_S)

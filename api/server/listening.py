@@ -66,12 +66,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return where a socket is reached."""
+    """Return the address at which a socket is reached."""
     return web_address("http", *listener.getsockname()[:2])
 
 
 def web_address(scheme: str, host: str, port: int | None) -> str:
-    """Return the address of a server: an IPv6 address stands in brackets; ``port`` may be unknown."""
+    """Return the URL of a server. An IPv6 address gets brackets; ``port`` may be ``None``."""
     return f"{scheme}://{f'[{host}]' if ':' in host else host}" + (f":{port}" if port else "")
 
 
@@ -98,15 +98,15 @@ async def _connect(protocol: Callable[[], asyncio.Protocol], connection: socket.
 async def accept_evenly(
     listener: socket.socket, protocol: Callable[[], asyncio.Protocol], connections: Callable[[], int]
 ) -> None:
-    """Accept connections until cancelled, the more slowly the more are open here.
+    """Accept connections until cancelled. The more are open here, the slower they are accepted.
 
     The kernel gives a connection to whichever process takes it first, and clients keep theirs: of eight, one of two
-    processes often has six or seven. It then answers more slowly, while the other is idle.
+    processes often gets six or seven. It then answers more slowly while the other is idle.
 
     Args:
-        listener: does not block; other processes may accept from it as well.
-        protocol: makes what handles a connection.
-        connections: counts those that are open here.
+        listener: a non-blocking socket; other processes may accept from it as well.
+        protocol: makes the handler of a connection.
+        connections: returns the number of open connections of this process.
     """
     loop = asyncio.get_running_loop()
     while True:

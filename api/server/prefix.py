@@ -1,11 +1,11 @@
 """The path of another site below which this server stands: ``https://example.org/nw``, behind a proxy.
 
-Inside, every path is as it is without a proxy. What leaves has the prefix: redirects here, pages in
+Inside, every path is the same as without a proxy. The prefix is added to all output: redirects here, pages in
 ``pages/rendering.py``, links in ``links.py``.
 
-The prefix is the path of ``NORNWEAVE_URL``. Where no such address is configured, it is ``root_path`` of whoever mounts
-this app, or what ``X-Forwarded-Prefix`` says. Any client can send that header. It names a path of plain segments or
-counts for nothing, so an address that it makes leads to the same host.
+The prefix is the path of ``NORNWEAVE_URL``. If that is not set, it is ``root_path`` of the app that mounts
+this one, or the header ``X-Forwarded-Prefix``. Any client can send that header. It must be a path of plain segments or
+is ignored, so the addresses made with it lead to the same host.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _PREFIX = "nornweave.prefix"
 
 
 def plain_prefix(path: str) -> str:
-    """Return a path without a slash at its end; empty unless its segments are plain and none leads upwards."""
+    """Return a path without a final slash; empty unless all its segments are plain and none is ``..``."""
     path = path.rstrip("/")
     return path if _PATH.fullmatch(path) else ""
 
 
 def prefix_of(scope: Scope) -> str:
-    """Return the prefix of a request's addresses: ``/nw``, or nothing."""
+    """Return the prefix of a request's addresses: ``/nw``, or an empty text."""
     prefix: str = scope.get(_PREFIX, "")
     return prefix
 
 
 class Prefix:
-    """Takes the prefix from the path of a request, and puts it before the address of a redirect.
+    """Removes the prefix from the path of a request and adds it to the address of a redirect.
 
     Args:
         public_url: the address at which people open the pages; ``None`` if none is configured.
@@ -68,5 +68,5 @@ class Prefix:
 
 
 def path_below(path: str, prefix: str) -> str:
-    """Return the rest of a path below a prefix, from its slash on; empty if it is not below it, or there is none."""
+    """Return the part of a path after a prefix, with its slash; empty if the path does not begin with the prefix."""
     return path[len(prefix) :] or "/" if prefix and f"{path}/".startswith(f"{prefix}/") else ""

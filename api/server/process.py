@@ -1,8 +1,8 @@
 """One serving process: the app and its HTTP server on a listening socket, until SIGINT or SIGTERM.
 
 ``python -m api.server.process CONFIG HOST DESCRIPTOR WHEN [AGENT]`` is one of several, started by ``workers.py``. It
-accepts from the socket that it inherits, at once or when it has loaded everything, writes to its standard output that
-it serves and that it has loaded everything, and ends when its standard input ends.
+accepts from the socket that it inherits, at once or when everything is loaded. It writes to its standard output when
+it serves and when it has loaded everything. It ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def serve_on(
         host: the name or address that ``listener`` was opened for.
         agent: serve this domain alone, also at the root.
         environment: holds the token.
-        loaded: called once they are, and every domain is loaded or has said why it cannot be.
+        loaded: called once every domain is loaded or has reported why it cannot be.
         after_loading: accept no connection before, because other processes do.
 
     Returns:
@@ -91,8 +91,8 @@ class LimitedServer(uvicorn.Server):
     Args:
         announce: called once connections are accepted.
         is_loaded: tells whether nothing is being loaded any more.
-        loaded: called once that is so.
-        after_loading: accept no connection before.
+        loaded: called once everything is loaded.
+        after_loading: accept no connection before everything is loaded.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class LimitedServer(uvicorn.Server):
         self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept, at once or when everything is loaded."""
+        """Start to accept connections, at once or after everything is loaded."""
         await super().startup([])
         if not self._after_loading:
             self._accept(sockets or [])
@@ -133,7 +133,7 @@ class LimitedServer(uvicorn.Server):
         self._announce()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, and let the requests in flight end."""
+        """Stop accepting connections, and let the requests in flight end."""
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
@@ -141,7 +141,7 @@ class LimitedServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def _first_requests(self) -> None:
-        """Wait for the requests of connections that were just accepted: their clients have seen them open."""
+        """Wait for the first request of connections that were just accepted."""
         end = time.monotonic() + FIRST_REQUEST_S
         await asyncio.sleep(0.05)  # for what was accepted and is not connected yet
         connections = cast("set[Connection]", self.server_state.connections)
@@ -162,10 +162,10 @@ class LimitedServer(uvicorn.Server):
 
 @contextmanager
 def signals_end(server: uvicorn.Server) -> Iterator[None]:
-    """Let a signal end the server whenever it comes, and nothing else.
+    """Let SIGINT and SIGTERM end the server, also before it runs, and do nothing else.
 
-    uvicorn handles signals only while it runs: one that comes just before would be lost. At its end it raises what it
-    received again, for the handler that was there before.
+    uvicorn handles signals only while it runs: one that comes just before would be lost. At its end it raises the
+    received signal again, for the handler that was there before.
     """
     before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -180,7 +180,7 @@ def _is_loaded(app: FastAPI) -> bool:
 
 
 def _exit_code(app: FastAPI) -> int:
-    """Return 0, unless something still runs that cannot be ended: then end the process here."""
+    """Return 0 if nothing runs any more; otherwise end the process here."""
     if app.state.serving.in_threads:
         sys.stderr.write("a request did not end in time; it is abandoned\n")
         sys.stderr.flush()

@@ -36,14 +36,14 @@ def serve(
     workers: int | None = None,
     is_outdated: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Serve the API until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
+    """Serve the API until SIGINT or SIGTERM, then finish the requests in flight, for at most a few seconds.
 
     Args:
-        port: 0 takes a free one; ``FUSION_PORT``, for an agent alone ``AGENT_PORT``, unless given.
+        port: 0 takes a free one. The default is ``FUSION_PORT``, or ``AGENT_PORT`` for an agent alone.
         agent: serve this domain alone, also at the root.
-        announce: called with the URL once connections are accepted; writes it to stderr unless given.
+        announce: called with the URL once connections are accepted; by default it writes the URL to stderr.
         workers: how many processes serve, which this one supervises; ``None`` serves in this process.
-        is_outdated: true when the file has other settings, which workers take over one after the other.
+        is_outdated: returns true if the file has new settings; then workers are replaced one after the other.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -85,7 +85,7 @@ def _supervise(
     drain: Callable[[], None],
     is_outdated: Callable[[], bool],
 ) -> int:
-    """Supervise processes that share a folder of metrics."""
+    """Supervise processes that share a folder for their metrics."""
     with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
         forget = partial(mark_process_dead, path=metrics)
         running = start(Path(metrics))

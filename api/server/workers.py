@@ -1,10 +1,10 @@
-"""Several serving processes on one socket: a question is computation under Python's lock, so one keeps one CPU busy.
+"""Several serving processes on one socket: Python's lock lets one process use only one CPU for questions.
 
-All of them accept from one socket, which each inherits (``process.py``). The process that starts them serves nothing:
+All accept from one socket, which each process inherits (``process.py``). The process that starts them serves nothing:
 it replaces those that die. The socket stays open meanwhile, so that connections that wait to be accepted are not lost.
 
-The first process accepts at once, so that somebody says that all is being loaded. The others are started when it has
-loaded everything, and accept when they have: ``/ready`` never says no after it has said yes.
+The first process accepts at once, so that clients learn that loading is under way. The others are started when it has
+loaded everything, and accept when they have loaded too. So ``/ready`` never says no after it has said yes.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ Start = Callable[[bool], Worker]
 
 
 def usual_workers(settings: Settings) -> int:
-    """Return how many processes serve by default: one a CPU, at most four, and one for a large index."""
+    """Return how many processes serve by default: one per CPU, at most four; only one for a large index."""
     size = sum(_published_bytes(settings, domain) for domain in settings.served_domains)
     return min(cpu_count(), MOST_BY_DEFAULT) if size < SMALL_INDEX_BYTES else 1
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:
-    """Return about how large the domain's index is: all segments that are kept.
+    """Return about how large the domain's index is: the size of all kept segments.
 
     The index is not asked, because that would load DuckDB (84 MB) into a process that only supervises others.
     """
@@ -67,7 +67,7 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
-    """Return a function that starts a process serving on ``listener``, with its metrics in a shared folder."""
+    """Return a function that starts a process serving on ``listener``; its metrics go to a shared folder."""
     shared = listener.fileno()
     command = [sys.executable, "-m", "api.server.process", str(config), host, str(shared)]
     alone = [agent.value] if agent else []
@@ -95,7 +95,7 @@ def supervise(
     """Keep ``count`` serving processes running until a signal comes, then let them end.
 
     A process writes to its standard output once it serves, and ends with its standard input. ``announce`` is called
-    when the first one serves, ``forget`` with the number of each that ended, ``drain`` at the end, while they serve.
+    when the first one serves, ``forget`` with the pid of each that ended, ``drain`` at the end, while they still serve.
     While ``is_outdated`` is true, each in turn is replaced by a new one. Returns the exit code: 1 when a process failed
     while it ended or before any of them served, otherwise 0.
     """
@@ -127,10 +127,10 @@ def supervise(
 
 @dataclass(slots=True, eq=False)
 class WorkerPlace:
-    """A place for a serving process, and when the next one may take it.
+    """A place for one serving process, and the time before which no new one may be started.
 
     Attributes:
-        process: the one that has the place, if any.
+        process: the process in this place, if any.
         now: the clock, in seconds.
     """
 
@@ -142,7 +142,7 @@ class WorkerPlace:
     _pause_s: float = 0.0
 
     def fill(self, others_serve: bool) -> None:
-        """Start a process if none has the place and its time has come."""
+        """Start a process if the place is empty and the pause is over."""
         if self.process is None and self.now() >= self._not_before:
             try:
                 self.process, self._started_at = self.start(others_serve), self.now()
@@ -151,7 +151,7 @@ class WorkerPlace:
                 self._wait_longer()
 
     def vacate(self, forget: Callable[[int], None] = lambda _: None) -> None:
-        """Log how the process ended. The more often that happened, the later the next one is started."""
+        """Log how the process ended. After each quick failure the pause before the next start is longer."""
         if self.process is None:
             return
         forget(self.process.pid)
@@ -167,7 +167,7 @@ class WorkerPlace:
         self._wait_longer()
 
     def renew(self, received: Sequence[int], forget: Callable[[int], None]) -> None:
-        """Give the place to a new process as soon as that serves; keep the old one if it does not."""
+        """Replace the process by a new one as soon as that serves; keep the old one if it fails."""
         try:
             successor = self.start(True)
         except OSError as error:
@@ -189,7 +189,7 @@ class WorkerPlace:
 
 
 def _ending(code: int) -> str:
-    """Return how a process ended, for people."""
+    """Return how a process ended, in words."""
     if code >= 0:
         return f"ended with exit code {code}"
     with suppress(ValueError):
@@ -198,13 +198,13 @@ def _ending(code: int) -> str:
 
 
 def _said(processes: Sequence[Worker]) -> bytes:
-    """Wait a moment, or until a process says something or ends; return what was said."""
+    """Wait a moment for output of the processes; return it, empty if there is none."""
     readable, _, _ = select.select([process.stdout for process in processes if process.stdout], [], [], POLL_S)
     return b"".join([os.read(stdout.fileno(), 1024) for stdout in readable])
 
 
 def _end(*processes: Worker) -> int:
-    """Let processes answer their requests and end, for at most ``STOP_WITHIN_S``; return 1 if one failed, else 0."""
+    """Let processes finish their requests, for at most ``STOP_WITHIN_S``; return 1 if one failed, else 0."""
     for process in processes:
         if process.stdin:
             process.stdin.close()

@@ -1,18 +1,18 @@
-"""``nornweave slack``: answer questions in Slack, with what both the asker and whoever reads the answer may see.
+"""``nornweave slack``: answer questions in Slack from documents that the asker and all readers of the answer may see.
 
 =================  ==============================  =====================================================
-asked by           answered                        with what is for
+asked by           answered                        from documents of
 =================  ==============================  =====================================================
 a mention          in a thread, for the channel    the groups that the channel and the asker are both in
 the slash command  for the asker's eyes only       the groups that the asker is in
 =================  ==============================  =====================================================
 
-Nobody in Slack operates the service or sees everything. Who is not configured, or belongs to another workspace, is in
-no group. The engine runs in this process: a server that is asked over HTTP would have to believe it who asks.
+Nobody in Slack operates the service or sees everything. People of another workspace, or without configuration, are in
+no group. The engine runs in this process: a server asked over HTTP would have to trust it about the asker.
 
-An answer as a message: sentences first, then conflicts, then the passages with their permalinks.
+A message shows sentences first, then conflicts, then the passages with their permalinks.
 
-What passages say is data. Slack's links and mentions take three signs, ``&``, ``<`` and ``>``: escaped, a text can
+Passages are data. Slack's links and mentions need three signs, ``&``, ``<`` and ``>``. If these are escaped, a text can
 neither mention a channel or a person nor form a link. Each text is one line: emphasis and code end there, but for
 fences, of which one sign is left.
 """
@@ -60,12 +60,12 @@ _IN_ADDRESS = str.maketrans({"&": "&amp;", "<": "%3C", ">": "%3E", "|": "%7C"})
 
 
 def mrkdwn(text: str, limit: int = TEXT_CHARACTERS) -> str:
-    """Return foreign text as one line that Slack shows as it is."""
+    """Return foreign text as one line, escaped so that Slack shows it unchanged."""
     return _FENCE.sub("`", line(text, limit)).translate(_SIGNS)
 
 
 def answer_text(answer: Answer, link: Link) -> str:
-    """Return an answer in Slack's markup; of usual passages it has some 2,000 characters, and Slack takes 40,000."""
+    """Return an answer in Slack's markup. It usually has some 2,000 characters; Slack accepts 40,000."""
     return "\n".join(_lines(answer, link))
 
 
@@ -99,7 +99,7 @@ def _conflict(conflict: ConflictRecord, link: Link) -> Iterator[str]:
 
 
 def _linked(url: str, title: str) -> str:
-    """Return a link; the title alone where there is no address, or one that is too long."""
+    """Return a link; only the title if there is no address or it is too long."""
     shown = mrkdwn(title, TITLE_CHARACTERS)
     return f"<{url.translate(_IN_ADDRESS)}|{shown}>" if 0 < len(url) <= URL_CHARACTERS else shown
 
@@ -123,9 +123,9 @@ class SlackQuestion:
     """A question in a channel.
 
     Attributes:
-        identity: of the message or the command, which Slack may send again.
+        identity: the id of the message or the command, because Slack may send it twice.
         is_member: whether the asker belongs to the workspace of the app.
-        thread: in which everybody is answered; ``None`` answers the asker alone.
+        thread: the thread for the answer; ``None`` answers the asker alone.
     """
 
     identity: str
@@ -137,7 +137,7 @@ class SlackQuestion:
 
 
 class SlackApp:
-    """Answers the questions of one workspace with what a service serves."""
+    """Answers the questions of one workspace from a service."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class SlackApp:
             raise refusal
 
     def _accept(self, answering: TaskGroup, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Begin to answer what is asked; return what the asker is told at once, if anything."""
+        """Start to answer a question; return the immediate reply to the asker, ``None`` for no reply."""
         asked = self._asked(envelope)
         if asked is None or asked.identity in self._seen:
             return None
@@ -194,7 +194,7 @@ class SlackApp:
         return None
 
     def _asked(self, envelope: Mapping[str, Any]) -> SlackQuestion | None:
-        """Read a mention or a slash command; ``None`` for anything else, and for what programs write."""
+        """Return the question of a mention or a slash command; ``None`` for other events and for programs."""
         kind, payload = envelope.get("type"), as_is(envelope.get("payload"), dict) or {}
         event = as_is(payload.get("event"), dict) or {}
         if kind == "slash_commands":
@@ -226,7 +226,7 @@ class SlackApp:
     async def _answer(self, asked: SlackQuestion) -> None:
         try:
             text = await self._text(asked)
-            # Names and addresses in a text stay text; nothing of what is linked is shown.
+            # Names and addresses in a text stay text, and linked pages are not previewed.
             message = {"channel": asked.channel, "text": text, "parse": "none", "link_names": False}
             hidden = {"unfurl_links": False, "unfurl_media": False}
             with anyio.fail_after(POST_WITHIN_S):

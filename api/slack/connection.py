@@ -1,8 +1,8 @@
-"""Slack as an app meets it: methods of the Web API, and Socket Mode, which needs no public address.
+"""Slack's interface for apps: methods of the Web API, and Socket Mode, which needs no public address.
 
-Slack sends envelopes over a WebSocket whose address a method names, and wants each acknowledged within three seconds.
-It announces when it is about to close a connection: the next one is open before the old one ends, so that nothing is
-missed. The addresses hold a ticket: they are logged as little as tokens are.
+Slack sends envelopes over a WebSocket, whose address a method returns. Each must be acknowledged within three seconds.
+It announces the end of a connection: the next one is opened before the old one ends, so that nothing is
+missed. The addresses hold a ticket, so they are never logged.
 
 Source: docs.slack.dev/apis/events-api/using-socket-mode, docs.slack.dev/apis/web-api.
 """
@@ -42,7 +42,7 @@ _quiet.setLevel(logging.WARNING)
 
 
 class SlackAppError(NornWeaveError):
-    """Slack refuses, or does not answer; ``is_final`` if it refuses a token."""
+    """Slack refuses a call or does not answer. ``is_final`` means that it refuses a token."""
 
     def __init__(self, message: str, *, is_final: bool = False) -> None:
         super().__init__(message)
@@ -57,10 +57,10 @@ class SlackAppApi(httpx.AsyncClient):
         self._tokens = tokens
 
     async def call(self, token: str, method: str, **fields: Any) -> Mapping[str, Any]:
-        """Call a method; wait, and call again, where Slack limits the rate or cannot be reached.
+        """Call a method. If Slack limits the rate or cannot be reached, wait and call again.
 
         Raises:
-            SlackAppError: it refuses, or does not answer; nothing of a token is repeated.
+            SlackAppError: Slack refuses, or does not answer. The message holds no part of a token.
         """
         headers = {"Authorization": f"Bearer {self._tokens[token]}", "Content-Type": "application/json; charset=utf-8"}
         problem = "cannot be reached"
@@ -70,7 +70,7 @@ class SlackAppApi(httpx.AsyncClient):
                 answer = await self.post(method, json=fields, headers=headers)
             except httpx.ConnectError:
                 problem = "cannot be reached"
-            except httpx.HTTPError as error:  # it may have done what was asked: asking again would do it twice
+            except httpx.HTTPError as error:  # the call may have succeeded: a repetition would act twice
                 raise SlackAppError(f"{method}: {type(error).__name__}") from error
             else:
                 content = _content(answer)
@@ -89,9 +89,9 @@ class SlackAppApi(httpx.AsyncClient):
 
 
 class SocketMode:
-    """Receives what happens in a workspace, over one connection after another.
+    """Receives the events of a workspace, over one connection after another.
 
-    ``accept`` is given every envelope, and does not wait; what it returns is sent with the acknowledgement.
+    ``accept`` gets every envelope and must not block. Its result is sent with the acknowledgement.
     """
 
     def __init__(self, api: SlackAppApi, accept: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
@@ -100,13 +100,13 @@ class SocketMode:
         self._refusal: SlackAppError | None = None
 
     async def run(self) -> SlackAppError | None:
-        """Receive until Slack refuses the token; return that."""
+        """Receive until Slack refuses the token; return that error."""
         async with anyio.create_task_group() as connections:
             connections.start_soon(self._connect, connections)
         return self._refusal
 
     async def _connect(self, connections: TaskGroup, pause_s: float = 0.0) -> None:
-        """Receive over one connection; the next is opened when Slack says that it will close this one, or it ends."""
+        """Receive over one connection. The next one is opened when Slack announces the end, or at the end."""
         await anyio.sleep(pause_s)
         is_last = True
         try:

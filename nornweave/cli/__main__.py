@@ -1,4 +1,4 @@
-"""``nornweave``, and ``python -m nornweave.cli`` where its script is not installed."""
+"""``nornweave``, and ``python -m nornweave.cli`` if the script is not installed."""
 
 import atexit
 import gc

@@ -126,10 +126,10 @@ def refresh(
 
 
 def _rights(settings: Settings, path: str, domains: list[Domain] | None, people: Sequence[Person]) -> RightsDocument:
-    """Return who may see the one document that is meant.
+    """Return who may see the only document at a path.
 
     Raises:
-        QueryError: none is published there, or several are, which are named.
+        QueryError: no document is published there, or several are; the message names them.
     """
     from nornweave.ask.engine import Engine
     from nornweave.ask.rights import documents_at, rights_document

@@ -1,6 +1,6 @@
-"""Put an entry into a configuration file of another program and take it out again; every other character stays.
+"""Add an entry to a configuration file of another program, and remove it again. All other text stays unchanged.
 
-JSON is edited as text, a member at a time: what it holds besides is not written anew.
+JSON is edited as text, a member at a time, so that its other members keep their layout.
 In files that have comments (TOML, Markdown) the entry is a block between two marked lines.
 """
 
@@ -16,12 +16,12 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 class NotEditableError(ValueError):
-    """A file is one that only a person can edit; the message says why."""
+    """A person has to edit the file; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object: where its key begins, and where its value begins and ends."""
+    """A member of an object: the start of its key, and the start and end of its value."""
 
     key: str
     start: int
@@ -30,10 +30,10 @@ class _Member:
 
 
 def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return JSON with a value at a path of keys; objects on the way are made, a value that is there is replaced.
+    """Return JSON with a value set at a path of keys. Missing objects on the path are added.
 
     Raises:
-        NotEditableError: it is not plain JSON (comments, for instance), or something else stands on the way.
+        NotEditableError: it is not plain JSON (it has comments, for instance), or a value on the path is not an object.
     """
     text = text if text.strip() else "{}\n"
     steps = _steps(text, path)
@@ -46,7 +46,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return JSON without what stands at a path of keys, nor objects that are empty then; empty if nothing is left.
+    """Return JSON without the value at a path of keys and without objects that become empty; empty if nothing is left.
 
     Raises:
         NotEditableError: as ``with_member``.
@@ -64,7 +64,7 @@ def without_member(text: str, path: Sequence[str]) -> str:
 
 
 def member_at(text: str, path: Sequence[str]) -> Any:
-    """Return the value at a path of keys of JSON; ``None`` without one.
+    """Return the value at a path of keys of JSON; ``None`` if there is none.
 
     Raises:
         NotEditableError: as ``with_member``.
@@ -74,7 +74,7 @@ def member_at(text: str, path: Sequence[str]) -> Any:
 
 
 def _steps(text: str, path: Sequence[str]) -> list[tuple[int, list[_Member], _Member | None]]:
-    """Follow a path of keys; return of each object where it begins, its members, and the one that leads on."""
+    """Follow a path of keys; return for each object its start, its members, and the member on the path."""
     at, steps = _root(text), []
     for key in path:
         if text[at] != "{":
@@ -107,7 +107,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _members(text: str, at: int) -> Iterator[_Member]:
-    """Yield the members of the object that begins at a place, in order; the text is valid JSON."""
+    """Yield the members of the object that starts at ``at``, in order. The text must be valid JSON."""
     at = _after_blank(text, at + 1)
     while text[at] != "}":
         start = at
@@ -126,7 +126,7 @@ def _after_blank(text: str, at: int) -> int:
 
 
 def _inserted(text: str, at: int, members: Sequence[_Member], key: str, value: Mapping[str, Any]) -> str:
-    """Add a member behind the last one, laid out as that is."""
+    """Return the text with a new member after the last one, in the same layout."""
     name = json.dumps(key, ensure_ascii=False)
     if members:
         last = members[-1]
@@ -141,13 +141,13 @@ def _inserted(text: str, at: int, members: Sequence[_Member], key: str, value: M
 
 
 def _indent(text: str, at: int) -> str | None:
-    """Return the blanks between the beginning of a line and a place; ``None`` if something else stands there."""
+    """Return the blanks between the beginning of a line and a place; ``None`` if there is other text between them."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return None if line.strip() or "\n" not in text[:at] else line
 
 
 def _spelt(value: Mapping[str, Any], indent: str | None) -> str:
-    """Write a value on lines of their own, or on one line where no indentation is given."""
+    """Return a value as JSON: on several lines with ``indent``, on one line without."""
     if indent is None:
         return json.dumps(value, ensure_ascii=False)
     return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", f"\n{indent}")
@@ -155,13 +155,13 @@ def _spelt(value: Mapping[str, Any], indent: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MarkedBlock:
-    """A block between two lines that nobody else writes, at the end of a text."""
+    """A block of text between two marker lines."""
 
     begin: str
     end: str
 
     def put(self, text: str, lines: str) -> str:
-        """Return a text with this block: where it was, else at the end.
+        """Return a text with this block: in place of the old one, else at the end.
 
         Raises:
             NotEditableError: as ``removed``.
@@ -175,7 +175,7 @@ class MarkedBlock:
         """Return a text without the block.
 
         Raises:
-            NotEditableError: it begins and does not end, or is there twice.
+            NotEditableError: the block has no end, or is there twice.
         """
         match = self._match(text)
         return text[: match.start()] + text[match.end() :] if match else text

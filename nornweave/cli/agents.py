@@ -1,6 +1,6 @@
-"""``nornweave agents``: register the tools with the agents that are on this machine, and take that back.
+"""``nornweave agents``: register the tools with the agents on this machine, and remove them again.
 
-Each agent has a file of its own form. What would be written is shown first; nothing else in the files changes.
+Each agent has its own form of file. A change is shown before it is written; nothing else in the files changes.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Agent:
 
     Attributes:
         name: for ``--agent``.
-        program: what it is called on the search path.
-        folders: one of these is there where it is used; below ``~`` or the project's folder.
-        files: its configuration, in the order in which it is looked for; the last one is made where none is there.
-        key: of the servers in it.
-        entry: the form of an entry, of the words of the command.
+        program: the name of its executable.
+        folders: one of these exists if the agent is used; below ``~`` or the project's folder.
+        files: its possible configuration files, in order; if none exists, the last one is made.
+        key: the key of the servers in the file.
+        entry: makes an entry from the words of the command.
     """
 
     name: str
@@ -67,17 +67,17 @@ class Agent:
 
     @property
     def is_there(self) -> bool:
-        """Tell whether this machine has it."""
+        """Tell whether the agent is installed on this machine."""
         return bool(shutil.which(self.program)) or any(place.exists() for place in (*self.folders, *self.files))
 
     @property
     def file(self) -> Path:
-        """Return the file that is edited."""
+        """Return the configuration file to edit."""
         return next((file for file in self.files if file.exists()), self.files[-1])
 
 
 def agents_of(home: Path, project: Path) -> tuple[Agent, ...]:
-    """Return the agents that are known, and where each keeps its servers."""
+    """Return the known agents, with the place of each one's configuration."""
     codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
     opencode = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
     settings = ("opencode.json", "opencode.jsonc")
@@ -105,14 +105,14 @@ def agents_of(home: Path, project: Path) -> tuple[Agent, ...]:
 
 
 def own_command(config: Path) -> list[str]:
-    """Return the command that agents start: absolute, for they start it in folders of their own."""
+    """Return the command that agents run. Its path is absolute, because agents run it in their own folders."""
     program = Path(sys.executable).with_name(NAME)
     start = [str(program)] if program.exists() else [sys.executable, "-m", "nornweave.cli"]
     return [*start, "--config", str(config), "mcp"]
 
 
 def is_ours(entry: object) -> bool:
-    """Tell whether an entry starts ``nornweave … mcp``; another one of the name was made by a person."""
+    """Tell whether an entry runs ``nornweave … mcp``. Another entry of this name was made by a person."""
     if not isinstance(entry, Mapping):
         return False
     command, more = entry.get("command"), entry.get("args", [])
@@ -121,10 +121,10 @@ def is_ours(entry: object) -> bool:
 
 
 def edited(agent: Agent, command: Sequence[str] | None, text: str) -> str:
-    """Return the text of an agent's file with the entry of a command, or without it.
+    """Return the text of an agent's file with our entry, or without it if ``command`` is ``None``.
 
     Raises:
-        NotEditableError: a person has to do that.
+        NotEditableError: a person has to edit the file.
     """
     if agent.file.suffix == ".toml":
         if command is None:
@@ -174,13 +174,13 @@ def uninstall(
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take out what `install` wrote, and nothing else."""
+    """Remove everything that `install` wrote, and nothing else."""
     _run(agent, None, yes=yes, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file, what it holds now and what it shall hold; ``refused`` says why a person has to do that."""
+    """A file, with its text before and after. ``refused`` says why a person has to edit it."""
 
     name: str
     file: Path
@@ -219,7 +219,7 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
 
 
 def _changes(agents: Sequence[Agent], project: Path, command: Sequence[str] | None) -> Iterator[_Change]:
-    """Yield what is to change: a file for each agent, and AGENTS.md where there is one agent at least."""
+    """Yield the changes: a file for each agent, and AGENTS.md if there is at least one agent."""
 
     def said(text: str) -> str:
         return MARKDOWN.removed(text) if command is None else MARKDOWN.put(text, PARAGRAPH)
@@ -237,10 +237,10 @@ def _changes(agents: Sequence[Agent], project: Path, command: Sequence[str] | No
 
 
 def _read(file: Path) -> str:
-    """Return the text of a file with its own line ends; nothing where there is none.
+    """Return the text of a file with its own line ends; empty if there is no file.
 
     Raises:
-        NotEditableError: it cannot be read, or is not UTF-8.
+        NotEditableError: the file cannot be read, or is not UTF-8.
     """
     try:
         return file.read_bytes().decode("utf-8")
@@ -251,7 +251,7 @@ def _read(file: Path) -> str:
 
 
 def _carried_out(change: _Change, *, yes: bool, as_json: bool) -> str:
-    """Show a change, ask, and write it; return what became of it."""
+    """Show a change, ask, and write it; return the outcome."""
     if change.refused:
         messages.print(f"{change.name}: {change.file}: {change.refused}", style="red", soft_wrap=True)
         if change.lines:

@@ -1,4 +1,4 @@
-"""Look for what keeps NornWeave from working: what the machine gives, and what the configuration names."""
+"""Checks for problems that keep NornWeave from working: of the machine, and of the configuration."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Level: TypeAlias = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        check: what kind of thing: ``configuration``, ``disk``, ``source``, …
-        level: ``error`` for what does not work, ``warning`` for what may stop working or is left undone.
-        remedy: what to do about it; empty where nothing is to be done.
+        check: the kind of check: ``configuration``, ``disk``, ``source``, …
+        level: ``error`` if something does not work, ``warning`` if it may stop working or something is left undone.
+        remedy: what to do about it; empty if nothing has to be done.
     """
 
     check: str
@@ -56,7 +56,7 @@ _GIB, _MIB = 1024**3, 1024**2
 
 
 def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
-    """Say whether ``data_dir`` can be written, and how much space there is."""
+    """Check whether ``data_dir`` can be written and how much space is free."""
     subject = str(data_dir)
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
 
 
 def space_finding(subject: str, free: int, used: int) -> CheckFinding:
-    """Judge the free space, in bytes, by what the index takes."""
+    """Compare the free space with the size of the index, both in bytes."""
     text = f"{free / _GIB:.1f} GiB are free, the index takes {used / _GIB:.1f} GiB"
     if free < LEAST_FREE_BYTES:
         remedy = "free space, or move 'data_dir' to a larger disk; `domains.<name>.storage.keep_generations: 1` helps"
@@ -106,7 +106,7 @@ def look_at_clock(built_at: Mapping[str, str], now: datetime) -> Iterator[CheckF
 
 
 def look_at_port(what: str, port: int, remedy: str) -> CheckFinding:
-    """Say whether a port of the loopback address is free, or NornWeave's already."""
+    """Check whether a port of the loopback address is free or already used by NornWeave."""
     subject = f"127.0.0.1:{port}"
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -157,7 +157,7 @@ _INIT = "nornweave.yaml names no source: `nornweave init` looks for some, `nornw
 
 
 def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
-    """Connect to the PostgreSQL servers that documents are stored on and runs are recorded on, where there are any."""
+    """Connect to the configured PostgreSQL servers of documents and runs."""
     try:
         checks = database_checks(settings, environment)
     except ConfigError as error:
@@ -173,7 +173,7 @@ def look_at_databases(settings: Settings, environment: Mapping[str, str]) -> Ite
 
 
 def look_at_history(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
-    """Say whether Dagster can work with the files in which it records runs, unless PostgreSQL does."""
+    """Check the files in which Dagster records runs, unless PostgreSQL records them."""
     home = settings.data_dir / "dagster"
     if environment.get(DATABASE_VARIABLE) or not home.is_dir():
         return
@@ -189,7 +189,7 @@ def look_at_history(settings: Settings, environment: Mapping[str, str]) -> Itera
 
 
 def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
-    """Say whether somebody is in the groups that sources name, whether tokens can be checked and people sign in."""
+    """Check that groups of sources have members, that tokens can be checked, and that people can sign in."""
     from api.access.oidc import SigningKeys
     from api.access.service_token import client_secret
     from api.errors import ProblemError
@@ -240,7 +240,7 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
-    """Open a source and list it; of one behind a network, ask for its first page only."""
+    """Open a source and list it. Of a remote source only the first page is read."""
     finding = partial(CheckFinding, "source", source.id)
     for key in ("token_env", "credentials_env"):
         name = getattr(source, key, None)
@@ -263,7 +263,7 @@ def look_at_source(settings: Settings, source: SourceSettings, environment: Mapp
 
 
 def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[CheckFinding]:
-    """Load each encoder that the domains name, and encode a word."""
+    """Load each encoder of the domains, and encode a word with it."""
     by_model = {settings.domains[domain].embedding.model: domain for domain in domains}
     for model, domain in by_model.items():
         try:
@@ -276,7 +276,7 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
 
 
 def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:
-    """Say whether DuckDB has the extension for ``vector_index: hnsw``, which a domain may ask for."""
+    """Check that DuckDB has its extension, if a domain is configured with ``vector_index: hnsw``."""
     asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
     finding = partial(CheckFinding, "vector index", "vss")
     try:
@@ -290,10 +290,10 @@ def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> Che
 
 
 def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iterator[CheckFinding]:
-    """Say whether something is published, and how the last sync ended.
+    """Report whether something is published and how the last sync ended.
 
     Args:
-        can_sync: it has a source that can be read; otherwise a sync is no remedy.
+        can_sync: the domain has a source that can be read; otherwise a sync would not help.
     """
     finding, documents = (partial(CheckFinding, check, domain.value) for check in ("index", "documents"))
     try:
@@ -328,7 +328,7 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
 
 
 def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
-    """Say from when on each judged set of a domain holds a generation back, and which judged places match nothing."""
+    """Report when each judged set of a domain holds a generation back, and judged places without a match."""
     from evals.gate import holds_back
     from evals.judgments import JudgmentError
     from evals.sets import read_domain_sets, wrong_judgments
@@ -358,7 +358,7 @@ def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]
 
 
 def look_at_judged_across(settings: Settings) -> Iterator[CheckFinding]:
-    """Say that sets which are judged across domains hold nothing back, and which of their places match nothing."""
+    """Report sets judged across domains, which hold nothing back, and their places without a match."""
     from evals.sets import wrong_judgments
 
     finding = partial(CheckFinding, "judged", "all domains")
@@ -371,6 +371,6 @@ def look_at_judged_across(settings: Settings) -> Iterator[CheckFinding]:
 
 
 def published_at(settings: Settings, domains: tuple[Domain, ...]) -> dict[str, str]:
-    """Return when what each domain answers from was built, in ISO form; domains without a generation are left out."""
+    """Return when each domain's published generation was built, in ISO form; domains without one are left out."""
     facts = {domain.value: store_of(settings, domain).published_facts() for domain in domains}
     return {domain: found["built_at"] for domain, found in facts.items() if "built_at" in found}

@@ -50,10 +50,10 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
 
 
 class GroupedCommands(TyperGroup):
-    """The commands in groups: what one does every day first."""
+    """The commands in groups, the most frequent ones first."""
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write a section for each group; commands that belong to none come last."""
+        """Write a section for each group. Commands without a group come last."""
         grouped = {name for group in COMMAND_GROUPS.values() for name in group}
         others = {
             name: command.get_short_help_str(limit=60)

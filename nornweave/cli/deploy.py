@@ -51,7 +51,7 @@ def worker(
 
 
 def _encoder(settings: Settings, name: str, version: str) -> Encoder:
-    """Return a domain's encoder as this machine's settings name it: a message names no model."""
+    """Return the encoder of a domain by this machine's settings. A message never chooses the model."""
     from nornweave.carry.wiring import encoder_of
 
     if name not in {domain.value for domain in Domain}:
@@ -66,7 +66,7 @@ def dagster(
         bool, typer.Option("--home", help="Write dagster.yaml, print its folder for DAGSTER_HOME, and end.")
     ] = False,
 ) -> None:
-    """Start the Dagster UI with its schedule and its sensors alone, until Ctrl-C."""
+    """Start only the Dagster UI with its schedule and sensors, until Ctrl-C."""
     settings = settings_of(context)
     if home:
         from orchestration.instance import write_instance
@@ -84,7 +84,7 @@ def publish(
     full: Annotated[bool, typer.Option(help="Copy files again that the store has, as after damage there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy what is published to the object store of `publish:`, for replicas; a sync does so by itself."""
+    """Copy the published generations to the object store of `publish:`, for replicas. Each sync does so by itself."""
     from nornweave.ask.views.status import copy_document
     from nornweave.carry.publishing import publish_domains
 
@@ -113,7 +113,7 @@ def token(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token for somebody in groups, and the line for the file of tokens; the token is shown once."""
+    """Make a token for a member of groups, and its line for the file of tokens. The token is shown once."""
     groups = [group_name(name) for name in group or []]
     if not all(groups):
         raise ConfigError("--group: a group needs a name")
@@ -130,7 +130,7 @@ def token(
 
 
 def roles(context: typer.Context) -> None:
-    """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
+    """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and their rights."""
     from nornweave.carry.wiring import storage_schemas, workspace_schema
 
     settings = settings_of(context)

@@ -23,7 +23,7 @@ STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
 def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Look for what keeps NornWeave from working, and say what to do about it.
+    """Look for problems that keep NornWeave from working, and say what to do about them.
 
     It looks at the configuration, sources, models, disk, clock and ports. Sources are listed; those behind a network
     are asked for one page. Exit code 1 when something does not work.
@@ -40,7 +40,7 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def examine(settings: Settings) -> Iterator[CheckFinding]:
-    """Look at everything, the quick things first."""
+    """Run all checks, the quick ones first."""
     from api.server.listening import default_port
     from nornweave.cli import checks
 

@@ -100,7 +100,7 @@ def drift(
 
 
 def _against(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
-    """Read the baseline; one that is being written holds neither what an older one nor what the lock knows."""
+    """Return the options with the baseline. While a baseline is written, neither an older one nor the lock is used."""
     from nornweave.disagree.drift.baseline import read_baseline
 
     if is_written:
@@ -115,7 +115,7 @@ def _has_lock(path: Path) -> bool:
 
 
 def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
-    """Write the lock; name what the old one held and the new one does not. Return the exit status."""
+    """Write the lock and name entries that the old lock had and the new one lacks. Return the exit status."""
     from nornweave.disagree.drift.formats.as_text import coverage_sentence, one_line
     from nornweave.disagree.drift.lock import FILE_NAME, dropped, locked, read_lock, write_lock
     from nornweave.disagree.drift.scan import scan
@@ -139,7 +139,7 @@ def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
 
 
 def _report(path: Path, options: DriftOptions) -> Report:
-    """Check the folder, and say what could not be read."""
+    """Check the folder, and print which files could not be read."""
     from nornweave.disagree.drift.formats.as_text import one_line
     from nornweave.disagree.drift.scan import scan
 

@@ -69,7 +69,7 @@ def _look_around(file: Path, folder: Path, *, force: bool, as_json: bool) -> Non
         raise ConfigError(f"{folder} is not a folder")
     proposals = look_around(folder)
     write_whole(file, "".join(_lines(proposals, file.resolve().parent, folder.resolve())))
-    load_settings(file)  # what is written here is read by everything else
+    load_settings(file)  # check that all other commands can read the new file
     if as_json:
         print_json({"file": str(file), "sources": [_keys(each, each.path) for each in proposals]})
         return
@@ -80,7 +80,7 @@ def _look_around(file: Path, folder: Path, *, force: bool, as_json: bool) -> Non
 
 
 def _add(file: Path, places: Sequence[str], *, as_json: bool) -> None:
-    """Add what places can be read as."""
+    """Add the sources that can be read at each place."""
     taken = {source.id for source in load_settings(file).sources} if file.exists() else set()
     added = []
     for place in places:
@@ -98,7 +98,7 @@ def _add(file: Path, places: Sequence[str], *, as_json: bool) -> None:
 
 
 def _sources_at(file: Path, place: str) -> list[dict[str, Any]]:
-    """Return the keys of the sources that a place can be read as.
+    """Return the settings of the sources that can be read at a place.
 
     Raises:
         ConfigError: it is no address and no folder with anything that can be read.

@@ -107,7 +107,7 @@ def sync(
 
 
 def _check_databases(settings: Settings, environment: Mapping[str, str]) -> None:
-    """Fail at once, before what takes seconds to load, if a server that documents or runs are stored on is away."""
+    """Fail at once if a PostgreSQL server does not answer, before slow imports."""
     from nornweave.carry.wiring import database_checks
 
     for check in database_checks(settings, environment).values():
@@ -215,7 +215,7 @@ def dismiss(
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that two statements are no conflict: wherever they stand, until it is taken back."""
+    """Say that two statements are no conflict. This holds wherever they stand, until it is taken back."""
     from nornweave.carry.ledger_file import dismiss
 
     pair = dismiss(settings_of(context), conflict_id, undo=undo)
@@ -268,7 +268,10 @@ def serve(
 def _served(
     context: typer.Context, from_url: str | None, data_dir: Path | None
 ) -> Iterator[tuple[Settings, Callable[[], bool]]]:
-    """Give the settings to serve with, those of a replica if it is one, and what tells of new ones."""
+    """Yield the settings to serve with, and a function that tells whether there are new ones.
+
+    With ``--from`` they are the settings of a replica.
+    """
     if from_url is None:
         yield settings_of(context), lambda: False
         return

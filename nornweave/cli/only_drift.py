@@ -1,6 +1,6 @@
 """``python -m nornweave.cli.only_drift``: the command ``drift`` alone.
 
-It needs no more than ``requirements/drift.txt`` names, not a tenth of what all of NornWeave does. For checks of pull
+It needs only the packages of ``requirements/drift.txt``, a tenth of all. It is meant for checks of pull
 requests, which install it every time.
 """
 

@@ -1,4 +1,4 @@
-"""What the commands share: consoles, common options, reading the configuration."""
+"""Parts that the commands share: consoles, common options, reading the configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 
 def domain_named(text: str | Domain) -> Domain:
-    """Return the domain of a name that somebody typed; a usage error says what was probably meant."""
+    """Return the domain with this name; a usage error suggests the most similar name."""
     from nornweave.config.load import did_you_mean
 
     names = [domain.value for domain in Domain]
@@ -46,7 +46,7 @@ SourcesOption = Annotated[
 
 
 def settings_of(context: typer.Context) -> Settings:
-    """Load the configuration of ``--config``, and make new files readable only by this user."""
+    """Load the configuration of ``--config``, and let only this user read new files."""
     from nornweave.connect.connectors import load_settings
     from nornweave.core.files.private_folder import check_folder, keep_private
 
@@ -58,7 +58,7 @@ def settings_of(context: typer.Context) -> Settings:
 
 
 def run(commands: Callable[[], object]) -> None:
-    """Run a command line; errors that NornWeave raises on purpose are messages, not traces."""
+    """Run a command line. Deliberate errors of NornWeave are printed as messages without a traceback."""
     try:
         commands()
     except (ConfigError, QueryError) as error:

@@ -66,7 +66,7 @@ def _documents(files: Sequence[Path], prefix: str, metadata: Mapping[str, JsonVa
 
 
 def _place(file: Path, prefix: str) -> str:
-    """Return where a file goes: by its path as it was given, or by its name alone if that leads elsewhere."""
+    """Return a path in the inbox: the path as given, or only the name for an absolute path or one with ``..``."""
     given = PurePosixPath(file.as_posix())
     name = given.name if given.is_absolute() or ".." in given.parts else str(given)
     folder = prefix.strip("/")

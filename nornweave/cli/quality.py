@@ -84,7 +84,7 @@ def evaluations(
     limit: Annotated[int, typer.Option(help="Show at most this many evaluations, newest first.", min=1, max=1000)] = 20,
     as_json: JsonOption = False,
 ) -> None:
-    """Look back: what was measured, newest first, or two generations beside each other."""
+    """Show the history of evaluations, newest first, or compare two generations."""
     from nornweave.ask.views.evaluations import comparison_document, evaluation_document
     from nornweave.improve.history import history_of
 

@@ -1,4 +1,4 @@
-"""Ask what is published: ``query``, ``why``, ``find`` and ``diff`` answer as the HTTP API does, without a server."""
+"""Commands that ask the index without a server: ``query``, ``why``, ``find`` and ``diff`` answer as the API does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def query(
     as_of: AsOfOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search the published generations and fuse what they find into one answer."""
+    """Search the published generations and fuse the results into one answer."""
     from nornweave.ask.engine import Engine
     from nornweave.ask.search.filters import parse_filter_options
 
@@ -95,7 +95,7 @@ def query(
 
 
 def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) -> int:
-    """Print an answer, as text if a number of characters per domain is given; return the exit code."""
+    """Print an answer, as text if ``characters`` per domain are given; return the exit code."""
     from nornweave.ask.answer.text_renderer import render_answer
     from nornweave.ask.views.answer import answer_document
     from nornweave.cli.report import print_answer
@@ -113,7 +113,7 @@ def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) ->
 
 
 def _shortfalls(answered: Answer, result: FusionResult) -> list[str]:
-    """Say what was not searched, or not as it should have been."""
+    """Return sentences about domains that were not searched, or not as they should have been."""
     gaps = [f"not searched: {gap.name}: {gap.reason}" for gap in answered.recalled.coverage_gaps]
     details = result["synthesis_details"]
     if details and details["reason"]:
@@ -263,7 +263,7 @@ def graph(
 
 @contextmanager
 def _code_texts(settings: Settings) -> Iterator[tuple[SeenTexts, float]]:
-    """Return the texts of the code domain, and until when they are read."""
+    """Yield the texts of the code domain, and the deadline for reading them."""
     from nornweave.ask.engine import Engine
 
     with closing(Engine(settings, [Domain.CODE])) as engine:  # not started: no encoder is needed

@@ -1,4 +1,4 @@
-"""``nornweave receipt``: sign that nothing holds a deleted document, or name what does; ``nornweave key`` signs."""
+"""``nornweave receipt``: sign that nothing holds a deleted document, or name the places that do. ``nornweave key``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def receipt(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Sign that nothing here holds a deleted document; exit 1 and name the places when something does."""
+    """Sign that nothing here holds a deleted document; if something does, name the places and exit with 1."""
     settings = settings_of(context)
     if verify:
         _verify(settings, verify, key or (), as_json=as_json)
@@ -70,7 +70,7 @@ def key(
     rotate_key: Annotated[bool, typer.Option("--rotate", help="Let the next key sign from now on.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the public key of what this workspace signs: receipts, and what it publishes to object storage."""
+    """Print the public key with which this workspace signs receipts and publications to object storage."""
     data_dir = settings_of(context).data_dir
     signer = signer_of(data_dir, NEXT) if next_key else rotate(data_dir) if rotate_key else signer_of(data_dir)
     if as_json:
@@ -82,7 +82,7 @@ def key(
 def make_receipt(
     settings: Settings, deleted: Deleted, *, purge: bool, containing: Sequence[str] = (), replicas: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Search every place, with ``purge`` after removing what is left; return the signed receipt.
+    """Search every place and return the signed receipt. With ``purge``, remove the remains first.
 
     A document that is still indexed is not purged: the receipt says that a sync has to come first.
 
@@ -112,7 +112,7 @@ def make_receipt(
 
 
 def _write_files_again(settings: Settings, deleted: Deleted) -> None:
-    """Publish what is published once more where its files still hold the document, which nobody finds there."""
+    """Publish the generation in new files if its old files still hold the document's bytes."""
     from nornweave.carry.publishing import publish_after_sync
 
     with _writer(settings, deleted.domain) as writer:
@@ -123,7 +123,7 @@ def _write_files_again(settings: Settings, deleted: Deleted) -> None:
 
 @contextmanager
 def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
-    """Hold the domain, so that nothing comes and goes meanwhile; a replica has none to hold."""
+    """Yield the locked writer of the domain, so that nothing changes meanwhile; ``None`` on a replica."""
     from nornweave.carry.wiring import encoder_of, store_of
 
     if settings.replica_of:
@@ -138,17 +138,17 @@ def _writer(settings: Settings, domain: Domain) -> Iterator[Writer | None]:
 
 
 def _tell_store(settings: Settings) -> None:
-    """Let replicas have the ledger without what was removed from it."""
+    """Publish the ledger again, so that replicas get it without the removed entries."""
     from nornweave.carry.publishing import refresh_workspace
 
     refresh_workspace(settings)
 
 
 def _identified(settings: Settings, path: str | None, domain: Domain | None, source: str | None) -> Deleted:
-    """Return the document that is meant; what is not given has to follow from the configuration or a kept generation.
+    """Return the named document. A missing domain or source is found in the configuration or in kept generations.
 
     Raises:
-        ConfigError: none is named, or several can be meant.
+        ConfigError: no document is named, or several fit.
     """
     if path is None:
         raise ConfigError("PATH is missing: the document that is to be gone")
@@ -178,7 +178,7 @@ def _is_known(store: Any, domain: Domain, source: str, path: str) -> bool:
 
 
 def _replica(url: str, *, purge: bool) -> Place:
-    """Return a replica that is asked for a receipt of its own."""
+    """Return a place that asks a replica for a receipt of its own."""
 
     def search(deleted: Deleted) -> Search:
         import httpx

@@ -1,4 +1,4 @@
-"""The table of all places where something of a deleted document can be left; a receipt goes through them."""
+"""The table of all places that may still hold parts of a deleted document; a receipt searches each of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     """Return every place, in the order in which they are purged.
 
     Args:
-        writer: of the domain; ``None`` for a replica, which has nothing that is written.
+        writer: of the domain; ``None`` for a replica, which writes nothing.
     """
     from orchestration.instance import runs_place
 
@@ -59,7 +59,7 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
 
 
 def known_text(settings: Settings, deleted: Deleted) -> Deleted:
-    """Return the document with parts of its text that no other has, out of a kept generation that still has it."""
+    """Return the document with parts of its text that no other document has, read from kept generations."""
     stores = {domain: store_of(settings, domain) for domain in {*settings.served_domains, deleted.domain}}
     store = stores[deleted.domain]
     texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
@@ -109,7 +109,7 @@ def _generations(store: DuckDBStore) -> list[Place]:
 
 
 def _may_hold(store: DuckDBStore, generation: GenerationId, deleted: Deleted) -> bool:
-    """Tell whether a generation has the document, or cannot be read."""
+    """Tell whether a generation has the document. One that cannot be read counts as having it."""
     try:
         return bool(store.texts_of(generation, deleted, also_gone=True))
     except StoreError:
@@ -127,7 +127,7 @@ def _working(writer: Writer, kind: Remains) -> Place:
 
 
 def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
-    """Yield what the source of the document keeps of it; of one that is configured no more, its mirror."""
+    """Yield the copies that the document's source keeps; for a source that is not configured any more, its mirror."""
     source = _source(settings, deleted)
     if source is None:
         file = mirror_file(settings.data_dir, deleted.source_id)
@@ -205,7 +205,7 @@ def _ledger(settings: Settings) -> Place:
 
 
 def _notes(settings: Settings) -> Place:
-    """Return the small JSON files that name documents: reports, outcomes, alarms, events that wait, receipts by key."""
+    """Return the place of small JSON files that name documents: reports, outcomes, alarms, waiting events, receipts."""
 
     def files(deleted: Deleted) -> list[Path]:
         data_dir, domain = settings.data_dir, deleted.domain.value
@@ -239,7 +239,10 @@ def _read(file: Path) -> Any:
 
 
 def _without(value: Any, deleted: Deleted) -> tuple[Any, int]:
-    """Return JSON without the members of lists that name a document, but for those that say that it was removed."""
+    """Return JSON without entries of lists that name the document, and how many were left out.
+
+    Lists of removed documents keep theirs.
+    """
     if isinstance(value, list):
         rest = [_without(each, deleted) for each in value if not _names(each, deleted)]
         return [each for each, _ in rest], len(value) - len(rest) + sum(count for _, count in rest)
@@ -260,7 +263,7 @@ def _names(value: Any, deleted: Deleted) -> bool:
 
 
 def _bytes(data_dir: Path, deleted: Deleted) -> Search:
-    """Search the bytes of every file, whatever it is."""
+    """Search the bytes of all files in ``data_dir``."""
     looked = [file for file in sorted(data_dir.rglob("*")) if file.is_file() and not file.is_symlink()]
     holding = [file for file in looked if deleted.is_in_file(file)]
     names = tuple(str(file.relative_to(data_dir)) for file in holding[:_SHOWN])

@@ -21,22 +21,22 @@ from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.files.private_folder import keep_private, user_cache
 
-# Longer than it takes to learn that nothing changed, or to bring what is small.
+# Longer than it takes to learn that nothing changed, or to copy small files.
 FIRST_LOOK_S = 5.0
 
 
 @contextmanager
 def replica(url: str, data_dir: Path | None, config: Path) -> Iterator[Follower]:
-    """Follow a store while in the context; give the follower, which knows the settings to serve with.
+    """Follow a store while in the context; yield the follower, which has the settings to serve with.
 
     Args:
-        data_dir: where the copy is kept; below the user's cache folder unless given.
-        config: a configuration of this machine, if there is one: of it `access` counts, `synthesis_model` with its
-            fallback, and how the store is reached.
+        data_dir: the folder for the copy; by default one below the user's cache folder.
+        config: this machine's configuration, if there is one. Of it are used `access`, `synthesis_model` with its
+            fallback, and the connection to the store.
 
     Raises:
-        ConfigError: the address is none, or another process uses the folder.
-        PublicationError: the client of the store is not installed, or lacks what the address needs.
+        ConfigError: the address is not valid, or another process uses the folder.
+        PublicationError: the client library of the store is not installed, or lacks a part that the address needs.
     """
     local = load_settings(config) if config.exists() else None
     store = ObjectStore(_store_settings(url, local))
@@ -61,7 +61,7 @@ def replica(url: str, data_dir: Path | None, config: Path) -> Iterator[Follower]
 
 
 def default_folder(url: str) -> Path:
-    """Return where the copy of a store is kept, once per user and machine."""
+    """Return the folder for the copy of a store, one per user and machine."""
     return user_cache("replicas") / hashlib.sha256(url.encode()).hexdigest()[:16]
 
 
@@ -75,7 +75,7 @@ def _store_settings(url: str, local: Settings | None) -> PublishSettings:
 
 
 def _own(local: Settings | None) -> Mapping[str, Any]:
-    """Return what a configuration of this machine says of who may ask and of what is sent elsewhere."""
+    """Return this machine's own settings: who may ask, and what is sent to other services."""
     if local is None:
         return {}
     fusion = local.fusion.model_dump(mode="json", exclude_unset=True, include=OWN_OF_FUSION)
@@ -84,7 +84,7 @@ def _own(local: Settings | None) -> Mapping[str, Any]:
 
 
 def _wait(prepare: Callable[[], bool], url: str) -> None:
-    """Wait until the publisher has said how to answer; say why, once for each reason."""
+    """Wait until the publisher's settings can be read; print each new reason for waiting once."""
     said = None
     while True:
         try:

@@ -50,7 +50,7 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _said_of_lag(source: Mapping[str, Any]) -> str:
-    """Return how far a repository went on, where that is known and is something."""
+    """Return how far a repository is ahead of the index, in brackets; empty if it is not, or not known."""
     commits = f"{counted(source['commits_behind'], 'commit')} behind" if source["commits_behind"] else ""
     changed = "uncommitted changes" if source["uncommitted"] else ""
     said = ", ".join(filter(None, (commits, changed)))
@@ -70,7 +70,7 @@ def print_left_out(sources: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def print_access(domains: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print who may see what: sources, then documents with the statements that decide."""
+    """Print the access rules of sources, then those of documents with the statements behind them."""
     for domain, seen in domains.items():
         for source_id, groups in seen["sources"].items():
             _say(f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
@@ -145,7 +145,7 @@ def _print_problems(domain: str, status: Mapping[str, Any]) -> None:
 
 
 def print_answer(result: Mapping[str, Any]) -> None:
-    """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
+    """Print the items of an answer with their citations, conflicts with both sides, and a model's text."""
     _print_before_items(result)
     terms = query_terms_of(result["query"])
     for rank, item in enumerate(result["items"], 1):
@@ -175,7 +175,7 @@ def print_answer(result: Mapping[str, Any]) -> None:
 
 
 def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
-    """Choose the neighbouring lines that hold the most different words of the question, and mark these."""
+    """Return the neighbouring lines with the most different words of the question, which are marked."""
     said = (line for line in text.splitlines() if line.strip() and not RULE.fullmatch(line.strip()))
     lines = [highlighted(line, terms) for line in said]
     shown = [lines[place] for place in window(lines, EXCERPT_LINES)]
@@ -183,7 +183,7 @@ def _excerpt(text: str, terms: Collection[str]) -> list[Text]:
 
 
 def _print_before_items(result: Mapping[str, Any]) -> None:
-    """Print what a model wrote, the sentences that answer, and what is doubtful."""
+    """Print a model's text, the sentences that answer, and any doubts."""
     if result["synthesis"]:
         output.print(Text(result["synthesis"]))
         output.print()
@@ -200,7 +200,7 @@ def _print_before_items(result: Mapping[str, Any]) -> None:
 
 
 def _print_conflict(number: int, conflict: Mapping[str, Any]) -> None:
-    """Print what each side says, side by side with where it says it; the one that holds first."""
+    """Print each side of a conflict with its place. The side that holds comes first."""
     about = " ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part)
     output.print(Text(f"conflict {number}: {about}", style="bold yellow"))
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2))
@@ -215,7 +215,7 @@ def _print_conflict(number: int, conflict: Mapping[str, Any]) -> None:
 
 
 def print_ledger(document: LedgerDocument, *, settled: bool = False, dismissed: bool = False) -> None:
-    """Print the ledger by entity, what is likely first, the side that probably holds first."""
+    """Print the ledger by entity. Likely conflicts come first, and so does the side that probably holds."""
     entries = document["dismissed"] if dismissed else document["open"] + (document["settled"] if settled else [])
     likely = sum(entry["confidence"] >= LIKELY for entry in document["open"])
     entity: str | None = None
@@ -238,7 +238,7 @@ def print_ledger(document: LedgerDocument, *, settled: bool = False, dismissed: 
 
 
 def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
-    """Print one row an item: of each source the rank, its score × weight, and what came on top."""
+    """Print one row per item: for each retriever its rank and score × weight, then the bonuses."""
     sources = list(items[0]["explanation"]["contributions"])
     bonuses = sorted({name for item in items for name in item["explanation"]["bonuses"]})
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="\nrank: score × weight")
@@ -262,7 +262,10 @@ def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _part(item: Mapping[str, Any], source: str) -> str:
-    """Show what a source gave: ``#3: .41 × .40``; without a rank when others had to name the chunk to it."""
+    """Return a retriever's part of a score: ``#3: .41 × .40``.
+
+    There is no rank if only other retrievers found the chunk.
+    """
     explanation = item["explanation"]
     weight, part = explanation["weights"].get(source), explanation["contributions"].get(source, 0.0)
     if not part or weight is None:
@@ -273,7 +276,7 @@ def _part(item: Mapping[str, Any], source: str) -> str:
 
 
 def _where(citation: Mapping[str, Any]) -> str:
-    """Name a place by the path that filters and ``why`` take."""
+    """Return the place of a citation, with its path as filters and ``why`` read it."""
     place = f"{citation['domain_id']}  {citation['source_path']}"
     if citation["line_range"]:
         place += ":{}-{}".format(*citation["line_range"])

@@ -1,4 +1,4 @@
-"""What ``nornweave sync`` does once its options are read: run with progress on stderr, or say what would be done."""
+"""The work of ``nornweave sync`` after its options are read: run with progress on stderr, or preview the changes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Speed(ProgressColumn):
 
 
 class ProgressBars:
-    """One bar per domain and step; silent when stderr is no terminal. Callable as ``sync.Progress``."""
+    """One bar per domain and step; silent if stderr is no terminal. Called as ``sync.Progress``."""
 
     def __init__(self, console: Terminal) -> None:
         self._bars = RichProgress(
@@ -82,7 +82,7 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` are through the step ``name``: ``domain step`` or ``domain step source``."""
+        """Show that ``done`` of ``total`` are finished in a step: ``domain step`` or ``domain step source``."""
         if name not in self._tasks:
             unit = UNITS.get(name.split()[1], "")
             self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total or None, unit=unit)
@@ -90,7 +90,7 @@ class ProgressBars:
 
 
 class ProgressFile:
-    """Writes the last step into a file as JSON, for whoever shows it elsewhere; callable as ``sync.Progress``."""
+    """Writes the last step into a file as JSON, for other processes to show; called as ``sync.Progress``."""
 
     def __init__(self, file: Path, show: Callable[[str, int, int], None]) -> None:
         self._file = file
@@ -99,7 +99,7 @@ class ProgressFile:
         self._step, self._written_at = "", 0.0
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """Pass it on, and write it at most twice a second; each step at least once."""
+        """Show the progress, and write it at most twice a second. Each step is written at least once."""
         self._show(name, done, total)
         pace = self._pace.describe_step(name, done, total)
         if pace is None:
@@ -123,7 +123,7 @@ def run_sync(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Materialise the domains and print what came of it; return the exit code."""
+    """Materialise the domains and print the outcomes; return the exit code."""
     check_folder(settings.data_dir, make=True)
     with translate_full_disk(settings.data_dir), ProgressBars(messages) as bars:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
@@ -142,9 +142,9 @@ def run_sync(
 
 
 def _report(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
-    """Print what a sync did, and its problems on stderr; return the exit code.
+    """Print the outcomes of a sync, and its problems on stderr; return the exit code.
 
-    In JSON a domain that failed as a whole has ``error`` in place of its report.
+    In JSON a domain that failed as a whole has ``error`` instead of its report.
     """
     if as_json:
         print_json(
@@ -233,7 +233,7 @@ def _say(line: str, style: str) -> None:
 
 
 def preview_sync(settings: Settings, domains: Sequence[Domain], options: SyncOptions, *, as_json: bool) -> int:
-    """Print what a sync of these domains would do; return the exit code."""
+    """Print the changes that a sync of these domains would make; return the exit code."""
     with ProgressBars(messages) as bars:
         changes = {domain: _changes(settings, domain, options, bars) for domain in domains}
     if as_json:
@@ -272,7 +272,7 @@ def _lines(lines: Iterable[str]) -> None:
 def _changes(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> Changes:
     """List a domain's sources and compare them with what is stored.
 
-    What a remote source has changed is read into its mirror, as by a sync; nothing is indexed, removed or published.
+    Changes of remote sources are read into their mirrors, as by a sync. Nothing is indexed, removed or published.
 
     Raises:
         DomainBusyError: another process is writing the domain.
@@ -284,7 +284,7 @@ def _changes(settings: Settings, domain: Domain, options: SyncOptions, progress:
 
 
 def _as_json(changes: Changes) -> dict[str, Any]:
-    """Return what would be done, as JSON; documents by source, then path."""
+    """Return the planned changes as JSON; documents are sorted by source, then path."""
     return {
         "read": [{"source_id": each.source_id, "path": each.entry.path, "why": _why(each)} for each in changes.due],
         "removed": [{"source_id": stored.source_id, "path": stored.path} for stored in changes.removed],
@@ -295,7 +295,7 @@ def _as_json(changes: Changes) -> dict[str, Any]:
 
 
 def _why(wanted: DueDocument) -> str:
-    """Say why a document would be read."""
+    """Return the reason why a document would be read."""
     if wanted.stored is None:
         return "new"
     if wanted.stored.outcome == "transient":
