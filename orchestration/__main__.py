@@ -24,11 +24,11 @@ from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url
 from orchestration.hooks import HookSyncs
 from orchestration.instance import open_instance, write_instance
-from orchestration.standby import alone
+from orchestration.standby import wait_until_alone
 
 
 def _open_once(settings: Settings) -> None:
-    """Make the tables before several processes need them, and end runs that were abandoned.
+    """Create the tables before several processes need them, and end abandoned runs.
 
     Raises:
         ConfigError: nothing can launch runs as it is configured.
@@ -41,7 +41,7 @@ def _open_once(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Serve the Dagster UI with its daemon until a signal comes."""
+    """Serve the Dagster UI and its daemon until a signal comes."""
     heed_signals()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=main.__doc__)
@@ -59,12 +59,12 @@ def main() -> int:
         os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
         # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
         os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-        # What runs elsewhere is not for a process of this machine.
+        # Runs on other machines are not this process's task.
         watches = settings.workers is None or settings.workers.run_launcher is None
         hooks = HookSyncs(settings.data_dir) if watches else None
         processes = DagsterProcesses(home / "workspace.yaml", watches=watches, hooks=hooks)
         try:
-            with alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:
+            with wait_until_alone(os.environ, partial(_open_once, settings), processes.start, note) as is_over:
                 if settings_from_environment() != settings:  # they changed while this one waited
                     processes.stop()
                 return run_webserver(processes, port, token=token, url=url, is_over=is_over, note=note)

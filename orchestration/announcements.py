@@ -1,4 +1,4 @@
-"""Tell the receivers, if there are any, what was published, what goes wrong and what is over.
+"""Send events to the receivers: what was published, which alarms began and which are over.
 
 Receivers are a webhook and a topic of Kafka (needs confluent-kafka). An event is written to the outbox of its receiver
 while its domain is still locked and sent when the lock is released. What the receiver does not take stays, and is tried
@@ -47,14 +47,14 @@ MAX_WAITING = 1000
 
 
 class Receiver(Protocol):
-    """Takes events."""
+    """A target of events."""
 
     @property
     def name(self) -> str:
-        """Names it in the log, without secrets."""
+        """The name for the log, without secrets."""
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
-        """Send an event; return what went wrong, ``None`` once the receiver has it.
+        """Send an event. Return what went wrong, or ``None`` once the receiver has it.
 
         Args:
             event_id: the same at every attempt: the receiver may get an event twice.
@@ -63,7 +63,7 @@ class Receiver(Protocol):
 
 
 def publication_event(domain: Domain, publication: Publication) -> dict[str, Any]:
-    """Return the event: what was added, changed and removed (``source_id/path``), in which generation, by which run."""
+    """Return the event of a publication: changed documents (``source_id/path``), generation and run."""
     return {
         "event": "publication",
         "domain": domain.value,
@@ -77,7 +77,7 @@ def publication_event(domain: Domain, publication: Publication) -> dict[str, Any
 
 
 class Outbox:
-    """The events that a receiver has not taken yet, one file each, oldest first by name."""
+    """The undelivered events of a receiver, one file each; names sort by age."""
 
     def __init__(self, folder: Path, receiver: Receiver, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -85,7 +85,7 @@ class Outbox:
         self._clock = clock
 
     def put(self, event: dict[str, Any]) -> None:
-        """Keep an event until it is delivered; what cannot be written is logged and lost, the publication stands."""
+        """Store an event until it is delivered. If that fails, log it; the publication stands."""
         name = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}.json"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -100,11 +100,11 @@ class Outbox:
             logger.warning("%s will not hear of %s: %s: %s", self._receiver.name, told, self._folder, error.strerror)
 
     def waiting(self) -> list[Path]:
-        """Return the files of the events that wait, oldest first."""
+        """Return the files of undelivered events, oldest first."""
         return sorted(self._folder.glob("[0-9]*.json"))
 
     def deliver(self, *, heed_pause: bool = False, total_s: float = TOTAL_S) -> bool:
-        """Send what waits, oldest first, until one is not taken or the time is over.
+        """Send undelivered events, oldest first, until one fails or the time is over.
 
         A failure is logged and nothing else. An event may arrive twice when a process is killed between the answer and
         the removal.
@@ -142,7 +142,7 @@ class Outbox:
         return True
 
     def _failures(self) -> tuple[int, float]:
-        """Return how often in a row the receiver failed, and when it did last."""
+        """Return the receiver's number of consecutive failures, and the time of the last."""
         try:
             failures, at = json.loads((self._folder / PAUSE).read_text(encoding="utf-8"))
             return int(failures), float(at)
@@ -150,13 +150,13 @@ class Outbox:
             return 0, 0.0
 
     def _is_paused(self) -> bool:
-        """Tell whether the receiver failed so recently that it is left alone."""
+        """Tell whether the receiver failed too recently to try again."""
         failures, at = self._failures()
         pause_s = min(FIRST_PAUSE_S * 2 ** (min(failures, 16) - 1), LONGEST_PAUSE_S)
         return failures > 0 and 0 <= self._clock() - at < pause_s
 
     def _pause(self, *, failed: bool) -> None:
-        """Begin a pause, or end all pauses."""
+        """Start or lengthen the pause after a failure; end it after a success."""
         with contextlib.suppress(OSError):  # then it is tried again at once
             if failed:
                 write_whole(self._folder / PAUSE, json.dumps([self._failures()[0] + 1, self._clock()]))
@@ -168,7 +168,7 @@ TOPIC = "nornweave.ingestion.events"
 
 
 class Webhook:
-    """Takes events by ``POST``.
+    """Receives events by ``POST``.
 
     Args:
         url: of the receiver; the log names its host alone, for the rest of an address may be a secret.
@@ -189,12 +189,12 @@ class Webhook:
         if wrong := unusable_proxy(self._url):
             return wrong
         headers = {"Content-Type": "application/json", **signature_headers(event_id, event, self._secret)}
-        status = asyncio.run(_within(self._url, event, headers, seconds))
+        status = asyncio.run(_post(self._url, event, headers, seconds))
         return None if 200 <= status < 300 else f"answered {status}"
 
 
 def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, str]:
-    """Return the headers of Standard Webhooks: the event's id, the time, and the signature of both with the body.
+    """Return the headers of Standard Webhooks: event id, time, and the signature over both and the body.
 
     Args:
         name: of the event; the same at every attempt, so that a receiver knows what it has already.
@@ -218,8 +218,8 @@ def _key(secret: str) -> bytes:
         return secret.encode()
 
 
-async def _within(url: str, event: bytes, headers: dict[str, str], seconds: float) -> int:
-    """Post an event and return the status; of the answer only the head is read."""
+async def _post(url: str, event: bytes, headers: dict[str, str], seconds: float) -> int:
+    """Post an event and return the status. The answer's body is not read."""
     async with (
         asyncio.timeout(seconds),
         httpx.AsyncClient(timeout=seconds, trust_env=not unusable_proxy()) as client,
@@ -236,7 +236,7 @@ def _host(url: str) -> str:
 
 
 class KafkaTopic:
-    """Takes events as messages: the key is the domain, so that its events keep their order, a header has the id.
+    """Receives events as messages. The domain is the key, to keep their order; a header has the id.
 
     Args:
         bootstrap: addresses of brokers, ``host:port`` with commas between them.
@@ -247,11 +247,11 @@ class KafkaTopic:
 
     @property
     def name(self) -> str:
-        """Return the brokers; they are no secret."""
+        """Return the brokers, which are not secret."""
         return f"Kafka at {self._bootstrap}"
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
-        """Send an event and wait until the brokers have it; see ``Receiver.send``."""
+        """Send an event and wait until the brokers store it; see ``Receiver.send``."""
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError:
@@ -284,7 +284,7 @@ ANSWERS = "answers"
 
 
 class Announcements:
-    """What a workspace tells its receivers; without one alarms are remembered all the same, for when there is one.
+    """The events of a workspace. Alarms are remembered even without a receiver.
 
     Args:
         environment: ``os.environ`` unless given; holds the webhook's secret, and names the brokers of Kafka.
@@ -301,13 +301,13 @@ class Announcements:
             self._outboxes.append(Outbox(settings.data_dir / "outbox-kafka", KafkaTopic(brokers)))
 
     def published(self, domain: Domain, publication: Publication) -> None:
-        """Tell what a publication changed."""
+        """Announce a publication."""
         self._put(publication_event(domain, publication))
 
     def alarms(
         self, domain: Domain | None, alarms: Sequence[Alarm], looked_at: Collection[AlarmKind], *, run_id: str
     ) -> None:
-        """Tell what begins to be wrong and what is over; a book that cannot be written is logged, and fails nothing.
+        """Announce new and ended alarms. A failure to store them is only logged.
 
         Args:
             domain: that it is about; ``None`` for the answers over all domains.
@@ -319,7 +319,7 @@ class Announcements:
             log.warning("alarms of %s are not remembered: %s", domain or ANSWERS, error)
 
     def deliver(self, *, heed_pause: bool = False) -> None:
-        """Send what waits, for a few seconds a receiver at most.
+        """Send undelivered events, a few seconds for each receiver at most.
 
         Args:
             heed_pause: leave a receiver alone that failed a short while ago.

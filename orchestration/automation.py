@@ -1,4 +1,4 @@
-"""When domains are synced by themselves: every hour, and soon after something changes.
+"""When domains are synced automatically: every hour, and soon after a change.
 
 All of it is on by default: whoever starts Dagster beside the index expects the index to follow its sources.
 
@@ -40,7 +40,7 @@ NAME = "watched.json"
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What is watched.
+    """The state of the process that watches folders.
 
     Attributes:
         process: the mark of the process that watches.
@@ -59,7 +59,7 @@ def write_watched(settings: Settings, watched: Watched) -> None:
 
 
 def read_watched(settings: Settings) -> Watched:
-    """Return what the process that watches said last; nothing if there is none, or it is gone."""
+    """Return the last state of the watching process; an empty one if it does not run."""
     try:
         watched = Watched(**json.loads((home_of(settings) / NAME).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -68,17 +68,17 @@ def read_watched(settings: Settings) -> Watched:
 
 
 SYNC_JOB = "sync"
-# The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),
-# and for what failed and may pass.
+# Sensors see changes in folders and repositories. The hourly sync is for remote sources,
+# and for failures that may pass.
 DEFAULT_CRON = "0 * * * *"
-# At night, and not when domains are synced: every day is often enough to see where quality goes.
+# At night, not after each sync: once a day is often enough to see a trend of quality.
 EVALUATION_CRON = "30 3 * * *"
 # Who saves a file waits for it: folders are looked at as often as Dagster's daemon allows, but listing a large one, 3 s
 # for 168,000 files, takes a tenth of a processor; one that hangs does not keep the others waiting longer than a minute.
 LOOK_INTERVAL_S = 5
 REST = 9
 MAX_REST_S = 60
-# Of what is watched (``orchestration.watch``) only what the kernel did not tell is left to see.
+# Watched sources (``orchestration.watch``) are listed rarely: only the kernel's omissions are left to find.
 WATCHED_REST_S = 900.0
 WEBHOOK_INTERVAL_S = 30
 QUERY_MAP_INTERVAL_S = 600
@@ -115,7 +115,7 @@ def automation(
 
 
 def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
-    """Return the sensor that posts the events which the webhook has not taken yet; it asks for no run."""
+    """Return the sensor that posts undelivered events. It starts no runs."""
 
     def look(_: dg.SensorEvaluationContext) -> dg.SkipReason:
         Announcements(settings).deliver(heed_pause=True)
@@ -126,7 +126,7 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
 
 
 def lost_runs_sensor() -> dg.SensorDefinition:
-    """Return the sensor that ends runs elsewhere whose process was killed, which not every launcher notices."""
+    """Return the sensor that ends remote runs whose process was killed. Not every launcher notices that."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         return dg.SkipReason(f"{fail_abandoned_runs(context.instance)} runs have given no sign of life and were ended")
@@ -137,7 +137,7 @@ def lost_runs_sensor() -> dg.SensorDefinition:
 def corpus_refresh(
     settings: Settings, job: dg.UnresolvedAssetJobDefinition, cron: str = DEFAULT_CRON
 ) -> dg.ScheduleDefinition:
-    """Return the schedule that syncs every domain, each in a run of its own; it also forgets old runs."""
+    """Return the schedule that syncs every domain in its own run. It also deletes old runs."""
 
     def refresh(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         forget_old_runs(context.instance)
@@ -158,7 +158,7 @@ def corpus_refresh(
 
 
 def evaluation_schedule(measure: dg.UnresolvedAssetJobDefinition, cron: str = EVALUATION_CRON) -> dg.ScheduleDefinition:
-    """Return the schedule that measures what is published."""
+    """Return the schedule that measures the published generations."""
     return _schedule(
         ("NORNWEAVE_EVALUATION_CRON", EVALUATION_CRON),
         name="evaluation_schedule",
@@ -169,7 +169,7 @@ def evaluation_schedule(measure: dg.UnresolvedAssetJobDefinition, cron: str = EV
 
 
 def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
-    """Return a schedule that is on; ``setting`` is the variable that holds its cron expression, and an example."""
+    """Return an active schedule; ``setting`` names the variable of its cron expression."""
     try:
         return dg.ScheduleDefinition(default_status=dg.DefaultScheduleStatus.RUNNING, **fields)
     except dg.DagsterInvalidDefinitionError as error:
@@ -179,10 +179,10 @@ def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
 
 
 def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that asks for a run of each domain whose sources here list something else than they did."""
+    """Return the sensor that starts a run for each domain whose local sources have changed."""
     openers = {domain: _local_sources(settings, domain) for domain in settings.served_domains}
     rests_until = 0.0
-    of_watched: dict[str, tuple[str, float]] = {}  # what their mark was, and when they were listed
+    of_watched: dict[str, tuple[str, float]] = {}  # key → mark, and time of the listing
 
     def look(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         nonlocal rests_until
@@ -191,10 +191,10 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
             return dg.SkipReason(f"looks again in {rests_until - started:.0f} s: the last look took long")
         seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
         watched = read_watched(settings).sources
-        # What changes while a run is under way is not taken note of: the first tick after that run sees it.
+        # Sources of a running domain rest: the first tick after the run sees their changes.
         busy = [domain for domain in openers if has_unfinished_run(context.instance, domain.value)]
         resting = {f"{domain.value}/{name}" for domain in busy for name in openers[domain]}
-        # What is watched rests while its mark is the one it had a short while ago.
+        # A watched source rests if its mark has not changed since it was listed a short while ago.
         resting |= {
             key
             for key, (mark, listed_at) in of_watched.items()
@@ -214,7 +214,7 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
 
 
 def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that asks for the ledger after the process that watches folders has published something."""
+    """Return the sensor that rebuilds the ledger after the watching process has published."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         due = read_watched(settings).ledger
@@ -230,7 +230,7 @@ def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
 
 
 def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that asks for the query map of the code domain each week, and when many commits are new."""
+    """Return the sensor that starts the code domain's query map weekly, and after many new commits."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if has_unfinished_run(context.instance, QUERY_MAP_DOMAIN.value):
@@ -250,7 +250,7 @@ def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition)
 def _sensor(
     name: str, look: Callable[..., Any], does: str, every_s: int = LOOK_INTERVAL_S, **fields: Any
 ) -> dg.SensorDefinition:
-    """Return a sensor that is on."""
+    """Return an active sensor."""
     return dg.SensorDefinition(
         name=name,
         evaluation_fn=look,
@@ -263,7 +263,7 @@ def _sensor(
 
 @dataclass(slots=True)
 class Sight:
-    """What a look at the sources found.
+    """The result of listing the sources.
 
     Attributes:
         marks: ``domain/source`` → digest of its listing; what was not looked at keeps its old mark.
@@ -279,7 +279,7 @@ class Sight:
 
 
 def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resting: Collection[str] = ()) -> Sight:
-    """List the sources but for those that rest, those that were never seen first; never raises for a source."""
+    """List the sources, new ones first, without ``resting`` ones. Errors of a source are returned as problems."""
     sight = Sight()
     pairs = [(domain, name, opener) for domain, named in openers.items() for name, opener in named.items()]
     for domain, name, opener in sorted(pairs, key=lambda pair: f"{pair[0].value}/{pair[1]}" in seen):
@@ -306,7 +306,7 @@ def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resti
 
 
 def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
-    """Ask for a run of one domain; once only for a ``run_key``."""
+    """Return a request for a run of one domain. Dagster runs each ``run_key`` only once."""
     return dg.RunRequest(
         run_key=run_key,
         asset_selection=[*domain_keys(domain), LEDGER_KEY, ANSWERS_KEY],
@@ -315,13 +315,13 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
 
 
 def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
-    """Tell whether a run of a domain, or the ledger, is queued or under way: another one would only wait for it."""
+    """Tell whether a run of a domain, or of the ledger, is queued or running. A new one would wait for it."""
     filters = dg.RunsFilter(statuses=list(UNFINISHED), tags={DOMAIN_TAG: group})
     return instance.get_runs_count(filters) > 0
 
 
 def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
-    """Return the sources that may be listed every few seconds: the inbox, and those on this machine."""
+    """Return the sources that can be listed every few seconds: the inbox and local ones."""
     sources = [source for source in settings.sources_of(domain) if not source.is_remote]
     named = {source.id: partial(open_source, source, settings.own_files) for source in sources}
     return {INBOX: partial(InboxSource, INBOX, domain, settings.inbox(domain)), **named}

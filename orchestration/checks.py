@@ -1,4 +1,4 @@
-"""Asset checks, one per invariant and quality, and what evaluations say: curves, tables, a picture of the trend.
+"""Asset checks for each invariant and for quality, and metadata of evaluations: curves, tables, charts.
 
 A check that fails blocks publication within its run.
 """
@@ -17,13 +17,13 @@ from evals.trend import TrendPoint, trend
 from nornweave.ask.views.evaluations import set_title
 from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
 from nornweave.ingest.invariants import INVARIANTS, Invariant
-from orchestration.metadata import Metadata, filled, table
+from orchestration.metadata import Metadata, nonempty_tables, table
 
 QUALITY = "quality"
 
 
 def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Return the check that holds a candidate back, and that shows where what is published got worse."""
+    """Return the check that refuses a candidate of lower quality."""
     return dg.AssetCheckSpec(
         QUALITY,
         asset=asset,
@@ -34,7 +34,7 @@ def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.AssetCheckResult:
-    """Return whether a generation is good enough, and which queries got worse.
+    """Return the check's result for a generation, with the queries that got worse.
 
     Without a report the check passes: there is no candidate, or the domain is not measured.
     """
@@ -48,13 +48,13 @@ def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.As
         severity=dg.AssetCheckSeverity.ERROR if report.refused else dg.AssetCheckSeverity.WARN,
         asset_key=asset,
         check_name=QUALITY,
-        description=accepted + reasons + _gone(report),
+        description=accepted + reasons + _describe_gone(report),
         metadata=findings_metadata(report),
     )
 
 
-def _gone(report: GenerationReport) -> str:
-    """Name judged documents that went: no measure shows it, for their judgments are left out."""
+def _describe_gone(report: GenerationReport) -> str:
+    """Return a phrase about judged documents that are gone. No measure shows that: their judgments are left out."""
     if not report.judged_gone:
         return ""
     named = ", ".join(path for _, path in report.judged_gone[:SHOWN_QUERIES])
@@ -63,14 +63,14 @@ def _gone(report: GenerationReport) -> str:
 
 
 def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:
-    """Return a blocking check per invariant."""
+    """Return a blocking check for each invariant."""
     return [
         dg.AssetCheckSpec(name, asset=asset, blocking=True, description=meaning) for name, meaning in INVARIANTS.items()
     ]
 
 
 def check_results(asset: dg.AssetKey, invariants: Sequence[Invariant]) -> list[dg.AssetCheckResult]:
-    """Return a result for every check; without a candidate its invariants pass."""
+    """Return the results of all checks. Without a candidate its invariants pass."""
     by_name = {invariant.name: invariant for invariant in invariants}
     return [_result(asset, name, by_name.get(name)) for name in INVARIANTS]
 
@@ -97,7 +97,7 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 
 
 def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Describe an evaluation: the curves of the first set under their plain names, those of all sets with theirs."""
+    """Describe an evaluation by curves. Those of the first set have plain names, others their set's."""
     numbers: dict[str, float | int | str] = {}
     for place, evaluation in enumerate(evaluated):
         run = evaluation.result.scope(scope)
@@ -112,12 +112,12 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Me
     return {
         **numbers,
         "queries": sum(evaluation.result.measured for evaluation in evaluated),
-        **filled({"measures": measures_table(evaluated, scope)}),
+        **nonempty_tables({"measures": measures_table(evaluated, scope)}),
     }
 
 
 def known_metadata(known: Sequence[Evaluation]) -> Metadata:
-    """Repeat the figures of earlier evaluations, as ``evaluated_metadata`` gives them.
+    """Return the curves of earlier evaluations, named as in ``evaluated_metadata``.
 
     Args:
         known: the newest of each set, in the order of the sets.
@@ -131,12 +131,12 @@ def known_metadata(known: Sequence[Evaluation]) -> Metadata:
 
 
 def _curve(name: str, place: int, domain: str, set_name: str) -> str:
-    """Name a curve: plainly that of the first set, those of the others with theirs."""
+    """Return a curve's name: plain for the first set, with the set's title for others."""
     return f"{set_title(domain, set_name)} {name}" if place else name
 
 
 def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
-    """Return what is served, a row for each set, with intervals and what it was the last time."""
+    """Return a table of the served results, one row per set, with intervals and the previous values."""
     rows = []
     for evaluation in evaluated:
         run = evaluation.result.scope(scope)
@@ -154,7 +154,7 @@ def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
 
 
 def findings_metadata(report: GenerationReport) -> Metadata:
-    """Describe what the gate looked at, and which queries got worse."""
+    """Describe what the gate compared, and the queries that got worse."""
     rows = [
         ("refuses" if finding.refuses else "warns" if finding.warns else "passes", finding.text)
         for finding in report.findings
@@ -168,7 +168,7 @@ def findings_metadata(report: GenerationReport) -> Metadata:
         "refusals": len(report.reasons),
         "judged_documents_gone": len(report.judged_gone),
         "worse_queries": len({(name, query) for name, query, *_ in worse}),
-        **filled(
+        **nonempty_tables(
             {
                 "what was compared": table(("verdict", "finding"), rows),
                 "queries that got worse": table(("set", "query", "measure", "before", "after"), worse),
@@ -180,7 +180,7 @@ def findings_metadata(report: GenerationReport) -> Metadata:
 
 
 def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
-    """Return a picture of a set's history, which the UI shows at once."""
+    """Return a chart of a set's history for the UI."""
     points = [
         TrendPoint(
             at=record.at,
@@ -192,4 +192,4 @@ def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
         for record in found
         if (recall := record.metric(LAST_STAGE, "Recall@10")) and (rank := record.metric(LAST_STAGE, "RR@10"))
     ]
-    return filled({f"trend of {set_name}": trend(points)})
+    return nonempty_tables({f"trend of {set_name}": trend(points)})

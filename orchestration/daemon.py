@@ -1,4 +1,4 @@
-"""``python -m orchestration.daemon …``: Dagster's daemon, once it is told to begin and while its starter lives.
+"""``python -m orchestration.daemon …``: Dagster's daemon, which starts on command and ends with its starter.
 
 It begins with the first byte of its standard input, and ends at once with its end: another Dagster may take over then.
 """
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def end_with_starter(number: signal.Signals) -> None:
-    """Send this process a signal when its standard input ends."""
+    """Send this process a signal when its standard input closes."""
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), number)

@@ -1,4 +1,4 @@
-"""The Dagster definitions, built from settings: the same for the UI, the command line and the tests."""
+"""The Dagster definitions, built from settings: equal for the UI, the command line and the tests."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def build_definitions(
 
 
 def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job | None]:
-    """Return the jobs that sync, measure, and learn where code is served."""
+    """Return the jobs: sync, measure, and learn the query map if code is served."""
     sync = dg.define_asset_job(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, evaluation.GROUP),
         description="Bring domains up to date with their sources and publish them.",
-        # What a killed worker had stored is on its own disk: another one begins with the first step.
+        # A killed worker's files are on its own disk: another worker begins with the first step.
         tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,
     )
     measure = dg.define_asset_job(
@@ -113,7 +113,7 @@ def settings_from_environment(environment: Mapping[str, str] | None = None) -> S
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """Return the definitions that ``workspace.yaml`` loads; read when it is loaded, not when this is imported."""
+    """Return the definitions for ``workspace.yaml``. They are built when it loads them, not at import."""
     return build_definitions(
         settings_from_environment(),
         refresh_cron=os.environ.get(CRON_VARIABLE) or DEFAULT_CRON,

@@ -1,4 +1,4 @@
-"""What may reach Dagster's UI: people and programs of this machine, or of its proxy, never a page of another site.
+"""Access control for Dagster's UI: local people and programs or a proxy, never a page of another site.
 
 Dagster's web server trusts whoever reaches it: it reads neither ``Host`` nor ``Origin``, and takes mutations by ``GET``
 and with any content type. A page that is open in a browser reaches every port of its machine.
@@ -41,14 +41,14 @@ GRAPHQL = "/graphql"
 URL_VARIABLE = "NORNWEAVE_DAGSTER_URL"
 READING = ("GET", "HEAD")
 HEADERS = {
-    # No other page may frame the UI and have its buttons clicked, nor load what it answers.
+    # No other page may frame the UI (clickjacking) or load its answers.
     "X-Frame-Options": "SAMEORIGIN",
     "Content-Security-Policy": "frame-ancestors 'self'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-# What Dagster's web server raises over a request that it cannot read. It answers 500 first, which is held back.
+# Errors of Dagster's web server over requests that it cannot read. Its answer 500 is held back.
 _TRIPPED = (ValueError, TypeError, AttributeError, LookupError, RecursionError, CheckError)
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ Refusal = tuple[int, str]
 
 
 def public_url(environment: Mapping[str, str]) -> str | None:
-    """Return the address at which a proxy on this machine answers for the UI, if one is configured.
+    """Return the configured address at which a proxy on this machine serves the UI, or ``None``.
 
     Raises:
         ConfigError: it is no address, or no token is set: it brings people from elsewhere.
@@ -73,7 +73,7 @@ def public_url(environment: Mapping[str, str]) -> str | None:
 
 
 class Guard:
-    """Passes on what may reach Dagster's web server and answers the rest with a problem document.
+    """Passes permitted requests to Dagster's web server and answers others with a problem document.
 
     Args:
         app: Dagster's web server.
@@ -92,7 +92,7 @@ class Guard:
         self._names = LOCAL_NAMES | ({host_name(public.netloc)} if public_url else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -109,7 +109,7 @@ class Guard:
         await problem_response(status, detail, headers=challenge)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let Dagster answer; what it trips over (1.13: names of nothing, bodies of another form) is 404 or 400."""
+        """Let Dagster answer. Turn its failures on bad requests (Dagster 1.13: 500) into 404 or 400."""
         answered = True
 
         async def sending(message: Message) -> None:
@@ -148,7 +148,7 @@ class Guard:
         return 421, f"found Host {', '.join(named)!r}, expected one of {expected}; behind a proxy, set {URL_VARIABLE}"
 
     def _foreign_page(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """Refuse what a page of another origin sends, also reading; a person may follow a link to the UI."""
+        """Refuse any request from a page of another origin, except a link to the UI."""
         named = headers["host"].strip().lower()
         is_public = self._public is not None and host_name(named) not in LOCAL_NAMES
         foreign = foreign_page(headers, {self._public or "" if is_public else f"http://{named}"})
@@ -158,7 +158,7 @@ class Guard:
 
 
 def _follows_link(scope: Scope, headers: Headers) -> bool:
-    """Tell whether a browser opens a page for a person who followed a link; the site that links learns nothing."""
+    """Tell whether a person follows a link in a browser. The linking site cannot read the answer."""
     opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
     return opens and scope["type"] == "http" and scope["method"] in READING
 
@@ -173,7 +173,7 @@ def _has_password(headers: Headers, token: str | None) -> bool:
 
 
 def _not_reading(scope: Scope, headers: Headers) -> Refusal | None:
-    """Refuse every method but those for reading, except GraphQL as JSON, which no page of another site can send."""
+    """Refuse methods that write, except GraphQL as JSON: pages of other sites cannot send that."""
     if scope["path"] != GRAPHQL:
         return None if scope["method"] in READING else (405, f"{scope['method']} is only for {GRAPHQL}")
     if scope["method"] != "POST":

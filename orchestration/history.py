@@ -1,4 +1,4 @@
-"""The files of Dagster's history below ``data_dir/dagster``: made whole or not, looked at without Dagster."""
+"""The files of Dagster's history below ``data_dir/dagster``: create them atomically, check them without Dagster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMEDY = "stop NornWeave and move that folder away: runs and ticks begin anew, d
 
 
 def make_whole(file: Path, make: Callable[[str], object]) -> None:
-    """Make a database in a folder aside and rename it into place, unless there is a whole one.
+    """Create a database atomically, unless there is a complete one.
 
     Dagster makes tables one by one, that of its version last, and never completes what a process left that ended in
     between. Such a file, of an earlier version, is put aside as ``NAME.half-made``.
@@ -53,7 +53,7 @@ def make_whole(file: Path, make: Callable[[str], object]) -> None:
 
 
 def _is_whole(file: Path) -> bool:
-    """Tell whether a database is there and has the table that Dagster makes last (1.13; it may be empty)."""
+    """Tell whether a database has the table that Dagster 1.13 creates last."""
     if not file.exists():
         return False
     with closing(open_history(file)) as connection:
@@ -61,7 +61,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the databases of history that Dagster cannot work with, and why; what is not there yet is well.
+    """Yield the damaged databases of the history, with the reason. A missing one is not damaged.
 
     Args:
         home: ``data_dir/dagster``.
@@ -77,8 +77,8 @@ def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
 
 
 @contextmanager
-def history_said(home: Path) -> Iterator[None]:
-    """Translate whatever Dagster trips over in its history, a full disk included; other errors of NornWeave pass.
+def translate_history_errors(home: Path) -> Iterator[None]:
+    """Translate Dagster's errors about its history, and a full disk, to ``HistoryError``.
 
     Args:
         home: ``data_dir/dagster``.

@@ -1,4 +1,4 @@
-"""Sync what webhooks tell of: ``nornweave sync`` of these sources alone, one process a domain at a time.
+"""Sync the sources that webhooks report, with ``nornweave sync``, one process at a time for each domain.
 
 It starts within a second. What comes meanwhile waits for the next one, however many events that are. An event is
 forgotten when a sync that began after it has ended well; one that fails is tried again, then left to the schedule.
@@ -39,7 +39,7 @@ class _Started:
 
 @dataclass(slots=True)
 class HookSyncs:
-    """Starts syncs of the sources that were told of."""
+    """Starts syncs of sources that webhooks report."""
 
     data_dir: Path
     _running: dict[Domain, _Started] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class HookSyncs:
     _rests_until: dict[Domain, float] = field(default_factory=dict)
 
     def run(self, stopping: threading.Event) -> None:
-        """Look again and again, until it is to stop."""
+        """Call ``look`` regularly until ``stopping`` is set."""
         while not stopping.wait(POLL_S):
             try:
                 self.look()
@@ -56,7 +56,7 @@ class HookSyncs:
                 stopping.wait(AGAIN_S)
 
     def look(self) -> None:
-        """Take note of syncs that ended, and start those that are due.
+        """Record ended syncs and start due ones.
 
         Raises:
             ConfigError: the configuration is wrong.
@@ -77,7 +77,7 @@ class HookSyncs:
                 self._running[domain] = self._start(settings, domain, taken)
 
     def stop(self) -> None:
-        """End what was started; what is stored stays, and the events wait for the next start."""
+        """End the running syncs. What they stored stays, and their events wait for the next start."""
         for started in self._running.values():
             started.process.terminate()
 

@@ -1,4 +1,4 @@
-"""The Dagster instance: where runs, events and ticks are kept (``data_dir/dagster``, or PostgreSQL)."""
+"""The Dagster instance: the place of runs, events and ticks (``data_dir/dagster``, or PostgreSQL)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.installation import bundled_folder, optional
-from orchestration.history import history_said
+from orchestration.history import translate_history_errors
 from orchestration.leases import BEGUN, LOOK_S, fail_abandoned_runs, forget_lease
 
 COMMAND_TAG = "nornweave/command"
@@ -60,12 +60,12 @@ IN_MEMORY: dict[str, Any] = {
 
 
 def home_of(settings: Settings) -> Path:
-    """Return the folder that ``DAGSTER_HOME`` names."""
+    """Return the folder for ``DAGSTER_HOME``."""
     return settings.data_dir / "dagster"
 
 
 def write_instance(settings: Settings, environment: MutableMapping[str, str] | None = None) -> Path:
-    """Write ``dagster.yaml`` (and ``workspace.yaml``) as settings and environment want it; return their folder.
+    """Write ``dagster.yaml`` and ``workspace.yaml`` from settings and environment. Return their folder.
 
     The address of a PostgreSQL server stays in the environment: it holds a password.
 
@@ -93,14 +93,14 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a file whole, and only when it says something else: other processes may be reading it."""
+    """Write a file atomically if its content differs: other processes may be reading it."""
     text = yaml.safe_dump(content, sort_keys=False)
     if not file.exists() or file.read_bytes() != text.encode():
         write_whole(file, text)
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """Open the instance to run something in this process; a context manager.
+    """Open the instance for runs in this process; a context manager.
 
     What a run prints is not captured: capturing redirects this process's own stderr, where people look at it.
 
@@ -112,7 +112,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     silent = {
         "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
     }
-    with history_said(home_of(settings)):
+    with translate_history_errors(home_of(settings)):
         home = write_instance(settings)
         if address := os.environ.get(POSTGRES_VARIABLE):  # Dagster tries for half a minute, and ends in a trace
             with optional("postgresql", POSTGRES_VARIABLE):
@@ -140,7 +140,7 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
             }
         },
         "run_queue": {"dequeue_interval_seconds": 1},
-        # A run whose process died is tried once more; what a step retries is the step's own business.
+        # A run whose process died is tried once more. Retries of a step are separate.
         "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
         "run_launcher": {"module": "orchestration.leases", "class": "HereRunLauncher"},
         "run_monitoring": {
@@ -173,7 +173,7 @@ def _sqlite(home: Path) -> dict[str, Any]:
 
 
 def postgres_url(address: str) -> str:
-    """Return an address as SQLAlchemy takes it: ``postgres://`` is what hosts hand out, and it knows it no more.
+    """Return an address for SQLAlchemy, which no longer accepts ``postgres://``.
 
     Raises:
         ConfigError: it is no PostgreSQL address; the message does not repeat it, for it may hold a password.
@@ -185,7 +185,7 @@ def postgres_url(address: str) -> str:
 
 
 def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None) -> int:
-    """Delete some of the runs that were made before ``KEEP_RUNS_DAYS``, with their events; return how many.
+    """Delete some runs older than ``KEEP_RUNS_DAYS``, with their events. Return their number.
 
     Without this the history grows for ever: an hourly refresh is 35,000 runs a year.
     """
@@ -198,7 +198,7 @@ def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None
 
 
 def runs_place(settings: Settings) -> Place:
-    """Return what Dagster recorded of runs; a run whose events quote the document is removed from it."""
+    """Return Dagster's runs as a place of a deletion. Purging deletes the runs whose events quote the document."""
 
     def search(deleted: Deleted) -> Search:
         with open_instance(settings) as instance:

@@ -1,4 +1,4 @@
-"""Runs are known by a lease, which is there before they are, and which the process that executes a run renews.
+"""Leases of Dagster's runs: the executing process renews a run's lease, and a run without renewals is over.
 
 The lease is a row of the key-value table beside the runs: whoever shares a history shares it, on one machine's files
 or in PostgreSQL. Dagster's monitor gives a run up whose lease was not renewed for ``LEASE_S``: it compares what it saw
@@ -42,15 +42,15 @@ BEGUN = (*RUNNING, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING
 
 
 def renew(instance: dg.DagsterInstance, run_id: str, *, executes: bool = True) -> None:
-    """Say that a run lives; with ``executes``, that it is this process which executes it."""
+    """Renew a run's lease; ``executes`` tells whether this process executes the run."""
     process = f"pid {os.getpid()} on {socket.gethostname()}"
     value = lease_value(process, process_mark()) if executes else lease_value(f"launched by {process}", "")
     instance.daemon_cursor_storage.set_cursor_values({LEASE_KEY + run_id: value})
 
 
 @contextmanager
-def leased(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
-    """Hold the lease of a run, which need not be made yet, and renew it from a thread; at the end it is forgotten."""
+def hold_lease(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
+    """Hold and renew a run's lease in a thread. The run need not exist yet. The lease is deleted at the end."""
     if not instance.is_persistent:
         yield
         return
@@ -75,31 +75,31 @@ def leased(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
 
 
 def forget_lease(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Remove a row that nobody needs any more; one that stays does no harm."""
+    """Delete a run's lease. Errors are ignored, because an old lease does no harm."""
     with suppress(Exception), instance.run_storage.connect() as connection:  # type: ignore[attr-defined]
         connection.execute(KeyValueStoreTable.delete().where(KeyValueStoreTable.c.key == LEASE_KEY + run_id))
 
 
 class _LeasedExecutor(InProcessExecutor):
     def execute(self, plan_context: PlanOrchestrationContext, execution_plan: ExecutionPlan) -> Iterator[DagsterEvent]:
-        with leased(plan_context.instance, plan_context.run_id):
+        with hold_lease(plan_context.instance, plan_context.run_id):
             yield from super().execute(plan_context, execution_plan)
 
 
 @dg.executor(name="in_process")
 def leased_executor(_: dg.InitExecutorContext) -> _LeasedExecutor:
-    """Execute all steps in the process of the run, under its lease."""
+    """Execute all steps in the run's own process, under its lease."""
     return _LeasedExecutor(RetryMode.ENABLED)
 
 
 class LeaseWatch:
-    """Sums up for how long leases were seen not to be renewed."""
+    """Measures how long leases were not renewed."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str | None, float, float]] = {}
 
     def silence(self, run_id: str, lease: str | None, now: float) -> float:
-        """Return the seconds in which a lease, or its absence, stayed as it is.
+        """Return the seconds since a lease last changed or disappeared.
 
         Args:
             now: of a clock that nobody sets.
@@ -112,22 +112,22 @@ class LeaseWatch:
 
 
 class HereRunLauncher(DefaultRunLauncher):
-    """Dagster's launcher of processes beside its code server: a run has a lease, and is over when nobody renews it."""
+    """Dagster's launcher of local processes, with leases. A run whose lease is not renewed is over."""
 
     _watch: LeaseWatch | None = None
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """Make the lease, then launch."""
+        """Create the lease, then launch."""
         renew(self._instance, context.dagster_run.run_id, executes=False)
         super().launch_run(context)
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Dagster asks every ``LOOK_S`` about every run that has started, whoever executes it."""
+        """Dagster checks every running run each ``LOOK_S``, whoever executes it."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Tell whether a run is over; an error here would be counted as its end."""
+        """Report whether a run lives. An error counts as living."""
         self._watch = self._watch or LeaseWatch()
         try:
             lease = _lease_of(self._instance, run.run_id)
@@ -136,11 +136,11 @@ class HereRunLauncher(DefaultRunLauncher):
         silent = self._watch.silence(run.run_id, lease, time.monotonic())
         if silent < LEASE_S and not _is_gone(lease):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
-        return CheckRunHealthResult(WorkerStatus.FAILED, _ended(lease))
+        return CheckRunHealthResult(WorkerStatus.FAILED, _end_message(lease))
 
 
 def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
-    """Mark the runs that are over as failed, as far as one look tells; return how many.
+    """Mark dead runs as failed. Return their number.
 
     A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut. A process
     of this machine that has ended is seen at once; of others the lease is compared with the clock, with room for both.
@@ -150,7 +150,7 @@ def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
         lease = _lease_of(instance, run.run_id)
         is_silent = lease is not None and run.status in RUNNING and silence(lease, now) > SILENT_S
         if is_silent or _is_gone(lease):
-            instance.report_run_failed(run, message=_ended(lease))
+            instance.report_run_failed(run, message=_end_message(lease))
             forget_lease(instance, run.run_id)
             failed += 1
     return failed
@@ -161,7 +161,7 @@ def _lease_of(instance: dg.DagsterInstance, run_id: str) -> str | None:
     return instance.daemon_cursor_storage.get_cursor_values({key}).get(key)
 
 
-def _ended(lease: str | None) -> str:
+def _end_message(lease: str | None) -> str:
     said = json.loads(lease) if lease else {"by": "nobody said that it executes it", "at": "it was made"}
     return f"It is over: no sign of life since {said['at']} ({said['by']}). It was killed, or its machine went down."
 
@@ -171,17 +171,17 @@ def _is_gone(lease: str | None) -> bool:
 
 
 def process_mark() -> str:
-    """Identify this process beyond its life: ids are used again, ids with a kernel and a start time are not."""
+    """Return a text that identifies this process even after its id is used again."""
     pid = os.getpid()
     return f"{pid}@{_kernel()}@{_started(pid)}"
 
 
 def is_gone(mark: str) -> bool:
-    """Tell whether the process with a mark has ended; ``False`` of other machines and containers."""
+    """Tell whether a marked process has ended; ``False`` for other machines and containers."""
     pid, _, rest = mark.partition("@")
     kernel, _, started = rest.rpartition("@")
     if kernel != _kernel() or not (pid.isdecimal() and started.isdecimal()):
-        return False  # nothing is known of those
+        return False  # this machine cannot know
     try:
         return _started(int(pid)) != int(started)
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
@@ -189,7 +189,7 @@ def is_gone(mark: str) -> bool:
 
 
 def _kernel() -> str:
-    """Name what numbers the processes: the host, or on Linux the boot and the namespace, whatever they are called."""
+    """Return a name for the process numbering: the host, or on Linux the boot and the namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -198,7 +198,7 @@ def _kernel() -> str:
 
 
 def _started(pid: int) -> int:
-    """Return when a process started: on Linux in ticks since the boot, for the clock may be set meanwhile."""
+    """Return a process's start time; on Linux in ticks since the boot, because the clock may change."""
     if Path("/proc/self/stat").exists():
         return int(
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]

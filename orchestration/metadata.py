@@ -1,4 +1,4 @@
-"""Metadata of the assets: numbers, which the UI plots over time, and tables for people."""
+"""Metadata of the assets: numbers for the UI's plots, and tables for people."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nornweave.ingest.records import SyncReport
 
 Metadata: TypeAlias = Mapping[str, int | float | str | bool | dg.MarkdownMetadataValue | dg.TextMetadataValue]
 
-# Metadata is read by people and kept for every run.
+# Keep metadata short: people read it, and every run stores it.
 SHOWN = 50
 CELL_CHARACTERS = 300
 
 
 def documents_metadata(changes: Changes, seconds: float) -> Metadata:
-    """Describe what the sources list, against what is stored."""
+    """Describe the listed documents compared with the stored ones."""
     tables = {
         "held removals (confirm: nornweave sync --confirm-deletes)": table(
             ("source", "removals", "why"),
@@ -36,12 +36,12 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
         "held_removals": sum(len(held.paths) for held in changes.held),
         "unavailable_sources": len(changes.unavailable),
         "seconds": seconds,
-        **filled(tables),
+        **nonempty_tables(tables),
     }
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
-    """Describe what was read, cut and stored, what failed, and what was left out on purpose."""
+    """Describe what was read, cut and stored, failures, and files that are left out."""
     return {
         "added": report.added,
         "changed": report.changed,
@@ -52,12 +52,14 @@ def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
         "left_out": len(report.skipped),
         "chunks": report.chunks,
         "seconds": seconds,
-        **filled({"failed documents": failures_table(report.failed), "files of the sources": _readings(report)}),
+        **nonempty_tables(
+            {"failed documents": failures_table(report.failed), "files of the sources": _readings(report)}
+        ),
     }
 
 
 def _readings(report: SyncReport) -> str:
-    """Return how much of each source is read; empty for nothing."""
+    """Return a table of how much of each source is read; empty without sources."""
     rows = [
         (source_id, reading.summary(), "; ".join(filter(None, [*reading.notices, reading.warning()])))
         for source_id, reading in report.sources.items()
@@ -66,13 +68,13 @@ def _readings(report: SyncReport) -> str:
 
 
 def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
-    """Describe how many vectors were computed."""
+    """Describe the number of new vectors."""
     speed = {"embedded_per_second": round(embedded / seconds, 1)} if embedded and seconds else {}
     return {"embedded": embedded, "seconds": seconds, **speed}
 
 
 def ledger_metadata(ledger: Ledger) -> Metadata:
-    """Count the open conflicts, and those that are new or settled."""
+    """Count the open, new and settled conflicts."""
     new = [entry for entry in ledger.open if entry.first_seen == ledger.made_at]
     settled = [entry for entry in ledger.settled if entry.settled == ledger.made_at]
     return {"open": len(ledger.open), "new": len(new), "settled": len(settled)}
@@ -95,7 +97,7 @@ def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
 
 
 def generation_metadata(publication: Publication | None, report: SyncReport) -> Metadata:
-    """Describe the publication, or what stays published."""
+    """Describe the publication, or the generation that stays published."""
     numbers: Metadata = {
         "published": publication is not None,
         "new_generations": int(publication is not None),
@@ -111,7 +113,7 @@ def generation_metadata(publication: Publication | None, report: SyncReport) -> 
     if publication is None:
         return numbers
     rows = [(what, path) for what in ("added", "changed", "removed") for path in getattr(publication, what)]
-    return {**numbers, **filled({"documents in this publication": table(("what", "document"), rows)})}
+    return {**numbers, **nonempty_tables({"documents in this publication": table(("what", "document"), rows)})}
 
 
 def failures_table(failures: Sequence[Failure]) -> str:
@@ -124,7 +126,7 @@ def failures_table(failures: Sequence[Failure]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table of the first rows, or nothing without rows."""
+    """Return a Markdown table of the first rows; an empty text without rows."""
     if not rows:
         return ""
     lines = [header, ["---"] * len(header), *([_cell(cell) for cell in row] for row in rows[:SHOWN])]
@@ -133,11 +135,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Escape text of documents for a cell, and shorten it."""
+    """Escape and shorten foreign text for a table cell."""
     line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
     return line if len(line) <= CELL_CHARACTERS else line[: CELL_CHARACTERS - 1] + "…"
 
 
-def filled(tables: Mapping[str, str]) -> Metadata:
-    """Return the tables that are not empty, as Markdown."""
+def nonempty_tables(tables: Mapping[str, str]) -> Metadata:
+    """Return the non-empty tables as Markdown metadata."""
     return {name: dg.MetadataValue.md(text) for name, text in tables.items() if text}

@@ -1,4 +1,4 @@
-"""What Dagster adds to a sync: it is held open between the steps of a run, retried, recorded and announced."""
+"""What Dagster adds to a sync: one open sync for all steps of a run, retries, records and announcements."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ QUERY_INTERRUPTED = "Query interrupted"
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Let a wrong judged set or a damaged file be a failure with its message, not a defect with a trace."""
+def fail_with_message() -> Iterator[None]:
+    """Turn known errors into a Dagster failure without retry, with a message instead of a trace."""
     try:
         yield
     except (JudgmentError, NornWeaveError, OSError) as error:
@@ -74,7 +74,7 @@ OPTIONS = {
 
 @dataclass(slots=True, kw_only=True)
 class DomainSyncs:
-    """The open syncs of a run: at most one per domain, from the domain's first step to its last.
+    """The open syncs of a run, one per domain, from its first step to its last.
 
     Steps run one after the other in one process. Each domain ends in ``outcomes``.
     """
@@ -97,7 +97,7 @@ class DomainSyncs:
         *,
         retryable: tuple[type[NornWeaveError], ...] = (DomainBusyError,),
     ) -> Iterator[DomainSync]:
-        """Work on a domain: open it at its first step, release it when a step fails or refuses the candidate.
+        """Open the domain for a step. Release it if the step fails or refuses the candidate.
 
         Args:
             retryable: errors after which the step is tried again. It then continues with what is stored.
@@ -124,13 +124,13 @@ class DomainSyncs:
 
     @property
     def seconds(self) -> float:
-        """Return how long the present step has taken so far, without opening the domain."""
+        """Return the duration of the current step so far."""
         return round(time.perf_counter() - self._step_started, 3)
 
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
-        """Record a domain's run as done, release the domain, and tell what was published and what is wrong."""
+        """Record a domain's run as done, release the domain, and announce publication and alarms."""
         report, is_of_paths = self._open[domain].report(), self._open[domain].is_of_paths
-        gone = {path for _, path in report.judged_gone}  # told once as such; wrong is what stays so
+        gone = {path for _, path in report.judged_gone}  # announced as gone; the others stay wrong
         report = replace(report, judged_wrong=wrong_judgments(self.settings, domain, but=gone))
         if publication:
             self.announcements.published(domain, publication)
@@ -147,13 +147,13 @@ class DomainSyncs:
         return report
 
     def close(self) -> None:
-        """Release every domain, also those of which only some steps were asked for; notify the webhook."""
+        """Release every domain that is still open, and send events."""
         while self._open:
             self._open.popitem()[1].close()
         self._deliver()
 
     def progress_of(self, context: dg.AssetExecutionContext) -> Progress:
-        """Return what a step shows its progress with: the run's log, unless a person is watching."""
+        """Return the progress display of a step: a watching person's, else the run's log."""
         return self.progress or logged_progress(context.log)
 
     def _opened(self, context: dg.AssetExecutionContext, domain: Domain) -> DomainSync:
@@ -163,17 +163,17 @@ class DomainSyncs:
         return self._open[domain]
 
     def _deliver(self) -> None:
-        """Tell the webhook; a receiver that failed in this run does not delay it again."""
+        """Send events. A receiver that failed in this run is not tried again."""
         self.announcements.deliver(heed_pause=self._has_delivered)
         self._has_delivered = True
 
     def _failure(self, domain: Domain, error: str) -> dg.Failure:
-        """Give a domain up; return the failure to raise."""
+        """Release a domain after an error. Return the failure to raise."""
         self._give_up(domain, error)
         return dg.Failure(error, allow_retries=False)
 
     def _give_up(self, domain: Domain, error: str) -> None:
-        """Record that a domain's run failed, remove its candidate and release the domain."""
+        """Record a domain's run as failed, remove its candidate and release the domain."""
         self.outcomes[domain] = error
         sync = self._open.pop(domain, None)
         if error != INTERRUPTED:
@@ -183,7 +183,7 @@ class DomainSyncs:
             self.announcements.alarms(domain, [failed], [kind], run_id=self.options.run_id)
         try:
             record_failure(domain_folder(self.settings, domain), self.options.run_id, error)
-        except StoreError as unrecorded:  # as on a full disk: the error that ended the run matters more
+        except StoreError as unrecorded:  # for example a full disk: the first error matters more
             log.warning("%s: the failed run is not in the status: %s", domain.value, unrecorded)
         finally:
             if sync:
@@ -191,7 +191,7 @@ class DomainSyncs:
 
 
 def sync_of(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> DomainSync:
-    """Return the sync of a domain, not open yet; its candidates are measured."""
+    """Return the sync of a domain, not open yet, with the quality gate."""
     return domain_sync(settings, domain, options, progress, gate=partial(evaluate_candidate, settings, domain))
 
 
@@ -202,7 +202,7 @@ def domain_syncs(
     outcomes: Outcomes | None = None,
     opened: Mapping[Domain, DomainSync] | None = None,
 ) -> dg.ResourceDefinition:
-    """Return the resource behind the domain assets.
+    """Return the Dagster resource of the domain assets.
 
     Args:
         progress: called with ``"<domain> <step>"``; without it progress is logged in the run.
@@ -239,7 +239,7 @@ def domain_syncs(
 
 
 def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: str = "INFO") -> dict[str, Any]:
-    """Return the configuration of a run that is not the default one.
+    """Return the run configuration for ``options``.
 
     Args:
         options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
@@ -260,7 +260,7 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
 
 
 def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Return a progress that logs at most every ``LOG_EVERY_S``: every line is an event that is stored."""
+    """Return a progress that logs at most every ``LOG_EVERY_S``, because each line is a stored event."""
     last, pace = clock(), Pace(clock)
 
     def show(step: str, done: int, total: int) -> None:

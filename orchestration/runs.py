@@ -1,4 +1,4 @@
-"""One Dagster run in this process, for the command line, which first confirms exactly what is held now."""
+"""One Dagster run in this process, for the command line. It first confirms what is held now."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from orchestration.assets.domain import LEDGER_KEY, domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
-from orchestration.history import history_said
+from orchestration.history import translate_history_errors
 from orchestration.instance import (
     COMMAND_TAG,
     IN_MEMORY,
     home_of,
     open_instance,
 )
-from orchestration.leases import leased
+from orchestration.leases import hold_lease
 from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 
 @dataclass(frozen=True, slots=True)
 class SyncRun:
-    """The end of a run.
+    """The result of a run.
 
     Attributes:
         outcomes: per domain its report, or why there is none.
@@ -55,14 +55,14 @@ class SyncRun:
 
 
 def sync_here(settings: Settings, domains: Sequence[Domain], options: SyncOptions, progress: Progress) -> SyncRun:
-    """Sync ``domains`` in one run of this process, without a history where there is none that can be used.
+    """Sync ``domains`` in one run of this process. If the history cannot be used, run without one.
 
     Raises:
         ConfigError, StoreError: as ``open_instance`` raises them.
         KeyboardInterrupt: as ``materialize`` raises it.
     """
     try:
-        with history_said(home_of(settings)), open_instance(settings) as instance:
+        with translate_history_errors(home_of(settings)), open_instance(settings) as instance:
             return materialize(settings, domains, options, progress, instance)
     except HistoryError as error:
         unrecorded = str(error)
@@ -80,7 +80,7 @@ def materialize(
     after: Sequence[dg.AssetKey] = (LEDGER_KEY, ANSWERS_KEY),
     opened: Mapping[Domain, DomainSync] | None = None,
 ) -> SyncRun:
-    """Sync ``domains`` in one run, which the UI shows like any other.
+    """Sync ``domains`` in one run that the UI shows.
 
     Args:
         settings: of all domains; a domain without a source may be named too.
@@ -102,7 +102,7 @@ def materialize(
     definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes, opened=opened)
     run_id = make_new_run_id()
     only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
-    with confirmed(settings, domains, options), leased(instance, run_id):
+    with confirmed(settings, domains, options), hold_lease(instance, run_id):
         result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
             # A person is there: the error is worth more than another try in a minute, and the command says it.
             run_config=run_config(options, retries=0, console_level="CRITICAL"),
@@ -115,13 +115,13 @@ def materialize(
         )
     if any(_is_interruption(error) for error in _errors(result)):
         raise KeyboardInterrupt
-    why = _why(result)
+    why = _reason_of_end(result)
     lost = full_disk(RuntimeError(why), settings.data_dir) or f"{why}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
-    """Yield the errors that ended the run or a step of it, each with its causes."""
+    """Yield the errors of the run and its steps, each followed by its causes."""
     for event in result.all_events:
         data = event.event_specific_data
         error = data.error if isinstance(data, JobFailureData | StepFailureData) else None
@@ -131,7 +131,7 @@ def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo
 
 
 def _is_interruption(error: SerializableErrorInfo) -> bool:
-    """Return whether an error is Ctrl-C: between two steps, in a step, or in a query."""
+    """Tell whether an error is Ctrl-C: between steps, in a step, or in a query."""
     by_name = error.cls_name in {"DagsterExecutionInterruptedError", "KeyboardInterrupt"}
     return by_name or error.message.strip().endswith(f"RuntimeError: {QUERY_INTERRUPTED}")
 
@@ -147,8 +147,8 @@ def _failed_after(result: dg.ExecuteInProcessResult) -> Mapping[str, str]:
     return reasons
 
 
-def _why(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run ended before it came to a domain: a defect, never a domain's own error."""
+def _reason_of_end(result: dg.ExecuteInProcessResult) -> str:
+    """Return why a run ended before it reached a domain."""
     found = (event.event_specific_data for event in result.all_events)
     errors = [data.error for data in found if isinstance(data, JobFailureData) and data.error]
     ended = "the run ended before it came to this domain"
@@ -156,7 +156,7 @@ def _why(result: dg.ExecuteInProcessResult) -> str:
 
 
 def _message(error: SerializableErrorInfo) -> str:
-    """Return the message of the first error of a chain."""
+    """Return the message of the first error in a chain."""
     while error.cause:
         error = error.cause
     return error.message.strip()
@@ -167,7 +167,7 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def confirmed(settings: Settings, domains: Sequence[Domain], options: SyncOptions) -> Iterator[None]:
-    """Confirm what ``options`` ask for, while the context is open; unused confirmations are withdrawn."""
+    """Confirm what ``options`` ask for. At the end, withdraw unused confirmations."""
     confirmations = confirmations_of(settings)
     issued: list[tuple[Domain, ConfirmationSubject]] = []
     try:
@@ -182,14 +182,14 @@ def confirmed(settings: Settings, domains: Sequence[Domain], options: SyncOption
 
 
 def _states(settings: Settings, domain: Domain, options: SyncOptions) -> Iterator[tuple[ConfirmationSubject, str]]:
-    if options.confirm_deletes and (state := _held_now(settings, domain, options)):
+    if options.confirm_deletes and (state := _held_state(settings, domain, options)):
         yield ConfirmationSubject.REMOVALS, state
     if options.accept_quality and (published := store_of(settings, domain).current()):
         yield ConfirmationSubject.QUALITY, published
 
 
-def _held_now(settings: Settings, domain: Domain, options: SyncOptions) -> str | None:
-    """List the domain's sources; return the state of the removals that the brake holds, if there are any."""
+def _held_state(settings: Settings, domain: Domain, options: SyncOptions) -> str | None:
+    """List the domain's sources and return the state of held removals, or ``None``."""
     try:
         with DomainSync(domain_parts(settings, domain), SyncOptions(wait_s=options.wait_s)) as sync:
             held = sync.list_changes().held

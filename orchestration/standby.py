@@ -1,4 +1,4 @@
-"""One Dagster works, others of the same PostgreSQL database wait for its lease: two would do every schedule twice."""
+"""One Dagster works while others of the same PostgreSQL database wait: two would run every schedule twice."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HAS_TABLES = {"has_tables": True}
 
 
 @contextmanager
-def alone(
+def wait_until_alone(
     environment: Mapping[str, str],
     open_database: Callable[[], None],
     prepare: Callable[[], None],
     note: Callable[[], None],
 ) -> Iterator[threading.Event]:
-    """Wait until no other Dagster uses the database; on one machine's files there is no other.
+    """Wait until no other Dagster uses the database. Without PostgreSQL there is none.
 
     Args:
         environment: may name the database.
@@ -74,7 +74,7 @@ def _take(lease: Lease, prepare: Callable[[], None], note: Callable[[], None]) -
 
 
 def _has_tables(lease: Lease) -> bool:
-    """Tell whether the database has its tables: two processes that make them are in each other's way."""
+    """Tell whether the database has its tables. Two processes must not create them at once."""
     with suppress(StoreError):
         return bool(lease.state())
     return False

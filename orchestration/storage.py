@@ -31,7 +31,7 @@ FORGET_AT_ONCE = 2_000
 
 
 class _Kept:
-    """Connections to one file that stay open."""
+    """Open connections to one file."""
 
     _conn_string: str
     _engine: sa.Engine | None = None
@@ -47,7 +47,7 @@ class _Kept:
             yield connection
 
     def dispose(self) -> None:
-        """Close everything."""
+        """Close the connections."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose()
@@ -70,14 +70,14 @@ class KeptEventLogStorage(_Kept, ConsolidatedSqliteEventLogStorage):
         super().__init__(base_dir, inst_data)
 
     def has_table(self, table_name: str) -> bool:
-        """Tell whether a table exists; asked twice per event, and the answer does not change."""
+        """Tell whether a table exists. Dagster asks twice per event, so the answer is remembered."""
         if self._tables is None or table_name not in self._tables:
             with self._connect() as connection:
                 self._tables = frozenset(sa.inspect(connection).get_table_names())
         return table_name in self._tables
 
     def watch(self, run_id: str, cursor: str | None, callback: Callable[..., Any]) -> None:
-        """Follow a run by polling: Dagster's class watches the main file, which a write-ahead log leaves alone."""
+        """Follow a run by polling. Dagster's class watches the main file, which a write-ahead log does not change."""
         if self._watcher is None:
             self._watcher = SqlPollingEventWatcher(self)
         self._watcher.watch_run(run_id, cursor, callback)
@@ -88,7 +88,7 @@ class KeptEventLogStorage(_Kept, ConsolidatedSqliteEventLogStorage):
             self._watcher.unwatch_run(run_id, handler)
 
     def dispose(self) -> None:
-        """Close everything."""
+        """Close the connections."""
         if self._watcher is not None:
             self._watcher.close()
         self._watcher = None
@@ -96,24 +96,24 @@ class KeptEventLogStorage(_Kept, ConsolidatedSqliteEventLogStorage):
 
 
 class KeptRunStorage(_Kept, SqliteRunStorage):
-    """The runs."""
+    """The storage of runs."""
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
-        """Open the storage; Dagster's class always makes one of its own kind."""
+        """Create the storage. Dagster's method would create its own class."""
         folder = config_value["base_dir"]
         make_whole(Path(folder) / "runs.db", SqliteRunStorage.from_local)
         return cls(create_db_conn_string(folder, "runs"), inst_data)
 
 
 class KeptScheduleStorage(_Kept, SqliteScheduleStorage):
-    """The ticks of schedules and sensors.
+    """The storage of the ticks of schedules and sensors.
 
     Dagster's own queries allow for ticks without a selector, which its old versions made. SQLite then sorts all that a
     sensor has: of 500,000 ticks the newest one came after 7 s, and a page of the UI after 25 s.
     """
 
-    supports_batch_queries = False  # they rank all ticks to find the last of each sensor
+    supports_batch_queries = False  # Dagster's batch queries rank all ticks
 
     def _ticks_query(  # type: ignore[override]
         self, columns: Sequence[Any], _origin_id: str, selector_id: str, **bounds: Any
@@ -124,7 +124,7 @@ class KeptScheduleStorage(_Kept, SqliteScheduleStorage):
     def purge_ticks(
         self, origin_id: str, selector_id: str, before: float, tick_statuses: Sequence[TickStatus] | None = None
     ) -> None:
-        """Forget some of the ticks before a time, after each tick: others wait for their turn to write."""
+        """Delete a few old ticks after each tick: a large deletion would block other writers."""
         bounds = {"before": before, "limit": FORGET_AT_ONCE, "statuses": tick_statuses}
         old = self._ticks_query([JobTickTable.c.id], origin_id, selector_id, **bounds)
         with self.connect() as connection:
@@ -132,7 +132,7 @@ class KeptScheduleStorage(_Kept, SqliteScheduleStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
-        """Open the storage; Dagster's class always makes one of its own kind."""
+        """Create the storage. Dagster's method would create its own class."""
         folder = config_value["base_dir"]
         make_whole(Path(folder) / "schedules.db", SqliteScheduleStorage.from_local)
         return cls(create_db_conn_string(folder, "schedules"), inst_data)

@@ -1,4 +1,4 @@
-"""``python -m orchestration.watch``: what is saved is in the answer seconds later.
+"""``python -m orchestration.watch``: sync a saved file within seconds.
 
 The file system tells which paths changed in the folders of sources; they alone are listed and compared, and stored by a
 run in this process, which has the encoder loaded. It is a run like any other: under the domain's lock, and in the UI.
@@ -65,7 +65,7 @@ LOCAL_FILE_SYSTEMS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WatchedSource:
-    """A source with the folder that is watched for it, and the identity of that folder."""
+    """A source with its watched folder and that folder's identity."""
 
     domain: Domain
     id: str
@@ -75,13 +75,13 @@ class WatchedSource:
 
     @property
     def key(self) -> str:
-        """Name it as the sensors do."""
+        """The source's name in the sensors."""
         return f"{self.domain.value}/{self.id}"
 
 
 @dataclass(slots=True)
 class Watch:
-    """Watches folders, and syncs what changes in them."""
+    """Watches folders and syncs their changes."""
 
     settings: Settings
     instance: dg.DagsterInstance
@@ -104,7 +104,7 @@ class Watch:
                     break  # a folder was replaced: what is watched is the old one
 
     def _rounds(self) -> Iterator[None]:
-        """Collect what changed; one round is a second at most, and ends soon after a change."""
+        """Collect changed paths. A round lasts up to a second and ends soon after a change."""
         folders = sorted({each.folder for each in self._sources})
         outermost = [each for each in folders if not any(is_inside(each, other) for other in folders if other != each)]
         changes = watch(
@@ -127,7 +127,7 @@ class Watch:
             self._tell(replace(self._watched, sources={}))
             time.sleep(AGAIN_S)
             return
-        # What changed before they were watched is the sensors' to see.
+        # Earlier changes are left to the sensors.
         self._tell(replace(self._watched, sources={each.key: new_mark() for each in self._sources}))
         for changed in chain([first], changes):
             self._note(path for _, path in changed)
@@ -135,7 +135,7 @@ class Watch:
             self._prepare()
 
     def _is_outdated(self) -> bool:
-        with suppress(ConfigError):  # it is being edited
+        with suppress(ConfigError):  # somebody is editing it
             return settings_from_environment() != self.settings
         return False
 
@@ -147,7 +147,7 @@ class Watch:
                     told.add(os.path.relpath(path, each.folder) if path != each.folder else "")
 
     def _prepare(self) -> None:
-        """Load what a first sync would wait for."""
+        """Load what the first sync would have to wait for."""
         for domain in {each.domain for each in self._sources} - self._prepared:
             if store_of(self.settings, domain).current():
                 self._prepared.add(domain)
@@ -157,7 +157,7 @@ class Watch:
                         writer.unpublished(parts.provenance())  # files are read for their checksums once a process
 
     def _sync(self, domain: Domain) -> None:
-        """Sync the paths of a domain that are told of, unless somebody else syncs it; then they wait."""
+        """Sync a domain's changed paths. If another process is syncing it, they wait."""
         if has_unfinished_run(self.instance, domain.value):
             return
         told = self._told.pop(domain)
@@ -171,7 +171,7 @@ class Watch:
             self._leave(domain, told)
 
     def _is_done(self, domain: Domain, told: Mapping[str, set[str]]) -> bool:
-        """Sync some paths; return ``False`` if that is not for this process."""
+        """Sync some paths. Return ``False`` if a sensor's run must do it."""
         if not store_of(self.settings, domain).current():
             return False
         # Before the domain is locked, which writes to ``data_dir``: that may lie in a folder that is watched.
@@ -197,7 +197,7 @@ class Watch:
         return True
 
     def _leave(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
-        """Let the sensors look at sources."""
+        """Leave sources to the sensors."""
         wanted = {f"{domain.value}/{each}" for each in told}
         marks = {
             each.key: new_mark() if each.key in wanted else self._watched.sources[each.key] for each in self._sources
@@ -210,7 +210,7 @@ class Watch:
 
 
 def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
-    """Yield the sources whose folders can be watched; other machines may write some of the others."""
+    """Yield the sources whose folders can be watched. Other machines may write the remaining ones."""
     for domain in settings.served_domains:
         for configured in settings.sources_of(domain):
             with suppress(NornWeaveError):
@@ -223,7 +223,7 @@ def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
 
 
 def identity_of(folder: str) -> tuple[int, int] | None:
-    """Return what tells a folder from another one at its path; ``None`` if there is none."""
+    """Return a folder's device and inode, or ``None`` if it is missing."""
     try:
         status = os.stat(folder)  # noqa: PTH116
     except OSError:
@@ -232,7 +232,7 @@ def identity_of(folder: str) -> tuple[int, int] | None:
 
 
 def _without_links(path: str) -> str:
-    """Return where something lies that the kernel may have told of by the path of a link to its folder."""
+    """Return a path with the links in its folder resolved."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
@@ -244,7 +244,7 @@ def _is_local(folder: str) -> bool:
 
 
 def new_mark() -> str:
-    """Return a mark that was never used."""
+    """Return a mark that was not used before."""
     return str(time.time_ns())
 
 

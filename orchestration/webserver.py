@@ -38,7 +38,7 @@ WATCH_AGAIN_S = 5.0
 
 
 class DagsterProcesses:
-    """Code servers and a daemon over the instance that ``DAGSTER_HOME`` names.
+    """The code servers and the daemon of the instance in ``DAGSTER_HOME``.
 
     Starting them takes most of the time of a start. A standby starts them while it waits; the daemon does nothing then.
 
@@ -62,7 +62,7 @@ class DagsterProcesses:
         self._is_stopping = threading.Event()
 
     def start(self) -> None:
-        """Start them unless they run."""
+        """Start the processes unless they run."""
         if self._running:
             return
         with ExitStack() as stack:
@@ -85,7 +85,7 @@ class DagsterProcesses:
             self._running = stack.pop_all()
 
     def begin(self) -> None:
-        """Let the daemon work, folders be watched, and what webhooks tell of be synced."""
+        """Start the daemon's work, the watching of folders, and the syncs for webhooks."""
         _begin(self.daemon)
         if self._hooks:
             threading.Thread(target=self._hooks.run, args=(self._is_stopping,), name="hooks", daemon=True).start()
@@ -94,7 +94,7 @@ class DagsterProcesses:
             threading.Thread(target=self._keep_watching, name="watch", daemon=True).start()
 
     def _keep_watching(self) -> None:
-        """Start the process anew that watches: it ends when settings change, or may be killed."""
+        """Restart the watching process when it ends: settings may have changed."""
         while True:
             self._watch.wait()
             if self._is_stopping.wait(WATCH_AGAIN_S):
@@ -103,7 +103,7 @@ class DagsterProcesses:
             _begin(self._watch)
 
     def stop(self) -> None:
-        """End them if they run."""
+        """Stop the processes if they run."""
         running, self._running = self._running, None
         if running:
             running.close()
@@ -115,7 +115,7 @@ def _start(*command: str) -> subprocess.Popen[bytes]:
 
 def _begin(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin
-    with suppress(BrokenPipeError):  # it has ended: who waits for it sees that
+    with suppress(BrokenPipeError):  # the process has ended; its watcher sees that
         process.stdin.write(b"\n")
         process.stdin.flush()
 
@@ -140,14 +140,14 @@ STATEMENT_TIMEOUT_MS, POOL_RECYCLE_S, POOL_MAX_OVERFLOW = 15_000, 3600, 20
 
 
 class NotingServer(uvicorn.Server):
-    """Calls ``note`` every few seconds from the loop that answers."""
+    """Calls ``note`` every few seconds from the server's loop."""
 
     def __init__(self, config: uvicorn.Config, note: Callable[[], None]) -> None:
         super().__init__(config)
         self._note = note
 
     async def on_tick(self, counter: int) -> bool:
-        """See ``uvicorn.Server``: called ten times a second."""
+        """Call ``note``. ``uvicorn.Server`` calls this ten times a second."""
         if counter % (10 * ALIVE_EVERY_S) == 0:
             self._note()
         return await super().on_tick(counter)
@@ -162,7 +162,7 @@ def run_webserver(
     is_over: threading.Event,
     note: Callable[[], None],
 ) -> int:
-    """Serve the UI on this machine, with its daemon, until SIGINT or SIGTERM; ``DAGSTER_HOME`` names the instance.
+    """Serve the UI and its daemon on this machine until SIGINT or SIGTERM; ``DAGSTER_HOME`` names the instance.
 
     Args:
         processes: that it needs; they are stopped at the end.
@@ -205,7 +205,7 @@ def _config(app: Guard, port: int) -> uvicorn.Config:
 
 
 def _end_together(daemon: subprocess.Popen[bytes], server: uvicorn.Server, is_over: threading.Event) -> None:
-    """Let the server end when the daemon does, and the daemon at once when another Dagster has taken over."""
+    """End the server when the daemon ends. Kill the daemon when another Dagster has taken over."""
 
     def watch() -> None:
         daemon.wait()
@@ -213,7 +213,7 @@ def _end_together(daemon: subprocess.Popen[bytes], server: uvicorn.Server, is_ov
 
     def stop() -> None:
         is_over.wait()
-        daemon.kill()  # at once: it would do what the other does
+        daemon.kill()  # at once: two daemons would do everything twice
 
     for work in (watch, stop):
         threading.Thread(target=work, name="daemon", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Follow a publisher: look at the pointers, bring what is new, point readers at it, note where it stands."""
+"""Follow a publisher: poll its store, download new generations, publish them here, record the replica's state."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 
 POLL_S = 1.0
 LONGEST_PAUSE_S = 30.0
-# While nothing changes, the standing is written this often: its age says that somebody still looks.
+# While nothing changes, the record is written this often: its age shows that the follower runs.
 WRITE_EVERY_S = 5.0
 
 
 class Follower:
-    """Keeps the folder of a replica at what the store names; ``run`` until ``stop``."""
+    """Keeps a replica's folder equal to what the store publishes. Call ``run``; ``stop`` ends it."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class Follower:
 
     @property
     def settings(self) -> Settings:
-        """Return the settings of the configuration as it was written last."""
+        """Return the settings of the current configuration."""
         assert self._settings is not None, "not prepared"
         return self._settings
 
     def prepare(self) -> bool:
-        """Write the configuration from the workspace document; without the store the last one serves.
+        """Write the configuration from the workspace document. If the store is unreachable, keep the old one.
 
         Returns:
             Whether there is a configuration.
@@ -109,7 +109,7 @@ class Follower:
         return True
 
     def run(self) -> None:
-        """Look again and again until ``stop``; pauses grow while the store does not answer."""
+        """Poll until ``stop``. Pauses grow while the store does not answer."""
         pause_s = self._poll_s
         while not self._stopping.is_set():
             try:
@@ -121,11 +121,11 @@ class Follower:
             self._stopping.wait(pause_s)
 
     def stop(self) -> None:
-        """End ``run`` after the request that is under way."""
+        """End ``run`` after the current request."""
         self._stopping.set()
 
     def poll(self) -> bool:
-        """Look once at everything; return whether the store answered and had what it names."""
+        """Poll everything once. Return whether the store answered and was complete."""
         try:
             problem = self._look_at_workspace()
             self._note(replace(self._standing, problem=problem))
@@ -138,7 +138,7 @@ class Follower:
         return is_reached
 
     def _look_at_workspace(self) -> str | None:
-        """Take over what the workspace document says; return what is wrong."""
+        """Apply the workspace document if it has changed. Return the problem, or ``None``."""
         try:
             document = self._workspace()
             if document:
@@ -156,14 +156,14 @@ class Follower:
         return None
 
     def has_new_settings(self) -> bool:
-        """Tell once of each change of the settings."""
+        """Tell whether the settings have changed since the last call."""
         if not self._renewed.is_set():
             return False
         self._renewed.clear()
         return True
 
     def _rewrite(self, wanted: str) -> None:
-        """Replace the configuration, once it was read without an error.
+        """Replace the configuration if the new one can be read.
 
         Raises:
             ConfigError: it is of another version.
@@ -175,7 +175,7 @@ class Follower:
         self._settings = load_settings(self.config)
 
     def _workspace(self) -> WorkspaceDocument | None:
-        """Return the workspace document if it has changed since it was read last."""
+        """Return the workspace document if it has changed since it was last read, else ``None``."""
         stored = self._changed(KEY)
         if stored is None:
             return None
@@ -194,7 +194,7 @@ class Follower:
         take_over(document, self.settings)
 
     def _follow(self, domain: Domain) -> str | None:
-        """Bring a domain up to date; whatever goes wrong, what was brought before stays. Return what is wrong."""
+        """Bring a domain up to date. Return the problem, or ``None``; an error keeps the old generation."""
         files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
         commit: PublishedCommit | None = None
@@ -250,13 +250,13 @@ def _standing_of(
 
 
 class Stopped(PublicationError):  # noqa: N818 - not a failure
-    """The replica is shutting down; a download goes on where it was with the next start."""
+    """The replica is shutting down. The next start continues the download."""
 
 
 def bring(
     store: ObjectStore, settings: Settings, domain: Domain, commit: PublishedCommit, stopping: threading.Event
 ) -> None:
-    """Make a domain answer from what was committed; remove the generations that must not answer any more.
+    """Download and serve a committed generation. Remove generations that must not answer any more.
 
     Raises:
         MissingObjectError: the store has one of the objects no more.
@@ -271,7 +271,7 @@ def bring(
             _download(store, domain_folder(settings, domain), commit, stopping)
         files.point_at(commit.generation, datetime.fromisoformat(commit.published_at), commit.built_at)
         log.info("%s: %s was brought", domain.value, commit.generation)
-        # For the status; why documents failed is known where they were read.
+        # For the status. Only the publisher knows why documents failed.
         latest = {"generation": commit.generation, "documents": commit.documents, "chunks": commit.chunks}
         status = {"checked_at": commit.published_at, "latest": latest}
         write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
@@ -281,7 +281,7 @@ def bring(
 
 
 def _is_here(store: ObjectStore, commit: PublishedCommit, current: GenerationId | None) -> bool:
-    """Tell whether what was committed answers already.
+    """Tell whether the committed generation is the current one here.
 
     Raises:
         PublicationError: something newer does.
@@ -295,7 +295,7 @@ def _is_here(store: ObjectStore, commit: PublishedCommit, current: GenerationId 
 
 
 def _download(store: ObjectStore, folder: Path, commit: PublishedCommit, stopping: threading.Event) -> None:
-    """Make a generation complete; the pointer to it is not moved. Segments that are here are not downloaded again.
+    """Download a generation's missing files. The pointer is not moved.
 
     Raises:
         PublicationError: another file has the name of a segment, and processes may have it open.
@@ -318,7 +318,7 @@ def _go_on(stopping: threading.Event, _: int) -> None:
 
 
 def follow_in_background(follower: Follower) -> Callable[[], None]:
-    """Start following; return what ends it."""
+    """Start a follower in a thread. Return a function that ends it."""
     thread = threading.Thread(target=follower.run, name="follow-publisher", daemon=True)
     thread.start()
 

@@ -1,4 +1,4 @@
-"""A lease on a name: a row in PostgreSQL that one process holds until a moment of the server's clock.
+"""A lease on a name: a row in PostgreSQL that one process holds until a time on the server's clock.
 
 A holder renews its lease from a thread. One that is paused or cut off does not, and another takes the name: each taking
 raises the row's ``fence``. What the holder wants others to see is written to the same row, in one statement that asks
@@ -33,7 +33,7 @@ DATABASE_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 
 
 def plain_address(address: str) -> str:
-    """Return an address as psycopg takes it, without the driver that SQLAlchemy's may name."""
+    """Return an address for psycopg, without SQLAlchemy's driver name."""
     return f"postgresql://{address.partition('://')[2]}"
 
 
@@ -67,14 +67,14 @@ _RELEASE = "update nornweave_leases set expires_at = '-infinity' where name = %(
 
 
 def _make_table(connection: Connection[Any]) -> None:
-    """Make the table, one process after the other: ``if not exists`` alone fails when two make it at once."""
+    """Create the table under a lock. ``if not exists`` alone fails when two processes create it at once."""
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(hashtext('nornweave_leases'))")
         connection.execute(_TABLE)
 
 
 class Lease:
-    """One lease; ``take`` it, then ``release`` it; implements ``parts.Claim``.
+    """One lease: ``take`` it, then ``release`` it. Implements ``parts.Claim``.
 
     Args:
         database: address of the PostgreSQL server; never shown, since it may hold a password.
@@ -95,7 +95,7 @@ class Lease:
         """Set by the thread that renews, once another has taken the lease."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take the lease; return the state that the last holder committed, empty at first.
+        """Take the lease. Return the state that the last holder committed, empty at first.
 
         Raises:
             DomainBusyError: somebody still holds it after ``wait_s`` seconds.
@@ -118,7 +118,7 @@ class Lease:
         return dict(state)
 
     def state(self) -> Mapping[str, Any]:
-        """Return what the last holder committed, without taking the lease."""
+        """Return the last committed state without taking the lease."""
         with self._connected() as connection:
             from psycopg.errors import UndefinedTable
 
@@ -138,7 +138,7 @@ class Lease:
             self._held(connection.execute(_RENEW, self._values()).fetchone())
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write what the next holder gets, in one statement that holds only under this lease.
+        """Store the state for the next holder, in one statement that fails if the lease is lost.
 
         Raises:
             LeaseLostError: somebody else has taken it; nothing is written.
@@ -150,7 +150,7 @@ class Lease:
             self._held(connection.execute(_COMMIT, {**self._values(), "state": Jsonb(dict(state))}).fetchone())
 
     def release(self) -> None:
-        """Let others take the lease at once; if that fails they wait until it ends."""
+        """Release the lease. If that fails, it ends by itself."""
         self._ended.set()
         if self._renewer is not None:
             self._renewer.join(timeout=2 * CONNECT_S)
@@ -159,7 +159,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """The number of this taking; it grows with each."""
+        """The number of this taking, higher than that of any earlier one."""
         return self._fence
 
     def _keep(self) -> None:

@@ -1,4 +1,4 @@
-"""The conflict ledger as one JSON document, and where a workspace keeps it."""
+"""The conflict ledger as one JSON document, and its place in a workspace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOCK_WAIT_S = 60.0
 
 
 class LedgerPlace(Protocol):
-    """Where the document is; every method may be called from any thread.
+    """The place of the ledger's document. Every method is thread-safe.
 
     Raises:
         StoreError: from every method but ``version``, when it cannot be read or written.
@@ -45,20 +45,20 @@ class LedgerPlace(Protocol):
     """For messages."""
 
     def read(self) -> str | None:
-        """Return the document; ``None`` before the first time."""
+        """Return the document, or ``None`` if there is none yet."""
 
     def write(self, document: str) -> None:
         """Replace the document."""
 
     def version(self) -> object:
-        """Return what differs when the document does; ``None`` where there is none. Hardly costs anything."""
+        """Return a value that changes with the document, ``None`` without a document. It is cheap."""
 
     def locked(self) -> AbstractContextManager[object]:
-        """Exclude others that write while it is entered."""
+        """Keep other writers out while the context is open."""
 
 
 class LedgerFile:
-    """The document in a file; implements ``LedgerPlace``."""
+    """The ledger in a file. Implements ``LedgerPlace``."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -86,22 +86,22 @@ class LedgerFile:
         return (status.st_mtime_ns, status.st_size, status.st_ino)
 
     def locked(self) -> AbstractContextManager[object]:
-        """Exclude other processes of this machine."""
+        """Keep other processes of this machine out."""
         return WriterLock(self._file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S)
 
 
 def damaged(place: LedgerPlace, error: Exception) -> StoreError:
-    """Return the error that says what to do about a ledger that cannot be read."""
+    """Return the error for a ledger that cannot be read, with a remedy."""
     return StoreError(f"{place.name}: is damaged ({error!r}); remove it: the next sync writes it anew")
 
 
 def ledger_file(settings: Settings) -> Path:
-    """Return the file of the ledger, where domains are in files."""
+    """Return the path of the ledger for domains in files."""
     return settings.data_dir / "ledger" / "conflicts.json"
 
 
 def ledger_place(settings: Settings) -> LedgerPlace:
-    """Return where the ledger of a workspace is."""
+    """Return the place of a workspace's ledger: a file or PostgreSQL."""
     server = workspace_server(settings)
     if server is None:
         return LedgerFile(ledger_file(settings))
@@ -111,13 +111,13 @@ def ledger_place(settings: Settings) -> LedgerPlace:
 
 
 def published(settings: Settings) -> dict[str, GenerationId]:
-    """Return the published generation of each served domain that has one."""
+    """Return the published generation of each served domain. Domains without one are left out."""
     current = {domain.value: store_of(settings, domain).current() for domain in settings.served_domains}
     return {domain: generation for domain, generation in current.items() if generation}
 
 
 def load_ledger(settings: Settings) -> Ledger | None:
-    """Return the ledger as it was written last; ``None`` before the first time, or when another version wrote it.
+    """Return the ledger; ``None`` if there is none yet or another version wrote it.
 
     Raises:
         StoreError: it is damaged, or cannot be read.
@@ -142,7 +142,7 @@ def load_ledger(settings: Settings) -> Ledger | None:
 
 
 class LedgerReader:
-    """What answers take from the ledger, read again when it changes; thread-safe."""
+    """Reads the notes of the ledger that answers show, again when it changes. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -170,7 +170,7 @@ class LedgerReader:
 
 
 def dismiss(settings: Settings, conflict_id: str, *, undo: bool = False) -> str:
-    """Store that two statements are no conflict, or take that back; it holds wherever the two stand from now on.
+    """Dismiss the conflict of two statements, wherever they stand, or undo that.
 
     Args:
         conflict_id: of an entry of the ledger, or of a conflict of an answer.
@@ -207,7 +207,7 @@ def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
 
 
 def _plain(record: object) -> Any:
-    """Return as JSON what ``json`` does not know: records as objects, times in ISO 8601, facts as in a generation."""
+    """Return a value that ``json`` can write: records as objects, times as ISO 8601, facts as in a generation."""
     if isinstance(record, datetime):
         return record.isoformat()
     if isinstance(record, Fact):
@@ -222,7 +222,7 @@ def _plain(record: object) -> Any:
 
 
 def _with_records(stored: dict[str, Any]) -> dict[str, Any]:
-    """Put the records back whose JSON is not that of their fields: facts, and who wrote lines."""
+    """Decode the facts and the line authors of a stored ledger."""
     for entry in (*stored["open"], *stored["settled"]):
         for side in (*entry["sides"], *entry["also"]):
             (side["fact"],) = decode_facts(json.loads(side["fact"]))

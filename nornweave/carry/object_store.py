@@ -1,4 +1,4 @@
-"""One object store for all who use one: deadlines on every request, conditional writes on all kinds of store."""
+"""Access to object stores, with deadlines for every request and conditional writes on all kinds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _CREDENTIALS = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
-# Where a machine in a cloud finds its own credentials: asked when the environment has none.
+# Cloud machines ask these addresses for credentials if the environment has none.
 _METADATA = re.compile(r"169\.254\.\d+\.\d+|/latest/(?:api/token|meta-data)|computeMetadata|metadata/identity")
 _SYSTEM_MESSAGE = re.compile(r'(?:message|error): "([^"]{1,200})"')
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """An object as it was read, and the tag by which it can be replaced or asked for again."""
+    """An object's content, and its tag for conditional requests."""
 
     content: bytes
     tag: str | None
@@ -49,14 +49,14 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """What a listing says of an object; ``modified`` is of the store's clock."""
+    """An object in a listing; ``modified`` is by the store's clock."""
 
     key: str
     modified: datetime
 
 
 class ObjectStore:
-    """Objects below one address; every method may be called from any thread.
+    """Objects below one address. Every method is thread-safe.
 
     Raises:
         PublicationError: of every method: the store cannot be reached, refuses or takes too long.
@@ -74,7 +74,7 @@ class ObjectStore:
     def read(
         self, key: str, unless: str | None = None, *, arrived: Callable[[int], None] = lambda _: None
     ) -> StoredDocument | None:
-        """Return an object; ``None`` when it still has the tag ``unless``.
+        """Return an object; ``None`` if it still has the tag ``unless``.
 
         Args:
             arrived: told how many bytes came, piece by piece; what it raises ends the request.
@@ -100,7 +100,7 @@ class ObjectStore:
         return StoredDocument(bytes(content), answer.meta["e_tag"])
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write a small object unless there is one; return whether it was written."""
+        """Write a small object if it does not exist. Return whether it was written."""
         obstore = _obstore()
 
         try:
@@ -111,14 +111,14 @@ class ObjectStore:
         return True
 
     def write(self, key: str, content: bytes) -> None:
-        """Write an object; it is there as a whole or not at all."""
+        """Write an object atomically."""
         obstore = _obstore()
 
         with self._translated(key):
             obstore.put(self._sender, key, content, use_multipart=False)
 
     def replace(self, key: str, content: bytes, tag: str | None) -> str | None:
-        """Write a document only if it still has this tag, or for ``None`` if there is none; return its tag.
+        """Write a document if it still has this tag (``None``: does not exist). Return its new tag.
 
         Raises:
             PublisherConflictError: somebody else has written it since it was read.
@@ -126,7 +126,7 @@ class ObjectStore:
         try:
             return self._replace(key, content, tag)
         except PublicationError:
-            if written := self._written(key, content):  # a write that was answered late, or tried twice
+            if written := self._read_if_equal(key, content):  # our own earlier attempt
                 return written.tag
             raise
 
@@ -134,7 +134,7 @@ class ObjectStore:
         obstore = _obstore()
 
         if self._folder and tag is not None:
-            # Other publishers of the folder are held off: it has no conditional writes of its own.
+            # A folder has no conditional writes: lock out other publishers.
             with hold_lock(self._folder / ".lock"), self._translated(key):
                 if obstore.head(self._store, key)["e_tag"] != tag:
                     raise PublisherConflictError(f"{self.url}/{key}: was written by somebody else meanwhile")
@@ -143,8 +143,8 @@ class ObjectStore:
             mode: Any = {"e_tag": tag} if tag is not None else "create"
             return str(obstore.put(self._sender, key, content, mode=mode, use_multipart=False)["e_tag"])
 
-    def _written(self, key: str, content: bytes) -> StoredDocument | None:
-        """Return a document if it says this."""
+    def _read_if_equal(self, key: str, content: bytes) -> StoredDocument | None:
+        """Return the stored document if it has this content, else ``None``."""
         try:
             stored = self.read(key)
         except PublicationError:
@@ -152,7 +152,7 @@ class ObjectStore:
         return stored if stored and stored.content == content else None
 
     def has(self, key: str) -> bool:
-        """Tell whether there is an object."""
+        """Tell whether an object exists."""
         obstore = _obstore()
 
         try:
@@ -163,7 +163,7 @@ class ObjectStore:
         return True
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects below a prefix; a store may leave out what was written lately."""
+        """Yield the objects below a prefix. A store may omit very new ones."""
         obstore = _obstore()
 
         with self._translated(prefix):
@@ -172,7 +172,7 @@ class ObjectStore:
                     yield StoredObject(meta["path"], meta["last_modified"])
 
     def remove(self, key: str) -> None:
-        """Remove an object; one that is gone already is no error."""
+        """Remove an object; do nothing if it is already gone."""
         obstore = _obstore()
 
         try:
@@ -182,7 +182,7 @@ class ObjectStore:
             return
 
     def overwrite(self) -> None:
-        """Return: objects are removed whole."""
+        """Do nothing: a store removes objects completely."""
 
     @staticmethod
     def _folder_store(folder: Path) -> AnyStore:
@@ -213,7 +213,7 @@ class ObjectStore:
 
 
 def _obstore() -> ModuleType:
-    """Return the client of the store.
+    """Import the client library of object stores.
 
     Raises:
         PublicationError: it is not installed.
@@ -224,7 +224,7 @@ def _obstore() -> ModuleType:
 
 
 def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) -> AnyStore:
-    """Open a store; the silence of one that is sent something is as long as the sending."""
+    """Open a store. A sending store has no read timeout: it is silent until everything is sent."""
     from obstore.store import from_url
 
     options: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) ->
 
 
 def _refusal(settings: ObjectStoreSettings) -> str:
-    """Say what to look at when the store answers 401 or 403."""
+    """Return advice for the status 401 or 403."""
     return (
         f"the store refuses; check {_credentials(settings)}, and that they may list the bucket: without that right, "
         "what is not there yet is refused too"
@@ -255,7 +255,7 @@ def _refusal(settings: ObjectStoreSettings) -> str:
 
 
 def _reason(error: BaseException, settings: ObjectStoreSettings) -> str:
-    """Say why a request failed, from what the client says."""
+    """Return why a request failed, from the client's error."""
     text = str(error)
     place = settings.endpoint or "the store"
     if _METADATA.search(text):

@@ -1,4 +1,4 @@
-"""Files as parts: how a commit names them, how they are stored, how they come, and what is removed.
+"""Files in parts: how a commit names them, and how they are stored, fetched and removed.
 
 Every object is a part of a file, of 8 MiB at most, named by the fence of who stored it and its SHA-256. DuckDB writes
 blocks of 256 kB of the working file in place: of 194 MB, a sync with one changed document leaves 5 MB in parts of 1 MiB
@@ -44,7 +44,7 @@ FileName = Annotated[
 
 
 class StoredFile(BaseModel):
-    """What a commit says of a file.
+    """A file in a commit.
 
     Attributes:
         size: in bytes.
@@ -67,15 +67,15 @@ _FILES: TypeAdapter[Files] = TypeAdapter(Files)
 
 
 class Objects(Protocol):
-    """Where parts lie that others can fetch; see ``ObjectStore``."""
+    """A store of parts that others can read; see ``ObjectStore``."""
 
     url: str
 
     def read(self, key: str, *, arrived: Callable[[int], None] = ...) -> StoredDocument | None:
-        """Return an object; tell of the bytes that came, piece by piece."""
+        """Return an object. Report the bytes that arrive, piece by piece."""
 
     def write(self, key: str, content: bytes) -> None:
-        """Write an object; it is there as a whole or not at all."""
+        """Write an object atomically."""
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects below a prefix."""
@@ -84,37 +84,37 @@ class Objects(Protocol):
         """Remove an object."""
 
     def overwrite(self) -> None:
-        """Leave no bytes of what was removed."""
+        """Erase the bytes of removed objects."""
 
 
 class Claim(Protocol):
-    """What one machine at a time has of a domain, with the state that it leaves to the next.
+    """The exclusive right to write a domain, with the state for the next holder.
 
     Implemented by ``Lease``, ``PostgresCarrier`` and ``Publication``.
     """
 
     @property
     def fence(self) -> int:
-        """The number of this taking; it grows with each after which something was committed."""
+        """The number of this taking. It grows with each taking that commits."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take it; return the state that was committed last, empty at first."""
+        """Take the claim. Return the last committed state, empty at first."""
 
     def state(self) -> Mapping[str, Any]:
-        """Return what was committed last, without taking it."""
+        """Return the last committed state without taking the claim."""
 
     def confirm(self) -> None:
-        """Return if it is still held."""
+        """Check that the claim is still held."""
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write what the next one gets, if it is still held."""
+        """Store the state for the next holder if the claim is still held."""
 
     def release(self) -> None:
-        """Let others take it."""
+        """Release the claim."""
 
 
 def files_in(state: Mapping[str, Any], where: str) -> Files:
-    """Return the files of a commit.
+    """Return the files of a committed state; none if it is empty.
 
     Raises:
         StoreError: another version has written it, or it is damaged.
@@ -133,12 +133,12 @@ def files_in(state: Mapping[str, Any], where: str) -> Files:
 
 
 def prefix_of(domain: str) -> str:
-    """Return below what everything of a domain lies, by its folder."""
+    """Return the prefix of all objects of a domain."""
     return f"domains/{domain}"
 
 
 def parts_of(files: Iterable[StoredFile]) -> set[str]:
-    """Return the objects of some files."""
+    """Return the object keys of some files."""
     return {key for file in files for key in file.parts}
 
 
@@ -193,7 +193,7 @@ def pull(
     is_later: Callable[[str], bool] = lambda _: False,
     arrived: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Make a folder have the files of a commit; what lets readers find others comes last.
+    """Download the files of a commit into a folder, the pointer for readers last.
 
     Args:
         objects: where they lie.
@@ -218,17 +218,17 @@ def pull(
 
 
 def _order(name: str) -> tuple[bool, bool, bool, str]:
-    """Sort the pointer after manifests, these after segments, and each file after what belongs to it."""
+    """Return a sort key for downloads: other files first, then ``.duckdb``, then JSON files, then the pointer."""
     return name.endswith("/CURRENT"), name.endswith(".json"), name.endswith(".duckdb"), name
 
 
 def has_file(path: Path, file: StoredFile, digests: Digests) -> bool:
-    """Tell whether a file is here as a commit names it."""
+    """Tell whether a file is here with the commit's content."""
     return path.is_file() and path.stat().st_size == file.size and digests.of(path) == file.sha256
 
 
 def fetch(objects: Objects, file: StoredFile, path: Path, arrived: Callable[[int], None] = lambda _: None) -> None:
-    """Bring a file; parts that an earlier copy of it has, or an earlier try has brought, are not read again.
+    """Download a file. Parts from an earlier copy or an earlier try are not read again.
 
     Raises:
         MissingObjectError: an object is gone.
@@ -269,14 +269,14 @@ def fetch(objects: Objects, file: StoredFile, path: Path, arrived: Callable[[int
     finally:
         os.close(descriptor)
     earlier.unlink(missing_ok=True)
-    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a writer that was killed here
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # left by a killed writer
     temporary.replace(path)
     log.info("%s: brought, %d bytes", path, written)
 
 
 @contextmanager
 def _threads() -> Iterator[ThreadPoolExecutor]:
-    """Give threads for parts; when one fails, what has not begun is left."""
+    """Open a thread pool for parts. An error cancels the parts that have not begun."""
     pool = ThreadPoolExecutor(PARTS_AT_ONCE, thread_name_prefix="parts")
     try:
         yield pool
@@ -285,12 +285,12 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def earlier_copy(path: Path) -> Path:
-    """Return where an earlier copy of a file waits for the later one, which has most of its parts."""
+    """Return the path of a file's earlier copy, which has most parts of the next version."""
     return path.with_name(f".{path.name}.earlier")
 
 
 def _read_part(objects: Objects, key: str, length: int, arrived: Callable[[int], None]) -> bytes:
-    """Return a part as it was stored; one that arrives damaged is read again."""
+    """Return a part. A damaged answer is read again."""
     for _ in range(DAMAGED_READS):
         stored = objects.read(key, arrived=arrived)
         if stored and len(stored.content) == length and _digest(stored.content) == _digest_in(key):
@@ -303,7 +303,7 @@ def _read_part(objects: Objects, key: str, length: int, arrived: Callable[[int],
 
 
 def remove_unnamed(objects: Objects, prefix: str, fence: int, needed: Collection[str]) -> None:
-    """Remove what was committed no more and can be no more: a commit asks for its own fence, and these are older.
+    """Remove objects that no commit needs. Only fences up to ``fence`` count: a newer writer may still need its own.
 
     A failure is logged: the next commit tries again.
     """
@@ -316,7 +316,7 @@ def remove_unnamed(objects: Objects, prefix: str, fence: int, needed: Collection
 
 
 class Digests:
-    """SHA-256 of the files in a folder, for later processes as well, as long as their size, times and place stay."""
+    """SHA-256 of the files in a folder, stored for later processes; a changed file is read again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -340,14 +340,14 @@ class Digests:
         return sha256
 
     def save(self) -> None:
-        """Keep them for later processes; without them these read the files again."""
+        """Store the digests. If that fails, later processes compute them again."""
         there = {name: known for name, known in self.known.items() if (self._folder / name).exists()}
         with suppress(OSError):
             write_whole(self._file, json.dumps(there))
 
 
 def _parts(path: Path, size: int) -> Iterator[tuple[int, int, str]]:
-    """Yield where each part of a file starts, its length, and its SHA-256."""
+    """Yield the start, length and SHA-256 of each part of a file."""
     with path.open("rb") as file:
         start = 0
         while part := file.read(size):
@@ -370,6 +370,6 @@ def _digest_in(key: str) -> str:
 
 
 def _fence_of(key: str) -> int:
-    """Return the fence in the name of a part; -1 of what is none."""
+    """Return the fence in a part's name; -1 if the name is not a part's."""
     fence = key.rpartition("/")[2].partition("-")[0]
     return int(fence) if fence.isdecimal() else -1

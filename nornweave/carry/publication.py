@@ -1,4 +1,4 @@
-"""What stands in an object store beside parts: the commits of domains and ``WORKSPACE``, as signed JSON.
+"""The signed JSON documents in an object store: the commits of domains, and ``WORKSPACE``.
 
 ``CURRENT`` of a domain is its last commit. It is replaced on condition that it is still the one that was read, so of
 two publishers that work at once one wins; whatever ends an upload before that leaves the store as readers know it.
@@ -30,11 +30,11 @@ PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class OtherFormatError(PublicationError):
-    """A document is of another version, which goes on with it."""
+    """A document has the format of another version."""
 
 
 class SignedDocument(BaseModel):
-    """A document of the store; keys of later versions are left out.
+    """A document of the store. Unknown keys are ignored.
 
     Attributes:
         signed_by: the public key of its publisher.
@@ -50,7 +50,7 @@ D = TypeVar("D", bound=SignedDocument)
 
 
 class Replaced(BaseModel):
-    """What a commit named and the next one does not: readers may be at it."""
+    """Files of an older commit that readers may still use."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -86,16 +86,16 @@ class PublishedCommit(SignedDocument):
 
     @property
     def generation(self) -> GenerationId:
-        """Return the name that replicas have it under."""
+        """Return the generation's name on replicas."""
         return GenerationId(f"gen-{self.number:06d}")
 
     @property
     def kept_files(self) -> list[StoredFile]:
-        """Return the files that it keeps in the store: its own, and those that were replaced a while ago."""
+        """Return the commit's files and the replaced files that it keeps."""
         return [*self.files.values(), *(file for each in self.replaced for file in each.files.values())]
 
     def replaced_by(self, files: Iterable[StoredFile], keep: int, grace: timedelta) -> tuple[Replaced, ...]:
-        """Return what stays for readers beside the files of the next commit: ``keep`` commits, or all of a time."""
+        """Return the replaced files for the next commit to keep: those of ``keep`` commits, and young ones."""
         now, parts = datetime.now(UTC), parts_of(files)
         dropped = {name: file for name, file in self.files.items() if not parts.issuperset(file.parts)}
         every = [*self.replaced, Replaced(at=now, files=dropped)]
@@ -104,7 +104,7 @@ class PublishedCommit(SignedDocument):
 
 
 class Publication:
-    """The commits of one domain in an object store; implements ``parts.Claim``.
+    """The commits of one domain in an object store. Implements ``parts.Claim``.
 
     Nobody holds it: of two that have taken it the second one to commit is refused.
 
@@ -126,13 +126,13 @@ class Publication:
         self._tag: str | None = None
 
     def take(self, wait_s: float = 0) -> Mapping[str, Any]:  # noqa: ARG002 - nobody is waited for
-        """Read what was committed last; see ``Claim``."""
+        """Read the last commit; see ``Claim``."""
         state, self._tag = self._read()
         self.fence = int(state.get("fence", 0)) + 1
         return state
 
     def state(self) -> Mapping[str, Any]:
-        """Return what was committed last; see ``Claim``."""
+        """Return the last commit; see ``Claim``."""
         return self._read()[0]
 
     def _read(self) -> tuple[Mapping[str, Any], str | None]:
@@ -141,40 +141,40 @@ class Publication:
         except MissingObjectError:
             return {}, None
         assert stored is not None
-        return checked(stored.content, f"{self._store.url}/{self._key}", self._keys), stored.tag
+        return parse_checked(stored.content, f"{self._store.url}/{self._key}", self._keys), stored.tag
 
     def confirm(self) -> None:
-        """Return if nobody has committed since it was taken; see ``Claim``."""
+        """Check that nobody has committed since ``take``; see ``Claim``."""
         if self._read()[1] != self._tag:
             raise PublisherConflictError(f"{self._store.url}/{self._key}: was written by somebody else meanwhile")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Replace the commit that was read; see ``Claim``."""
+        """Replace the commit that ``take`` read; see ``Claim``."""
         assert self._signer
         document = self._signer.signed({**state, "fence": self.fence})
         self._tag = self._store.replace(self._key, as_json(document), self._tag)
 
     def release(self) -> None:
-        """Return: nobody holds it."""
+        """Do nothing: a publication is not locked."""
 
 
 def commit_key(domain: str) -> str:
-    """Return where the last commit of a domain stands."""
+    """Return the key of a domain's last commit."""
     return f"{prefix_of(domain)}/CURRENT"
 
 
 def as_json(document: Mapping[str, Any]) -> bytes:
-    """Return a signed document as it is stored."""
+    """Return a signed document as stored bytes."""
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
 def is_signed(document: SignedDocument, data_dir: Path) -> bool:
-    """Tell whether a document is signed with a key that was not retired here; another machine's is its own matter."""
+    """Tell whether a document is signed, and not with a retired key of this workspace."""
     return document.signed_by not in {"", *own_keys(data_dir)[1:]}
 
 
 def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] = ()) -> D:
-    """Read a document.
+    """Parse a document and check it.
 
     Args:
         kind: of the document.
@@ -185,11 +185,11 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
     Raises:
         PublicationError: it is damaged or of another format, or none of these keys has signed it.
     """
-    return read_state(kind, checked(content, where, keys), where)
+    return read_state(kind, parse_checked(content, where, keys), where)
 
 
-def checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str, Any]:
-    """Return what a document says; see ``read_json``."""
+def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str, Any]:
+    """Parse a document; check signature and format. See ``read_json``."""
     try:
         document = read_signed(content)
         if keys:
@@ -209,7 +209,7 @@ def checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str,
 
 
 def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
-    """Return a document by what it says; see ``read_json``."""
+    """Validate the content of a document; see ``read_json``."""
     try:
         return kind.model_validate(state)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a publisher does: after a sync, and for ``nornweave publish``.
+"""What a publisher does after a sync and for ``nornweave publish``.
 
 A generation is copied to the object store: the parts of its files, then the commit that names them.
 """
@@ -17,7 +17,7 @@ from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.parts import Digests, Files, parts_of, prefix_of, push, remove_unnamed
 from nornweave.carry.publication import Publication, PublishedCommit, is_signed, read_state
 from nornweave.carry.standing import Published, publisher_id, read_published, record_file, write_published
-from nornweave.carry.wiring import held_domain, store_of
+from nornweave.carry.wiring import hold_domain, store_of
 from nornweave.carry.workspace_document import publish_workspace, take_over_workspace
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
@@ -36,7 +36,7 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """Copies what is published of a domain on this disk.
+    """Copies a domain's published generation to the object store.
 
     Attributes:
         settings: which name the store.
@@ -53,7 +53,7 @@ class Upload:
     full: bool
 
     def run(self, confirm: Callable[[], None]) -> Published | None:
-        """Copy it, unless the store has it; return what the store has then.
+        """Copy the generation if the store lacks it. Return what the store has then.
 
         Args:
             confirm: fails when the domain is another machine's by now.
@@ -72,15 +72,15 @@ class Upload:
         claim = Publication(self.store, self.domain.value, signer_of(self.settings.data_dir))
         state = claim.take()
         before = read_state(PublishedCommit, state, f"{self.store.url}: {self.domain.value}") if state else None
-        confirm()  # whoever takes over after this and publishes first changes the tag
-        known = copied(self.settings, self.domain)
+        confirm()  # a later holder that publishes first changes the tag
+        known = read_last_copy(self.settings, self.domain)
         self._check_publisher(before, known)
         is_ours = before is not None and is_signed(before, self.settings.data_dir) and not self.full
         if before and is_ours and known and (known.built_as, known.commit) == (generation, before.commit):
             return known
         commit = self._commit(generation, before, claim.fence)
         if before and is_ours and _is_same(before, commit):
-            return self._noted(before)  # by another machine, or by one killed before it noted it
+            return self._noted(before)  # published by another machine, or before a kill
         try:
             claim.commit(commit.model_dump(mode="json"))
         except PublisherConflictError as error:
@@ -94,7 +94,7 @@ class Upload:
         return published
 
     def _check_publisher(self, before: PublishedCommit | None, known: Published | None) -> None:
-        """Let a publisher without a memory, as after the loss of a disk, go on; refuse two that take turns."""
+        """Refuse two alternating publishers. One that has lost its records (a new disk) may continue."""
         if before is None or before.publisher == self.publisher or self.take_over:
             return
         if known and (known.at or known.lost):
@@ -106,7 +106,7 @@ class Upload:
         log.warning("%s: continues after %s of another publisher", self.domain.value, before.generation)
 
     def _commit(self, generation: GenerationId, before: PublishedCommit | None, fence: int) -> PublishedCommit:
-        """Copy the files that the store does not have; return the commit that names them."""
+        """Copy missing files to the store. Return the commit that names them."""
         number = max(number_of(generation), before.number + 1 if before else 1)
         wanted = dict(generation_files(self.files, generation, number))
         served = dict(before.files) if before and not self.full else {}
@@ -156,20 +156,20 @@ class Upload:
 
 
 def _is_served(name: str, path: Path, served: Files, digests: Digests) -> bool:
-    """Tell whether a file of a segment that is not here is the one that the store has: its checksum says it."""
+    """Tell whether a segment's file is missing here but in the store, by its checksum."""
     checksum = checksum_file(path.with_name(path.name.removesuffix(ARRAYS)))
     known = served.get(checksum_file(Path(name.removesuffix(ARRAYS))).as_posix())
     return not path.is_file() and name in served and known is not None and known.sha256 == digests.of(checksum)
 
 
 def _is_same(commit: PublishedCommit, other: PublishedCommit) -> bool:
-    """Tell whether two commits are of a publisher's generation with the same files."""
+    """Tell whether two commits have the same publisher, generation and files."""
     files, others = (sorted(file.sha256 for file in each.files.values()) for each in (commit, other))
     return (commit.publisher, commit.built_as, files) == (other.publisher, other.built_as, others)
 
 
 def generation_files(files: GenerationFiles, generation: GenerationId, number: int) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a generation with their checksums and arrays, by the names that a commit gives them.
+    """Yield a generation's files, checksums and arrays by their names in a commit.
 
     What belongs to this generation alone is named by its number in the store; a segment, which later generations may
     share, has its own name.
@@ -190,7 +190,7 @@ def generation_files(files: GenerationFiles, generation: GenerationId, number: i
 def publish_domains(
     settings: Settings, domains: Sequence[Domain], *, take_over: bool = False, full: bool = False
 ) -> dict[Domain, Published | str | None]:
-    """Copy what is published of some domains to the store, and how to answer from it.
+    """Copy the published generations of some domains and the workspace document to the store.
 
     Returns:
         By domain what the store has now, ``None`` where nothing is published, or why it could not be copied.
@@ -209,19 +209,19 @@ def publish_domains(
     has_lost = False
     for domain in domains:
         try:
-            with held_domain(settings, domain, "publish", WAIT_S) as confirm:
+            with hold_domain(settings, domain, "publish", WAIT_S) as confirm:
                 done[domain] = upload(domain=domain, files=store_of(settings, domain).files).run(confirm)
         except NornWeaveError as error:
             note_problem(settings, domain, str(error))
             done[domain] = str(error)
             has_lost |= isinstance(error, PublisherConflictError)
-    if not has_lost:  # who lost a domain does not say how to answer either
+    if not has_lost:  # a publisher that lost a domain does not publish settings
         publish_workspace(store, settings, publisher, take_over=take_over)
     return done
 
 
 def publish_after_sync(settings: Settings, domain: Domain) -> str | None:
-    """Copy what a sync published; a failure is noted for the status, and the next sync tries again.
+    """Copy the result of a sync. A failure is recorded, and the next sync tries again.
 
     Returns:
         What went wrong; ``None`` if nothing did or no store is configured.
@@ -242,7 +242,7 @@ def publish_after_sync(settings: Settings, domain: Domain) -> str | None:
 
 
 def refresh_workspace(settings: Settings) -> None:
-    """Tell the store of a new ledger; a failure is logged, and the next sync tries again."""
+    """Copy a new ledger to the store. A failure is logged, and the next sync tries again."""
     if settings.publish is None:
         return
     try:
@@ -252,15 +252,15 @@ def refresh_workspace(settings: Settings) -> None:
 
 
 def note_problem(settings: Settings, domain: Domain, problem: str) -> None:
-    """Note for the status why a domain could not be copied; what was copied last stays noted."""
+    """Record why a domain could not be copied. The record of the last copy stays."""
     assert settings.publish is not None
-    known = copied(settings, domain) or Published(url=settings.publish.url)
+    known = read_last_copy(settings, domain) or Published(url=settings.publish.url)
     noted = replace(known, problem=problem, tried_at=utc_text(present(), "seconds"))
     write_published(record_file(settings.data_dir, domain.value), noted)
 
 
-def copied(settings: Settings, domain: Domain) -> Published | None:
-    """Return what was last copied of a domain to the configured store, and what went wrong since."""
+def read_last_copy(settings: Settings, domain: Domain) -> Published | None:
+    """Return the record of a domain's last copy to the configured store, with later problems."""
     if settings.publish is None:
         return None
     known = read_published(record_file(settings.data_dir, domain.value))

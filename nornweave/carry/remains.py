@@ -1,4 +1,4 @@
-"""What is left of a deleted document in the object store, and its removal."""
+"""Find and remove a deleted document's remains in the object store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def store_places(settings: Settings) -> list[Place]:
 
 
 def _search(store: ObjectStore, deleted: Deleted) -> Search:
-    """Fetch every file of the domain and look into it; a part that no commit names is left, whatever it has."""
+    """Search every file of the domain. Parts that no commit names count as remains."""
     state = Publication(store, deleted.domain.value).state()
     commit = read_state(PublishedCommit, state, store.url) if state else None
     named = [commit.files, *(each.files for each in commit.replaced)] if commit else []
@@ -56,7 +56,7 @@ def _holds(store: ObjectStore, stored: StoredFile, deleted: Deleted) -> bool:
 
 
 def _purge(store: ObjectStore, settings: Settings, deleted: Deleted) -> None:
-    """Remove all generations of the domain but the published one, and let replicas remove theirs."""
+    """Remove all generations of the domain except the published one, here and on replicas."""
     claim = Publication(store, deleted.domain.value, signer_of(settings.data_dir))
     if not (state := claim.take()):  # nothing of the domain was published there yet
         return

@@ -1,4 +1,4 @@
-"""The leases of Dagster's runs, as anybody reads them who does not load Dagster: ``status``, ``doctor`` and the page.
+"""Read the leases of Dagster's runs without Dagster, for ``status``, ``doctor`` and the page.
 
 A run renews its lease every few seconds (``orchestration.leases``): a row of the key-value table that Dagster keeps
 beside its runs, in ``data_dir/dagster`` or in PostgreSQL.
@@ -40,7 +40,7 @@ order by r.id
 
 @dataclass(frozen=True, slots=True)
 class SilentRun:
-    """A run that neither ends nor says that it lives.
+    """An unfinished run that does not renew its lease.
 
     Attributes:
         domain: which it keeps from being synced; empty for a run of several, which keeps none.
@@ -56,12 +56,12 @@ class SilentRun:
     since: str
 
     def said(self) -> str:
-        """Say which run it is, for people."""
+        """Return a sentence about the run."""
         return f"run {self.run_id[:8]} ({self.state}, {self.process}) has given no sign of life since {self.since}"
 
 
 def silent_runs(data_dir: Path, domain: Domain, environment: Mapping[str, str] | None = None) -> list[SilentRun]:
-    """Return the runs of a domain, or of several, that do not renew their leases; oldest first.
+    """Return the silent runs of a domain, or of several domains, oldest first.
 
     A history that cannot be read names none: ``doctor`` says why it cannot.
     """
@@ -82,12 +82,12 @@ def silent_runs(data_dir: Path, domain: Domain, environment: Mapping[str, str] |
 
 
 def silence(lease: str, now: datetime) -> float:
-    """Return for how many seconds a lease was not renewed, by the clocks of both; negative if one was set back."""
+    """Return the seconds since a lease was renewed; negative if a clock was set back."""
     return (now - datetime.fromisoformat(json.loads(lease)["at"])).total_seconds()
 
 
 def lease_value(process: str, mark: str) -> str:
-    """Return the row of a lease that is renewed now.
+    """Return the value of a lease that is renewed now.
 
     Args:
         process: that renews it, for people.
@@ -97,7 +97,7 @@ def lease_value(process: str, mark: str) -> str:
 
 
 def open_history(file: Path) -> sqlite3.Connection:
-    """Open a database of Dagster's to read it; where this user may not write, SQLite takes nobody to be writing."""
+    """Open a Dagster database for reading, as immutable if this user cannot write there."""
     is_ours = os.access(file.parent, os.W_OK)
     return sqlite3.connect(f"{file.as_uri()}?mode=ro{'' if is_ours else '&immutable=1'}", BUSY_TIMEOUT_S, uri=True)
 

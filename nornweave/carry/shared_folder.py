@@ -1,4 +1,4 @@
-"""The writer's lock of a domain on several machines: a lease, and the domain's files, which move with it.
+"""The writer's lock of a domain on several machines: a lease, and the domain's files, which follow it.
 
 Workers share no disk. Whoever takes the lease gets the files that the last holder committed: the lease's row names them
 with their SHA-256, and they lie on object storage, or in PostgreSQL (``carry/postgresql/carrier.py``). Segments and the
@@ -56,7 +56,7 @@ _SEGMENT = re.compile(r"(generations/gen-\d{6,}-\d{3}\.duckdb)(?:\.arrays)?")
 
 
 class DomainLease:
-    """Holds a domain's lease and the files in ``folder``; implements ``store.lock.Lock``."""
+    """Holds a domain's lease and the files in ``folder``. Implements ``store.lock.Lock``."""
 
     shares_files = True
 
@@ -65,7 +65,7 @@ class DomainLease:
         self._objects = objects
         self._folder = folder
         self._wait_s = wait_s
-        # The folder is one process's at a time, also while it waits for the lease.
+        # One process at a time uses the folder, also while it waits for the lease.
         self._local = WriterLock(
             folder / "writer.lock", purpose=purpose, wait_s=max(wait_s, _PULL_S), waits_silently=not wait_s
         )
@@ -92,10 +92,10 @@ class DomainLease:
             except (PublicationError, StoreError) as lost:
                 if error is None:
                     raise
-                log.warning("%s", lost)  # what ended the work matters more
+                log.warning("%s", lost)  # the first error matters more
 
     def bring(self, file: Path) -> None:
-        """Bring a file that the last holder left; see ``Lock``."""
+        """Download a file of the last holder; see ``Lock``."""
         named = self._files.get(file.relative_to(self._folder).as_posix())
         if named is None or file.exists():
             return
@@ -103,15 +103,15 @@ class DomainLease:
             with _translated(file):
                 fetch(self._objects, named, file)
         except StoreError:
-            self._lease.confirm()  # who took the lease meanwhile removes what the row does not name any more
+            self._lease.confirm()  # a new holder would remove files that the row does not name
             raise
 
     def confirm(self) -> None:
-        """Return if the lease is still held; see ``Lock``."""
+        """Check that the lease is still held; see ``Lock``."""
         self._lease.confirm()
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Store what changed and name it in the lease's row; see ``Lock``."""
+        """Upload changed files and name them in the lease's row; see ``Lock``."""
         self._lease.confirm()
         prefix, digests = prefix_of(self._folder.name), Digests(self._folder)
         paths = {path.relative_to(self._folder).as_posix(): path for path in _files_of(self._folder)}
@@ -121,7 +121,7 @@ class DomainLease:
         if files == self._files:
             return
         mark, name = self._folder / _MARK, secrets.token_hex(8)
-        mark.unlink(missing_ok=True)  # if this fails, the next holder begins with what was committed
+        mark.unlink(missing_ok=True)  # if a later step fails, the next holder starts from the last commit
         stated = {name: file.model_dump(mode="json") for name, file in files.items()}
         self._lease.commit({"format": FORMAT, "files": stated, _COMMIT: name})
         self._files = files
@@ -132,7 +132,7 @@ class DomainLease:
 
 
 class SharedFolder:
-    """The folder of a domain that several machines share; implements ``corpus.SharedFiles``.
+    """The folder of a domain that several machines write. Implements ``corpus.SharedFiles``.
 
     Args:
         folder: of the domain on this machine.
@@ -162,7 +162,7 @@ class SharedFolder:
         return DomainLease(claim, self._objects(claim), self._folder, purpose=purpose, wait_s=wait_s)
 
     def look(self) -> None:
-        """Bring what was published since the last look, where readers ask for it; segments come when they are read."""
+        """Download a newer publication, if readers of this folder ask for it. Segments come when they are read."""
         if self._committed and (committed := self._committed()) != self._seen and self.pull():
             self._files, self._seen = {}, committed
 
@@ -175,7 +175,7 @@ class SharedFolder:
         return self._named(file) is not None
 
     def fetch(self, file: Path) -> None:
-        """Bring a file that the last commit names."""
+        """Download a file of the last commit."""
         while named := self._named(file):
             with hold_lock(self._folder / ".arriving"):
                 if file.exists():  # another process has waited for it as well
@@ -185,7 +185,7 @@ class SharedFolder:
                         fetch(self._objects(self._reader), named, file)
                 except StoreError:
                     self._files = {}
-                    if self._named(file) == named:  # as it is named now, not when it was read for another file
+                    if self._named(file) == named:  # the name may have changed while waiting
                         raise
 
     def _named(self, file: Path) -> StoredFile | None:
@@ -195,7 +195,7 @@ class SharedFolder:
         return self._files.get(name)
 
     def pull(self) -> bool:
-        """Bring the published generations to this machine, without a claim; return whether they are here.
+        """Download the published generations without a claim. Return whether they are here.
 
         A process that writes the domain on this machine has newer ones: then nothing is done.
         """
@@ -220,13 +220,13 @@ class SharedFolder:
 
 
 def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
-    """Tell whether a folder holds what was last committed, or more: nobody else has committed since."""
+    """Tell whether a folder has the last commit. Then it may also have newer, uncommitted files."""
     mark, pointer = folder / _MARK, folder / _READERS / "CURRENT"
     return mark.is_file() and pointer.is_file() and mark.read_text(encoding="ascii") == state.get(_COMMIT)
 
 
 def _published(files: Files) -> Files:
-    """Return what readers open, and what says how it was made."""
+    """Return the files that readers need."""
     return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 
 
@@ -237,7 +237,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = "") -> None:
-    """Make a folder hold nothing but ``files``, and all but those that are brought later; the pointer comes last.
+    """Make a folder equal to ``files``. Files that are read later are not downloaded now.
 
     Raises:
         StoreError: a file is missing or damaged on object storage.
@@ -262,7 +262,7 @@ def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = ""
 
 
 def _stays_elsewhere(folder: Path, name: str) -> bool:
-    """Tell whether a file that is not here is still one of the domain: of a segment, its checksum is here as well."""
+    """Tell whether a missing file still belongs to the domain: a segment whose checksum is here."""
     segment = _SEGMENT.fullmatch(name)
     return name == WORKING_FILE or (segment is not None and checksum_file(folder / segment[1]).exists())
 

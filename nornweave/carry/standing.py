@@ -1,4 +1,4 @@
-"""What a publisher and a replica note on their own disks, each in one small file, and where a replica stands by it."""
+"""The records that a publisher and a replica keep on their own disks, and a replica's state by them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from nornweave.core.types import Domain, JsonValue, digest
 
 log = logging.getLogger(__name__)
 R = TypeVar("R")
-# A replica whose store has not answered for so long says so in its notices.
+# After this many seconds without an answer from its store, a replica says so in its notices.
 SILENT_S = 30.0
 _READ_AGAIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Following:
-    """Where a replica is with one domain, now.
+    """The state of a replica for one domain.
 
     Attributes:
         url: of the store.
@@ -45,7 +45,7 @@ class Following:
     problems: tuple[str, ...]
 
     def as_json(self) -> dict[str, JsonValue]:
-        """Return it as ``/health`` shows it."""
+        """Return the state for ``/health``."""
         return {
             "url": self.url,
             "published": self.published,
@@ -56,7 +56,7 @@ class Following:
 
 
 class StandingBook:
-    """A replica's standing, read again when it may have changed; thread-safe."""
+    """Reads a replica's record, again when it may have changed. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._url = settings.replica_of
@@ -64,7 +64,7 @@ class StandingBook:
         self._read: tuple[float, Standing | None] = (float("-inf"), None)
 
     def of(self, domain: Domain) -> Following | None:
-        """Return where the replica is with a domain; ``None`` for a workspace that is no replica."""
+        """Return the replica's state for a domain; ``None`` if the workspace is not a replica."""
         if self._url is None:
             return None
         standing = self._standing()
@@ -105,7 +105,7 @@ def _problems(standing: Standing, noted: DomainStanding, checked_s: float | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What this publisher last copied of one domain.
+    """A publisher's record of its last copy of one domain.
 
     Attributes:
         url: of the store.
@@ -130,7 +130,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainStanding:
-    """Where a replica is with one domain.
+    """A replica's record of one domain.
 
     Attributes:
         published: the generation that the store names.
@@ -149,7 +149,7 @@ class DomainStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a replica is.
+    """A replica's record.
 
     Attributes:
         url: of the store.
@@ -168,7 +168,7 @@ _PUBLISHED, _STANDING = TypeAdapter(Published), TypeAdapter(Standing)
 
 
 def publisher_id(settings: Settings) -> str:
-    """Return who publishes: a random name of this data folder, made once; machines that share domains are one."""
+    """Return the id of this data folder as a publisher. Machines that share domains have the same id."""
     if settings.workers and settings.workers.leases:
         return digest(settings.workers.objects)
     file = settings.data_dir / "publication" / "publisher-id"
@@ -187,27 +187,27 @@ def publisher_id(settings: Settings) -> str:
 
 
 def record_file(data_dir: Path, subject: str) -> Path:
-    """Return where the record of a domain, or of the workspace document, is kept."""
+    """Return the path of a domain's record, or of the workspace document's."""
     return data_dir / "publication" / f"{subject}.json"
 
 
 def standing_file(data_dir: Path) -> Path:
-    """Return where a replica's standing is kept."""
+    """Return the path of a replica's record."""
     return data_dir / "replica.json"
 
 
 def read_published(file: Path) -> Published | None:
-    """Return what was noted; ``None`` without a note, or when it cannot be read."""
+    """Return a publisher's record; ``None`` if there is none or it cannot be read."""
     return _read(_PUBLISHED, file)
 
 
 def read_standing(file: Path) -> Standing | None:
-    """Return a replica's standing; ``None`` before the first look at the store."""
+    """Return a replica's record; ``None`` before its first poll."""
     return _read(_STANDING, file)
 
 
 def write_published(file: Path, record: Published) -> None:
-    """Replace the note of a publisher; it is durable.
+    """Replace a publisher's record durably.
 
     Raises:
         PublicationError: it cannot be written.
@@ -220,7 +220,7 @@ def write_published(file: Path, record: Published) -> None:
 
 
 def write_standing(file: Path, standing: Standing) -> None:
-    """Replace the standing in one step; not flushed to disk, for it is true only now.
+    """Replace a replica's record atomically. It need not survive a crash.
 
     Raises:
         OSError: it cannot be written.
@@ -231,7 +231,7 @@ def write_standing(file: Path, standing: Standing) -> None:
 
 
 def _read(kind: TypeAdapter[R], file: Path) -> R | None:
-    """Return a record; keys of later versions are left out."""
+    """Return a record; ``None`` if it is missing or damaged. Unknown keys are ignored."""
     try:
         return kind.validate_json(file.read_bytes())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Settings → the parts that serving and syncing share: where a domain is stored, who holds it, what encodes it."""
+"""Build the parts that serving and syncing share from the settings: storage, locks, encoders."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from nornweave.models.encoders.loading import machine_cache
 
 
 @contextmanager
-def held_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
-    """Hold a domain that several machines share, with its files as they are now; one machine's needs no holding.
+def hold_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
+    """Lock a domain that several machines share and bring its files here. Otherwise do nothing.
 
     Yields:
         What fails once another machine has taken over.
@@ -39,14 +39,14 @@ def held_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float)
 
 
 def pull(settings: Settings, *domains: Domain) -> None:
-    """Bring what other machines have published of these domains, or of all, to this one, if leases are configured."""
+    """Download the newest publications of these domains (default: all) if leases are configured."""
     for domain in domains or settings.served_domains:
         if shared := leased_folder(settings, domain):
             shared.pull()
 
 
 def leased_folder(settings: Settings, domain: Domain) -> SharedFolder | None:
-    """Return the folder of a domain that machines write in turns; ``None`` where leases are not configured."""
+    """Return the shared folder of a domain; ``None`` if leases are not configured."""
     workers, folder = settings.workers, domain_folder(settings, domain)
     if workers is None or not workers.leases:
         return None
@@ -64,12 +64,12 @@ def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
 if TYPE_CHECKING:
     from nornweave.carry.postgresql.server import Server
 
-# Every domain has an inbox, without configuration.
+# Every domain has an inbox, even if none is configured.
 INBOX = SourceId(INBOX_ID)
 
 
 def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
-    """Return the domain's storage; ``dimensions`` and ``token_vectors`` matter to writers only.
+    """Return the domain's storage. ``dimensions`` and ``token_vectors`` matter only to writers.
 
     Raises:
         ConfigError: it is in PostgreSQL, and the packages for that are not installed.
@@ -91,7 +91,7 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_v
 
 
 def workspace_server(settings: Settings) -> Server | None:
-    """Return the schema of what belongs to no single domain; ``None`` where that is in files below ``data_dir``.
+    """Return the connection to the workspace's own schema; ``None`` if the workspace is in files.
 
     Raises:
         ConfigError: the packages for PostgreSQL are not installed.
@@ -100,7 +100,7 @@ def workspace_server(settings: Settings) -> Server | None:
 
 
 def database_checks(settings: Settings, environment: Mapping[str, str]) -> dict[str, Callable[[], object]]:
-    """Return what connects to the PostgreSQL servers that store documents and record runs, where there are any.
+    """Return a check for each PostgreSQL server in use: for documents, and for runs.
 
     Each raises ``StoreError`` if the server cannot be used; the message names the cause and what to do.
 
@@ -118,7 +118,7 @@ def database_checks(settings: Settings, environment: Mapping[str, str]) -> dict[
 
 
 def workspace_schema(storage: WorkspaceStorageSettings) -> str:
-    """Return the schema of what belongs to no single domain."""
+    """Return the name of the workspace's own schema."""
     return f"{storage.schema_prefix}_workspace"
 
 
@@ -130,7 +130,7 @@ def _server(settings: Settings, schema: str) -> Server:
 
 
 def storage_schemas(settings: Settings) -> tuple[str, ...]:
-    """Return the schemas of the served domains in PostgreSQL; none where domains are stored in files."""
+    """Return the schemas of the served domains in PostgreSQL; none if they are in files."""
     storage = settings.storage
     return tuple(_schema(storage, domain) for domain in settings.served_domains) if storage else ()
 
@@ -152,7 +152,7 @@ def domain_folder(settings: Settings, domain: Domain) -> Path:
 
 
 def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | None = None) -> Encoder:
-    """Return the domain's encoder, loaded once per process.
+    """Return the domain's encoder. A process loads it once.
 
     Args:
         like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,

@@ -1,4 +1,4 @@
-"""What a replica has to know to answer besides the files: settings of domains and fusion, the conflict ledger.
+"""Everything besides files that a replica needs to answer: settings of domains and fusion, the conflict ledger.
 
 No secret is in it, nor who is in which group: that is said where a replica runs. Which groups may see a source is, and
 whom the sources that say themselves who may read let in.
@@ -37,14 +37,14 @@ log = logging.getLogger(__name__)
 
 KEY = "WORKSPACE"
 _RECORD = "workspace"
-# Of a domain: what only ingestion and evaluations use stays at home, paths of that machine among it.
+# Keys of a domain that only ingestion and evaluation use. They may hold paths of this machine.
 _NOT_SENT = {"evaluation", "filters", "domain_id"}
 OWN_OF_FUSION = {"synthesis_model", "synthesis_fallback"}
 """Where questions and passages are sent: each machine says it itself."""
 
 
 class WorkspaceDocument(SignedDocument):
-    """How the publisher answers.
+    """The publisher's settings and records for its replicas.
 
     Attributes:
         configuration: ``domains``, ``fusion`` and ``sources`` as a configuration file says them; of sources only ids
@@ -72,7 +72,7 @@ class WorkspaceDocument(SignedDocument):
 def publish_workspace(
     store: ObjectStore, settings: Settings, publisher: str, *, take_over: bool = False
 ) -> WorkspaceDocument:
-    """Bring the workspace document of the store up to date; nothing is written when it says the same already.
+    """Update the workspace document in the store. An equal one is not written again.
 
     Raises:
         PublicationError: the store cannot be reached.
@@ -91,7 +91,7 @@ def publish_workspace(
                 f"{store.url}/{KEY}: is another publisher's ({there.publisher[:8]}); `nornweave publish --take-over` "
                 "replaces it"
             )
-        # It says what this machine does not know.
+        # The store has settings that this machine does not know.
         verified = {**there.verified, **document.verified}
         tables = (*document.membership.items(), *there.membership.items())
         membership = {name: table for name, table in sorted(tables, key=_asked_at) if name in document.sources}
@@ -106,7 +106,7 @@ def publish_workspace(
 
 
 def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
-    """Return what replicas have to know now."""
+    """Return the workspace document as of now."""
     sources = [
         {"id": source.id, "domain": source.domain.value, "access": list(source.restricted_to)}
         for source in settings.sources
@@ -148,7 +148,7 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
 
 
 def _verified(settings: Settings, domain: Domain) -> Verified | None:
-    """Return what sources confirmed of what the store has of a domain, with their bounds; by the store's numbers."""
+    """Return when sources confirmed the domain's copy in the store, with their bounds; ``None`` if it is unknown."""
     copied = read_published(record_file(settings.data_dir, domain.value))
     verified = read_verified(domain_folder(settings, domain))
     if copied is None or not copied.built_as or copied.built_as != verified.generation:
@@ -177,7 +177,7 @@ def _read_or_none(content: bytes, where: str) -> WorkspaceDocument | None:
 
 
 def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
-    """Put what the store knows in the place of what this machine knows.
+    """Replace this machine's records by those in the store.
 
     Raises:
         PublicationError: the store cannot be reached, or the document is damaged.
@@ -190,7 +190,7 @@ def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
 
 
 def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[str, Any]) -> str:
-    """Return the configuration file of a replica; its sources only say who may see what came from them.
+    """Return a replica's configuration file. Its sources only define access.
 
     Args:
         own: what is said where the replica runs: ``access``, and of ``fusion`` to which models questions are sent. The
@@ -213,7 +213,7 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
 
 
 def take_over(document: WorkspaceDocument, settings: Settings) -> None:
-    """Put the ledger, what sources confirmed and whom they let in where a replica looks for them.
+    """Store the ledger, the sources' confirmations and their members for a replica.
 
     Raises:
         OSError: they cannot be written.

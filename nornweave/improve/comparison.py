@@ -36,7 +36,7 @@ class QueryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationComparison:
-    """Two evaluations of the same queries.
+    """The comparison of two evaluations over the same queries.
 
     Attributes:
         queries: that both have.
@@ -101,14 +101,14 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Evaluati
 
 
 def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the two-sided probability and that of a drop, for differences that are not 0."""
+    """Return the two-sided p-value and the p-value of a drop. Differences of 0 are not in the input."""
     if not len(differences):
         return 1.0, 1.0
     found = differences.sum()
     sums = _flipped_sums(differences)
     # Sums of the same numbers in another order differ in their last digits.
     slack = 1e-9 * np.abs(differences).sum()
-    # What was found is one of the flips: a probability estimated from a sample is never 0.
+    # The observed signs count as one of the flips, so the p-value is never 0.
     drawn = 0 if len(differences) <= EXACT_UP_TO else 1
     two_sided, lower = (
         float((flips.sum() + drawn) / (len(sums) + drawn))
@@ -118,13 +118,13 @@ def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]
 
 
 def _flipped_sums(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum for each way of flipping signs."""
+    """Return the sums of the differences under all sign flips, or under a random sample of them."""
     count = len(differences)
     if count <= EXACT_UP_TO:
         flipped = np.arange(2**count)[:, None] >> np.arange(count)[None, :] & 1
         return _flip_signs(differences, flipped.astype(np.float64))
     generator = np.random.default_rng(SEED)
-    # Of thousands of queries all flips at once would take hundreds of megabytes.
+    # In blocks: all flips of thousands of queries would take hundreds of megabytes.
     return np.concatenate([_flip_signs(differences, _random_bits(generator, count)) for _ in range(FLIPS // BLOCK)])
 
 
@@ -152,6 +152,6 @@ def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 @lru_cache(maxsize=4)
 def _resamples(size: int) -> NDArray[np.float64]:
-    """Return how often each of ``size`` queries is drawn, per resample: the same draws for every stage and measure."""
+    """Return each resample's counts per query, the same for every stage and measure."""
     generator = np.random.default_rng(SEED)
     return generator.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The history of evaluations, in one small DuckDB file that is opened only while it is read or written.
+"""The history of evaluations in one small DuckDB file, which is open only during a read or write.
 
 DuckDB does not let a process read a file that another one writes, so readers and writers wait for each other.
 ``postgresql_history`` keeps it for several machines.
@@ -58,7 +58,7 @@ where evaluation_id not in (
 
 
 class EvaluationHistory(ABC):
-    """The history of evaluations; safe to use from several threads and processes.
+    """The history of evaluations. Safe for several threads and processes.
 
     Raises:
         StoreError: from every method, when it cannot be read or written.
@@ -69,11 +69,11 @@ class EvaluationHistory(ABC):
 
     @abstractmethod
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
-        """Add evaluations with their queries' values, all of them or none."""
+        """Add evaluations and their queries' values, all or none."""
 
     @abstractmethod
     def _read(self, ask: Callable[[Rows], T]) -> T:
-        """Return what ``ask`` makes of rows; there are none if there is no history yet."""
+        """Return the result of ``ask`` on the history's rows; no rows if there is no history."""
 
     def evaluations(
         self,
@@ -108,7 +108,7 @@ class EvaluationHistory(ABC):
         return self._read(read)
 
     def values(self, evaluation_id: str) -> Mapping[tuple[str, str], Values]:
-        """Return (stage, measure) → (query, digest) → value; empty when they are not kept any more."""
+        """Return (stage, measure) → (query, digest) → value; empty if the values were deleted."""
         statement = f'select stage, measure, query, digest, "value" from query_values where evaluation_id = {self.mark}'
         values: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
         for stage, measure, query, digest, value in self._read(lambda rows: rows(statement, [evaluation_id])):
@@ -119,7 +119,7 @@ class EvaluationHistory(ABC):
 def rows_of(
     evaluation: Evaluation, values: Sequence[QueryValue]
 ) -> Iterator[tuple[str, Sequence[str], list[tuple[Any, ...]]]]:
-    """Yield the rows that record an evaluation: the table, the names of its columns, and their values."""
+    """Yield the rows of an evaluation: table, column names, values."""
     identity = evaluation.evaluation_id
     values_of_fields = (getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS)
     # Until 2026-11 a plan could be tuned. Histories have the column, and it takes no null.
@@ -134,7 +134,7 @@ def _values_of(record: StageMetric | QueryValue) -> Iterator[Any]:
 
 
 def _evaluation_of(row: Sequence[Any], metrics: Sequence[StageMetric]) -> Evaluation:
-    """Return the evaluation of a row of ``_FIELDS``."""
+    """Convert a row of ``_FIELDS`` to an evaluation."""
     fields = {_ATTRIBUTES.get(name, name): value for name, value in zip(_FIELDS, row, strict=True)}
     return Evaluation(**fields | {"verdict": Verdict(fields["verdict"])}, metrics=tuple(metrics))
 
@@ -153,7 +153,7 @@ class HistoryFile(EvaluationHistory):
         self._file = folder / "history.duckdb"
 
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
-        """Add evaluations with their queries' values, all of them or none.
+        """Add evaluations and their queries' values, all or none.
 
         Raises:
             StoreError: another process holds the file for too long, or it is damaged.
@@ -188,7 +188,7 @@ class HistoryFile(EvaluationHistory):
                 raise self._damage_error(error) from error
 
     def _create(self) -> None:
-        """Make an empty history aside: who reads meanwhile finds none, never one that has only been begun."""
+        """Create an empty history beside its place and rename it, so that nobody reads an unfinished one."""
         begun = self._file.with_name(f".{self._file.name}.new")
         for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
             left.unlink(missing_ok=True)
@@ -233,7 +233,7 @@ class HistoryFile(EvaluationHistory):
 
 
 def history_of(settings: Settings) -> EvaluationHistory:
-    """Return the history of evaluations.
+    """Return the workspace's history of evaluations.
 
     Raises:
         ConfigError: it is in PostgreSQL, and the packages for that are not installed.
@@ -251,7 +251,7 @@ def _no_rows(_statement: str, _parameters: Sequence[Any]) -> Sequence[Sequence[A
 
 
 def _is_held(error: duckdb.Error) -> bool:
-    """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
+    """Tell whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
 
     Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
     The beginning decides: what follows names the file, and a "block" of it that is damaged.

@@ -21,7 +21,7 @@ class PostgresHistory(EvaluationHistory):
         self._server = server
 
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
-        """Add evaluations with their queries' values, all of them or none."""
+        """Add evaluations and their queries' values, all or none."""
         if not evaluations:
             return
         with writing(self._server, "the evaluation was not recorded") as connection:

@@ -1,4 +1,4 @@
-"""Learn a linear map of query vectors from questions and passages that answer them. Pure: vectors in, matrix out."""
+"""Learn a linear map of query vectors from questions and their answers. No input or output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SMALLEST = 1e-8
 
 
 def fit(queries: Vectors, passages: Vectors, answers: Sequence[Numbers]) -> NDArray[np.float64]:
-    """Return the change ``W − I`` of query vectors after which questions are nearer to their answers than to the rest.
+    """Return the change ``W − I`` of query vectors that moves questions closer to their answers than to other passages.
 
     Minimises ``−log softmax(cos(W·q, answer) / TEMPERATURE) + PULL·‖W − I‖² + STAY·mean ‖W·p − p‖²`` over questions
     ``q`` and passages ``p`` (InfoNCE, van den Oord, Li & Vinyals 2018, arXiv:1807.03748) with Adam from identity; of
@@ -59,7 +59,7 @@ def fit(queries: Vectors, passages: Vectors, answers: Sequence[Numbers]) -> NDAr
             np.concatenate([np.einsum("qd,qpd->qp", mapped, near_vectors), mapped @ others.T], axis=1) / TEMPERATURE
         )
         answered = np.concatenate([np.take_along_axis(is_answer, near, axis=1), is_answer[:, drawn]], axis=1)
-        answered[:, 0] = False  # the nearest answer, which all others are told apart from
+        answered[:, 0] = False  # keep the nearest answer, column 0
         logits[answered] = -np.inf
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
@@ -74,7 +74,7 @@ def fit(queries: Vectors, passages: Vectors, answers: Sequence[Numbers]) -> NDAr
 
 
 def _nearest(mapped: Vectors, passages: Vectors, is_answer: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the nearest answer of each question, then the nearest passages that are none."""
+    """Return, for each question, the nearest answer and then the nearest wrong passages."""
     similar = mapped @ np.asarray(passages, np.float32).T
     own = np.where(is_answer, similar, -2).argmax(axis=1)
     others = np.where(is_answer, -2, similar)

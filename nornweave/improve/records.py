@@ -1,4 +1,4 @@
-"""Records of evaluations as the history keeps them."""
+"""Records of evaluations in the history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_STAGE = "fused"
 
 
 class Verdict(StrEnum):
-    """What was evaluated, and the decision on it."""
+    """What an evaluation measured, and the decision about it."""
 
     PUBLISHED = "published"
     """A published generation was measured; nothing was decided."""
@@ -54,7 +54,7 @@ class QueryValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A judged set that was run in one scope.
+    """One judged set measured in one scope.
 
     Attributes:
         run_id: shared by what was evaluated together; the Dagster run's where there was one.
@@ -89,7 +89,7 @@ class Evaluation:
     metrics: tuple[StageMetric, ...]
 
     def metric(self, stage: str, measure: str) -> StageMetric | None:
-        """Return one measure, or ``None`` if it was not taken."""
+        """Return one measure, or ``None`` if it was not measured."""
         return next((metric for metric in self.metrics if (metric.stage, metric.measure) == (stage, measure)), None)
 
 

@@ -37,7 +37,7 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 
 
 def _spare_searching_for_pandas() -> None:
-    """Let DuckDB find out once that pandas is not installed.
+    """Let DuckDB look for pandas only once when it is not installed.
 
     DuckDB 1.5.5 imports pandas twice for each parameter of a statement until that succeeds. A failed import searches
     the whole path, which takes longer than most small statements. DuckDB keeps the empty module that it is shown here;
@@ -71,12 +71,12 @@ def connect_writer(path: Path) -> Connection:
 
 
 def connect_memory(*, spill: Path) -> Connection:
-    """Open a database without a file, to attach files to; beyond its memory it spills to the folder ``spill``."""
+    """Open an in-memory database to attach files to. What does not fit in memory goes to the folder ``spill``."""
     return _connect(":memory:", memory=WRITER_MEMORY, spill=spill)
 
 
 def attach(connection: Connection, path: Path, name: str, *, is_small: bool = False) -> None:
-    """Attach a file for writing under ``name`` (a constant of the caller).
+    """Attach a file for writing as ``name`` (a constant in the code).
 
     In a small one blocks are of 16 kB: each table takes several, and of the usual 256 kB twenty tables fill 5 MB.
     """
@@ -85,7 +85,7 @@ def attach(connection: Connection, path: Path, name: str, *, is_small: bool = Fa
 
 
 def connect_reader(path: Path, *, searches_vectors: bool = False) -> Connection:
-    """Open a generation for reading; any number of processes may. What came from elsewhere reads no other file.
+    """Open a generation for reading, by any number of processes. Its contents cannot make DuckDB open other files.
 
     Args:
         searches_vectors: load ``vss`` where it holds an index of vectors; see ``require_vss``.
@@ -106,7 +106,7 @@ def connect_reader(path: Path, *, searches_vectors: bool = False) -> Connection:
 
 
 def connect_readers(files: Mapping[str, Path], *, spill: Path) -> Connection:
-    """Open generations side by side, each under its name (a constant of the caller), as ``connect_reader`` does.
+    """Open several generations like ``connect_reader``, each under its name (a constant in the code).
 
     Raises:
         StoreError: one is missing, damaged, or cannot be opened.
@@ -127,7 +127,7 @@ def connect_readers(files: Mapping[str, Path], *, spill: Path) -> Connection:
 
 
 def seal(connection: Connection) -> None:
-    """Let a connection open no further file: a view or a macro of an attached one could read any of this machine."""
+    """Forbid a connection to open further files. A view in an attached file could otherwise read any file."""
     connection.execute("set enable_external_access = false")
 
 
@@ -150,28 +150,28 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
 
 
 def explain(error: duckdb.Error | OSError) -> str:
-    """Turn an error of DuckDB, or of a disk, into a message that says what to do if the working file is damaged."""
+    """Turn an error of DuckDB or of a disk into a message with a remedy for a damaged working file."""
     is_damaged = any(sign in str(error) for sign in _DAMAGED)
     return f"{error}; the file is damaged, remove it: {REBUILT}" if is_damaged else str(error)
 
 
 def limit_memory(connection: Connection, memory: str) -> None:
-    """Let a connection use at most ``memory`` before it spills."""
+    """Limit a connection's memory; beyond it, it uses temporary files."""
     connection.execute(f"set memory_limit = {quote(memory)}")
 
 
 def lift_memory_limit(connection: Connection) -> None:
-    """Let a connection use 80 % of the machine's memory, as DuckDB does by default."""
+    """Set a connection's memory limit to 80 % of the machine's memory, DuckDB's default."""
     limit_memory(connection, most_memory())
 
 
 def most_memory() -> str:
-    """Return 80 % of the machine's memory, as DuckDB writes sizes."""
+    """Return 80 % of the machine's memory in DuckDB's notation."""
     return f"{psutil.virtual_memory().total * 8 // 10_000_000:d}MB"
 
 
 def load_vss(connection: Connection) -> None:
-    """Load the ``vss`` extension from its package; nothing is downloaded.
+    """Load the ``vss`` extension from its package. Nothing is downloaded.
 
     Raises:
         StoreError: the package is not installed, or has no extension for the DuckDB that is.
@@ -193,7 +193,7 @@ def load_vss(connection: Connection) -> None:
 
 
 def require_vss(connection: Connection) -> None:
-    """Say why a reader searches no index of vectors.
+    """Check that a reader can search an index of vectors.
 
     Raises:
         StoreError: as ``load_vss``.
@@ -206,7 +206,7 @@ def require_vss(connection: Connection) -> None:
 
 
 def check_vss() -> None:
-    """Load the ``vss`` extension into a database of its own, to see whether it can be.
+    """Check that the ``vss`` extension can be loaded, in a new database.
 
     Raises:
         StoreError: as ``load_vss``.
@@ -216,7 +216,7 @@ def check_vss() -> None:
 
 
 def quote(text: str) -> str:
-    """Quote a string for the few statements that take no parameters (``attach``, ``load``)."""
+    """Quote a string for statements that accept no parameters (``attach``, ``load``)."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -29,11 +29,11 @@ class SharedFiles(Elsewhere, Protocol):
     """The folder of a domain that several machines share."""
 
     def lock(self, purpose: str, wait_s: float) -> Lock:
-        """Return the writer's lock, which brings the files and takes them to others."""
+        """Return the writer's lock. It downloads the files at the start and uploads them at the end."""
 
 
 class DuckDBStore:
-    """One domain's storage in one folder; implements ``port.Store``."""
+    """One domain's storage in one folder. Implements ``port.Store``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class DuckDBStore:
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:
-        """Open the domain for writing, the lock is held meanwhile.
+        """Open the domain for writing under its lock.
 
         Raises:
             DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
@@ -86,7 +86,7 @@ class DuckDBStore:
             return {}
 
     def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:
-        """Return the texts of a document's chunks in a generation, at least one if it has the document.
+        """Return the texts of a document's chunks in a generation; none if it lacks the document.
 
         Args:
             also_gone: also what its files still hold and nobody finds.
@@ -100,11 +100,11 @@ class DuckDBStore:
         ]
 
     def remove_generations(self, generations: Sequence[GenerationId]) -> None:
-        """Remove generations; never the published one. The caller holds the domain."""
+        """Remove generations except the published one. The caller holds the domain's lock."""
         self.files.remove(generations)
 
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return the files on this machine with the documents, chunks and facts of a generation.
+        """Return the local files with a generation's documents, chunks and facts.
 
         A manifest that cannot be read stands for those that it names.
         """

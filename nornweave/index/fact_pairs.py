@@ -1,4 +1,4 @@
-"""Read what the ledger compares, of all published generations: facts, joined by name in SQL, and the passages."""
+"""Read the ledger's input from all published generations: pairs of facts with the same name, and passages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WINDOW = 16_384
 
 
 def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
-    """Return the facts that share a name with a comparable fact of another side, and which ones do.
+    """Return the facts that share a name with a comparable fact of another place, and the pairs of them.
 
     Args:
         files: domain → files of its generation, one for each segment.
@@ -138,12 +138,12 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
 
 
 def _title(domain: str, own: str | None, whole: str | None) -> str | None:
-    """Return the title of a chunk, or its document's where it has none that is about one thing."""
+    """Return the chunk's title, or the document's if the chunk has none or its title only lists names."""
     return whole if own is None or (domain == "code" and lists_names(own)) else own
 
 
 def read_passages(files: Mapping[str, Sequence[DataFile]]) -> list[AssertingPassage]:
-    """Return the chunks of generations, by domain, source, path and place.
+    """Return the chunks of generations, sorted by domain, source, path and place.
 
     Args:
         files: domain → files of its generation, one for each segment.

@@ -1,4 +1,4 @@
-"""Where documents stand: waiting in the inbox, indexed, failed, skipped, or taken out; and taking them out.
+"""The status of documents (waiting in the inbox, indexed, failed, skipped, taken out), and taking them out.
 
 Three things are put together: what answers (a generation), what the last sync could not store (``outcomes.json``), and
 the files of the inbox. A file of the inbox is what was indexed if its gate says so, or else its bytes.
@@ -33,7 +33,7 @@ DocumentPlace = tuple[str, str]
 
 
 class DocumentStatus(StrEnum):
-    """Where a document stands after the last sync."""
+    """The status of a document after the last sync."""
 
     ACCEPTED = "accepted"
     INDEXED = "indexed"
@@ -44,7 +44,7 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentState:
-    """Where one document stands.
+    """The state of one document.
 
     Attributes:
         generation: that has it, in this or an older version; ``None`` where none has.
@@ -64,7 +64,7 @@ class DocumentState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsQuery:
-    """Which documents are asked for: after a cursor, of a status, of a source."""
+    """The documents to list: after a cursor, with a status, of a source."""
 
     limit: int
     cursor: str | None = None
@@ -74,7 +74,7 @@ class DocumentsQuery:
 
 @dataclass(frozen=True, slots=True)
 class DepositPage:
-    """Documents by source and path, and the cursor of those after them."""
+    """Documents by source and path, and the cursor of the next page."""
 
     documents: tuple[DocumentState, ...]
     next: str | None
@@ -82,7 +82,7 @@ class DepositPage:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFile:
-    """A file of the inbox."""
+    """A file in the inbox."""
 
     path: str
     gate: str
@@ -92,7 +92,7 @@ class WaitingFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shelf:
-    """Everything that is known of the documents of a domain.
+    """The state of a domain's documents: the generation, the outcomes and the inbox.
 
     Attributes:
         generation: that answers; ``None`` before the first.
@@ -108,7 +108,7 @@ class Shelf:
     within: Mask | None = None
 
     def page(self, asked: DocumentsQuery) -> DepositPage:
-        """Return the documents that are asked for, by source and path.
+        """Return the requested documents by source and path.
 
         Raises:
             QueryError: the cursor is none of ours.
@@ -125,7 +125,7 @@ class Shelf:
         return DepositPage(tuple(found), None)
 
     def take_out(self, source_path: str) -> bool:
-        """Take a document out of the inbox; return whether there is anything left for the next sync to remove.
+        """Remove a document from the inbox. Return whether the next sync has something to remove.
 
         Raises:
             ForeignDocumentError: another source has it.
@@ -151,7 +151,7 @@ class Shelf:
     def _batches(
         self, after: DocumentPlace, others: Sequence[DocumentPlace]
     ) -> Iterator[tuple[Sequence[DocumentPlace], Mapping[DocumentPlace, ServedDocument]]]:
-        """Yield the places after one, in order, with the documents of the generation there."""
+        """Yield batches of places after ``after``, in order, with the generation's documents there."""
         while True:
             rows = self.generation.served_documents(after, BATCH, self.within) if self.generation else []
             served = {(row.source_id, row.path): row for row in rows}
@@ -190,12 +190,12 @@ class Shelf:
         )
 
     def _holds(self, file: WaitingFile, served: ServedDocument) -> bool:
-        """Tell whether what answers is what lies in the inbox; a folder that was copied has other gates."""
+        """Tell whether the inbox file equals the indexed document: by gate, else by content."""
         return file.gate == served.gate or _content_hash(self.root / file_name(file.path)) == served.content_hash
 
 
 class ForeignDocumentError(Exception):
-    """A document that shall be taken out of the inbox belongs to other sources."""
+    """A document to take out of the inbox belongs to other sources."""
 
     def __init__(self, source_path: str, owners: Sequence[str]) -> None:
         super().__init__(source_path, owners)
@@ -203,7 +203,7 @@ class ForeignDocumentError(Exception):
 
 
 def waiting_files(root: Path) -> list[WaitingFile]:
-    """Return the documents of an inbox, in any order; broken files are left out, a sync says what is wrong with them.
+    """Return the documents of an inbox in any order, without broken files, which the sync reports.
 
     Raises:
         SourceUnavailableError: the folder cannot be read.
@@ -235,7 +235,7 @@ def read_cursor(cursor: str | None) -> DocumentPlace:
 
 
 def cursor_after(state: DocumentState) -> str:
-    """Return the cursor of the documents after one."""
+    """Return the cursor for the documents after one."""
     return base64.urlsafe_b64encode(json.dumps([state.source_id, state.source_path]).encode()).decode()
 
 
@@ -257,7 +257,7 @@ def _described(file: Path, gate: str) -> WaitingFile | None:
 
 
 def _content_hash(file: Path) -> str | None:
-    """Return what a sync identifies the content of an inbox file by."""
+    """Return the content hash of an inbox file as a sync computes it; ``None`` if it cannot be read."""
     try:
         with file.open("rb") as opened:
             raw = opened.read(MAX_FILE_BYTES + 1)

@@ -1,4 +1,4 @@
-"""A published index: what a query reads, whichever store holds it and however many files it is in.
+"""A published index as queries read it, in whichever store and in how many files.
 
 Chunks have numbers from 0, in the order of source, path and place in the document; an index never changes.
 """
@@ -26,7 +26,7 @@ SAMPLE = 64
 
 
 class Index:
-    """One domain's published index, open for reading from several threads; a context manager.
+    """One domain's published index, open for reading. Thread-safe; a context manager.
 
     Its operations are those of its parts, of one file or of several segments. ``within`` says which chunks may be
     found; without, all that may be seen can.
@@ -89,7 +89,7 @@ class Index:
 
     @cached_property
     def sample(self) -> Vectors:
-        """Return the vectors of chunks that stand evenly over what may be seen, one after the other in memory."""
+        """Return vectors of visible chunks at even distances, contiguous in memory."""
         visible = np.flatnonzero(self.within(())).astype(np.int32)
         return np.ascontiguousarray(self.vectors(visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]))
 
@@ -100,26 +100,26 @@ class Index:
 
     @property
     def chunk_count(self) -> int:
-        """Count the chunks that there are for who asks; their numbers are below ``size``."""
+        """Count the visible chunks. Their numbers are below ``size``."""
         return self._parts.chunk_count
 
     @property
     def document_count(self) -> int:
-        """Count the documents that have chunks and may be seen."""
+        """Count the visible documents that have chunks."""
         return self._parts.document_count
 
     @property
     def restricted_documents(self) -> int:
-        """Count the documents that somebody without groups may not see."""
+        """Count the documents that are not open to everybody."""
         return self._parts.restricted_documents
 
     @property
     def part(self) -> bytes:
-        """Tell the part that may be seen from other parts; empty for everything."""
+        """Return a key of the visible part; empty if everything is visible."""
         return self._parts.part
 
     def seen_by(self, viewer: Viewer) -> Index:
-        """Return the generation as a viewer may see it: as if the rest had never been there.
+        """Return a viewer's view of the generation, as if the rest had never existed.
 
         The view shares everything with the generation, has to be done with before that is closed, and is not to be
         closed itself.
@@ -127,16 +127,16 @@ class Index:
         return _view(self, self._parts.seen_by(viewer))
 
     def without(self, key: str) -> Index:
-        """Return the generation as if the documents with a name had never been there; a view as ``seen_by`` returns."""
+        """Return a view without the documents of a given name, as if they had never existed."""
         return _view(self, self._parts.without(key))
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the index's files."""
         self._resources.close()
 
 
 def _view(generation: Index, parts: Segment | Segments) -> Index:
-    """Return a generation by these parts; the generation itself if they are its own."""
+    """Return a view with these parts, or the generation itself if they are its own."""
     if parts is generation._parts:
         return generation
     return Index(generation.meta, parts, ExitStack(), generation.query_map)

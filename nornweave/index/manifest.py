@@ -1,4 +1,4 @@
-"""The manifest of a generation: which files hold it, what is in each, and which of their documents are gone.
+"""The manifest of a generation: its segments, their contents, and which of their documents are gone.
 
 ``gen-000012.json`` names segments. A segment never changes: a document that was replaced or removed since stays in it
 and is gone for whoever reads the generation.
@@ -59,14 +59,14 @@ class SegmentFile(_Record):
         return int(self.checksum.split()[0])
 
     def without(self, numbers: Sequence[int], chunks: int) -> SegmentFile:
-        """Return it with the documents of these numbers gone, which have so many chunks."""
+        """Return the segment with these documents gone; ``chunks`` counts their chunks."""
         mask = np.zeros(self.documents, np.bool_)
         mask[list(numbers)] = True
         bits = base64.b64encode(zlib.compress(np.packbits(mask).tobytes())).decode() if len(numbers) else ""
         return self.model_copy(update={"gone": bits, "gone_documents": len(numbers), "gone_chunks": chunks})
 
     def live(self) -> Mask | None:
-        """Return which documents there are, by number; ``None`` for all.
+        """Return which documents are not gone, by number; ``None`` for all.
 
         Raises:
             StoreError: it cannot be told.
@@ -80,7 +80,7 @@ class SegmentFile(_Record):
             raise StoreError(f"{self.name}: which documents are gone cannot be read: {error}; roll back") from error
 
     def gone_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the documents that are gone.
+        """Return the numbers of the gone documents.
 
         Raises:
             StoreError: they cannot be told.
@@ -90,7 +90,7 @@ class SegmentFile(_Record):
 
 
 class Manifest(_Record):
-    """The files of one generation, the oldest first, and the query map that is in force for it."""
+    """The files of one generation, oldest first, and its query map."""
 
     generation: str = Field(pattern=r"^gen-\d{6,}$")
     built_at: str
@@ -99,7 +99,7 @@ class Manifest(_Record):
 
     @property
     def counts(self) -> GenerationCounts:
-        """Return the sizes of all segments together, without what is gone.
+        """Return the sums over all segments, without gone documents.
 
         Every chunk of a segment had its vector and its terms when that was built, or it was not published.
         """
@@ -113,12 +113,12 @@ class Manifest(_Record):
         )
 
     def to_json(self) -> str:
-        """Return it as it is stored; versions before there were query maps read one without."""
+        """Return the stored form. A version without query maps can read it if there is none."""
         return self.model_dump_json(exclude=None if self.query_map else {"query_map"})
 
 
 def read_manifest(file: Path) -> Manifest:
-    """Return a manifest.
+    """Read a generation's manifest.
 
     Raises:
         StoreError: it cannot be read, or it is not one.

@@ -1,4 +1,4 @@
-"""What the syncs of a domain left for whoever serves: ``outcomes.json``, ``left_out.json``, reports in ``status.json``.
+"""Files that syncs leave for servers: ``outcomes.json``, ``left_out.json``, ``verified.json``, ``status.json``.
 
 ``left_out.json`` has all files of each source that are not read, by reason. Outcomes are of the documents whose last
 attempt stored nothing. The working file is the truth; nobody can read it while it is being written. A generation does
@@ -31,7 +31,7 @@ MAX_OUTCOMES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a document that was looked at and not stored.
+    """The outcome of a document that was not stored.
 
     Attributes:
         outcome: ``failed``, ``transient`` (failed, tried again at every sync) or ``skipped``.
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
-    """Replace the file if it says something else; a failure is logged, for the working file still knows."""
+    """Replace the file if it differs. A failure is only logged: the working file has the same."""
     text = json.dumps([asdict(outcome) for outcome in outcomes[:MAX_OUTCOMES]], ensure_ascii=False)
     try:
         if _text(folder / NAME) != text:
@@ -57,7 +57,7 @@ def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
 
 
 def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
-    """Return what the last sync left, by source and path; empty where none ran."""
+    """Return the last sync's outcomes by source and path; none if no sync ran."""
     try:
         return tuple(Outcome(**stored) for stored in json.loads(_text(folder / NAME) or "[]"))
     except (OSError, ValueError, TypeError) as error:
@@ -71,7 +71,7 @@ def write_left_out(folder: Path, known: Mapping[str, Any]) -> None:
 
 
 def read_left_out(folder: Path) -> dict[str, Any]:
-    """Return what ``write_left_out`` wrote; empty where no sync wrote it yet."""
+    """Return what ``write_left_out`` wrote; empty if there is no file."""
     try:
         loaded = json.loads(_text(folder / LEFT_OUT) or "{}")
     except (OSError, ValueError) as error:
@@ -81,7 +81,7 @@ def read_left_out(folder: Path) -> dict[str, Any]:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """Return the domain's status, empty when it never ran."""
+    """Return the domain's status; empty if it never ran."""
     try:
         loaded = json.loads(_text(folder / STATUS) or "{}")
     except (OSError, ValueError, RecursionError) as error:
@@ -102,7 +102,7 @@ VERIFIED = "verified.json"
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSource:
-    """What a source confirmed; moments are RFC 3339, ``None`` where there is none.
+    """When a source confirmed its documents. Moments are RFC 3339, or ``None``.
 
     Attributes:
         listed_at: when it last named all of its documents.
@@ -119,25 +119,25 @@ class VerifiedSource:
     commit: str | None = None
 
     def of(self, path: str) -> str | None:
-        """Return when a document was confirmed last."""
+        """Return when a document was last confirmed."""
         return self.documents.get(path, self.verified_at)
 
     @property
     def oldest(self) -> str | None:
-        """Return since when every document was confirmed; ``None`` if one never was."""
+        """Return the oldest confirmation of any document; ``None`` if one was never confirmed."""
         moments = [self.verified_at, *self.documents.values()]
         return None if None in moments else min(filter(None, moments))
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What the sources of a domain confirmed of one generation."""
+    """When the sources of a domain confirmed the documents of one generation."""
 
     generation: str | None = None
     sources: Mapping[str, VerifiedSource] = field(default_factory=dict)
 
     def at(self, source_id: str, path: str) -> datetime | None:
-        """Return when the source of a document last confirmed that it exists as it is."""
+        """Return when a document's source last confirmed its present version."""
         source = self.sources.get(source_id)
         moment = source.of(path) if source else None
         return _moment(moment) if moment else None
@@ -150,7 +150,7 @@ NOTHING_VERIFIED = Verified()
 
 
 def write_verified(folder: Path, verified: Verified) -> None:
-    """Replace the file; a failure is logged: answers then say that documents were confirmed earlier than they were."""
+    """Replace the file. A failure is logged: answers then show older confirmations."""
     try:
         write_whole(folder / VERIFIED, json.dumps(asdict(verified), ensure_ascii=False))
     except OSError as error:
@@ -158,7 +158,7 @@ def write_verified(folder: Path, verified: Verified) -> None:
 
 
 def read_verified(folder: Path) -> Verified:
-    """Return what the last sync left; nothing where none ran."""
+    """Return the last sync's confirmations; none if no sync ran."""
     try:
         stored = json.loads((folder / VERIFIED).read_text(encoding="utf-8"))
         sources = {name: VerifiedSource(**source) for name, source in stored["sources"].items()}
@@ -171,7 +171,7 @@ def read_verified(folder: Path) -> Verified:
 
 
 class VerifiedFile:
-    """The file of a domain, read again when it changes; used by several threads."""
+    """Reads the file of a domain again when it changes. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -179,7 +179,7 @@ class VerifiedFile:
         self._read: tuple[object, Verified] = (None, NOTHING_VERIFIED)
 
     def of(self, generation: str) -> Verified:
-        """Return what is confirmed of a generation."""
+        """Return the confirmations of a generation; none if the file is of another."""
         state = self._state()
         if self._read[0] != state:
             self._read = (state, read_verified(self._folder))

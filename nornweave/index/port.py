@@ -1,4 +1,4 @@
-"""The ports of the store: the records that cross it, the writer and the store itself.
+"""The ports of the store: its records, the writer and the store itself.
 
 A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores
 becomes visible to readers only through ``build`` and ``publish``.
@@ -52,7 +52,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What the manifest knows of one document that was stored or failed.
+    """The manifest's entry for a document that was stored or failed.
 
     Attributes:
         gate: the entry's gate when it was looked at last.
@@ -76,7 +76,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many documents of a source with one pipeline the manifest knows, and how many of them are stored.
+    """The number of a source's documents with one pipeline in the manifest, and of the stored ones.
 
     Attributes:
         past: how many are commits and releases, which come and go without anybody losing anything.
@@ -91,7 +91,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDocument:
-    """A document with its chunks, on its way into the working file."""
+    """A document and its chunks, to be stored in the working file."""
 
     document: Document
     gate: str
@@ -103,7 +103,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotStored:
-    """A document that was looked at and not stored, on its way into the working file.
+    """A document that was read but not stored, to be recorded in the working file.
 
     Attributes:
         content_hash: of what was looked at; ``None`` if it could not be read.
@@ -122,7 +122,7 @@ class NotStored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Changes that are stored together or not at all."""
+    """Changes to store together: all or none."""
 
     stored: tuple[StoredDocument, ...] = ()
     not_stored: tuple[NotStored, ...] = ()
@@ -136,7 +136,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A text that has no vector yet."""
+    """A text without a vector."""
 
     embedding_key: str
     text: str
@@ -191,7 +191,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A generation that is built and checked but not published."""
+    """A built and checked generation that is not published."""
 
     generation: GenerationId
     counts: GenerationCounts
@@ -202,7 +202,7 @@ class Candidate:
 
 
 class Remains(StrEnum):
-    """What can be left of a document where a domain is written."""
+    """The kinds of remains of a document in a domain's own files."""
 
     ROWS = "working rows"
     VECTORS = "vectors that no text uses"
@@ -211,23 +211,23 @@ class Remains(StrEnum):
 
 
 class Writer(Protocol):
-    """The one writer of one domain, which holds its lock."""
+    """The one writer of a domain. It holds the domain's lock."""
 
     def manifest(self, within: Mapping[str, Within | None] | None = None) -> Mapping[tuple[str, str], Stored]:
-        """Return the manifest: what is known of every document, by source id and path.
+        """Return the entry of every document, by source id and path.
 
         Args:
             within: per source id, the paths of which it is asked; ``None``: of all documents, there of all sources.
         """
 
     def tally(self) -> tuple[Tally, ...]:
-        """Count the documents of the manifest."""
+        """Count the documents of the manifest by source and pipeline."""
 
     def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction, which also removes the old chunks."""
+        """Store a batch in one transaction. It also removes the documents' old chunks."""
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made.
+        """Give chunks of an older pipeline vector keys of this one.
 
         They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
         encoders.
@@ -243,19 +243,19 @@ class Writer(Protocol):
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return what failed, by source and path."""
+        """Return the failed documents by source and path."""
 
     def skips(self) -> tuple[Failure, ...]:
-        """Return the documents that were read and then skipped on purpose, by source and path."""
+        """Return the documents that were read and skipped on purpose, by source and path."""
 
     def counts(self) -> Counts:
-        """Count everything that reconciliation compares; that reads every key."""
+        """Count everything for reconciliation. This reads every key."""
 
     def size(self) -> tuple[int, int]:
         """Count the stored documents and their chunks."""
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
+        """Tell whether a generation built now, with these facts, would differ from the last publication."""
 
     def current(self) -> GenerationId | None:
         """Return the published generation."""
@@ -268,20 +268,20 @@ class Writer(Protocol):
         """
 
     def publish(self, candidate: Candidate) -> Publication:
-        """Point readers at the candidate, atomically, and remove generations beyond the limit."""
+        """Point readers at the candidate, atomically, and remove old generations."""
 
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""
 
     def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
-        """Publish what is published with this query map, which later generations have as well; ``None``: with none.
+        """Publish the same documents with this query map (``None``: without one); later generations keep it.
 
         Returns:
             What answers now; ``None`` if nothing was done: a sync is due, or somebody went back to an older generation.
         """
 
     def write_again(self, deleted: Deleted) -> bool:
-        """Publish what is published once more without what its files still hold of a document that is gone.
+        """Publish the generation again without a deleted document's remains in its files.
 
         If a sync is due, that does it.
 
@@ -290,10 +290,10 @@ class Writer(Protocol):
         """
 
     def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
-        """Count what is left of a document, by kind."""
+        """Count a document's remains by kind."""
 
     def erase(self, deleted: Deleted) -> None:
-        """Remove all that is left of a document but its rows, which a sync removes; then overwrite deleted rows."""
+        """Remove a document's remains and overwrite deleted rows. A sync removes its current rows."""
 
 
 class Store(Protocol):
@@ -313,10 +313,10 @@ class Store(Protocol):
         """Return the generations that can be served, oldest first."""
 
     def published_facts(self) -> Mapping[str, str]:
-        """Return the versions that the published generation was built with; empty if none can be read."""
+        """Return the versions behind the published generation; empty if it cannot be read."""
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        """Publish an older generation: the one before the current, unless named.
+        """Publish an older generation: the named one, else the one before the current.
 
         Raises:
             NoGenerationError: there is no such generation.

@@ -1,4 +1,4 @@
-"""A linear map of query vectors that a domain has learnt from its commits; it is a part of a generation's manifest."""
+"""A linear map of query vectors, learnt from a domain's commits and stored in a generation's manifest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RANK = 32
 
 
 class QueryMap(BaseModel):
-    """``q → (q + up · down · q)``, of length 1: identity and a change of low rank.
+    """The map ``q → (q + up · down · q)``, normalised: identity plus a change of low rank.
 
     Attributes:
         encoder: whose vectors it maps.
@@ -55,7 +55,7 @@ class QueryMap(BaseModel):
         return self
 
     def apply(self, vector: Vectors) -> Vectors:
-        """Return a normalised query vector, mapped and normalised."""
+        """Map a normalised query vector and normalise the result."""
         down, up = _numbers(self.factors, self.shape)
         mapped = vector + (down @ vector) @ up
         length = np.linalg.norm(mapped)
@@ -69,7 +69,7 @@ def _numbers(factors: str, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class QueryMapReport:
-    """What came of learning a map.
+    """The result of learning a map.
 
     Attributes:
         reason: why it is to be in force, or is not.
@@ -98,12 +98,12 @@ TURNED_OFF = "the plan of the domain turns it off (`plan: {query_map: false}`)"
 
 
 def write_report(folder: Path, report: QueryMapReport) -> None:
-    """Replace what is known of the last time that a map was learnt."""
+    """Replace the report of the last learning."""
     write_whole(folder / NAME, json.dumps(asdict(replace(report, query_map=None)), ensure_ascii=False))
 
 
 def read_report(folder: Path) -> QueryMapReport | None:
-    """Return what ``write_report`` wrote; ``None`` where none was learnt here."""
+    """Return the report of ``write_report``, or ``None``."""
     try:
         return QueryMapReport(**json.loads((folder / NAME).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def read_report(folder: Path) -> QueryMapReport | None:
 
 
 def factors_of(change: NDArray[np.float64], rank: int = RANK) -> tuple[tuple[int, int], str]:
-    """Return the shape and the factors of the matrix of this rank that is next to ``change`` (Eckart & Young 1936)."""
+    """Return shape and factors of the matrix of this rank closest to ``change`` (Eckart & Young 1936)."""
     left, sizes, right = np.linalg.svd(change)
     rank = min(rank, len(sizes))
     roots = np.sqrt(sizes[:rank])

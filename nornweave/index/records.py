@@ -1,4 +1,4 @@
-"""Chunks, documents and facts as the store keeps them.
+"""Chunks, documents and facts in the store's form.
 
 They stand apart from the ports, whose arrays the process that makes a chunk need not load. Facts are one JSON array per
 chunk, and the keys that the ledger joins by.
@@ -17,7 +17,7 @@ from nornweave.core.types import Chunk, ChunkId, DocumentId, Fact, Frequencies, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
-    """A chunk as a generation keeps it, with its document's facts."""
+    """A chunk in a generation, with its document's facts."""
 
     chunk_no: int
     chunk_id: ChunkId
@@ -41,7 +41,7 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredText:
-    """A document as a generation keeps it, with the ids of its chunks in order."""
+    """A document in a generation, with the ids of its chunks in order."""
 
     title: str | None
     format: str
@@ -55,7 +55,7 @@ class StoredText:
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Self:
-        """Return the document of a row, which has its fields in their order."""
+        """Convert a row whose columns are in the order of the fields."""
         values = dict(zip(cls.__slots__, row, strict=True))
         metadata, chunk_ids = freeze(json.loads(values["metadata"])), tuple(values["chunk_ids"] or ())
         return cls(**{**values, "metadata": metadata, "chunk_ids": chunk_ids})
@@ -63,7 +63,7 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedChunk:
-    """A chunk with what the index needs beside it.
+    """A chunk with its data for the index.
 
     Attributes:
         chunk_id: stable while document, text and order of equal texts stay.
@@ -86,7 +86,7 @@ class IndexedChunk:
 
 
 def encode_facts(facts: Sequence[Fact]) -> str | None:
-    """Write facts as JSON; ``None`` for none, which is most chunks."""
+    """Write facts as JSON; ``None`` if there are none, as in most chunks."""
     if not facts:
         return None
     rows = [
@@ -100,12 +100,12 @@ def encode_facts(facts: Sequence[Fact]) -> str | None:
 
 
 def decode_facts(rows: Sequence[Sequence[Any]] | None) -> tuple[Fact, ...]:
-    """Return the facts of ``encode_facts``, read as JSON."""
+    """Read facts from the parsed JSON of ``encode_facts``."""
     return tuple(map(decode_fact, rows or ()))
 
 
 def decode_fact(row: Sequence[Any]) -> Fact:
-    """Return one fact of ``encode_facts``."""
+    """Read one fact from the parsed JSON of ``encode_facts``."""
     name, owner, attribute, kind, value, unit, side, form, qualifiers, negated, start, end, line, statement = row
     return Fact(
         name=name,

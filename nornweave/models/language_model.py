@@ -1,4 +1,4 @@
-"""Call a language model through LiteLLM: calls can be cancelled, errors reveal neither keys nor prompts.
+"""Call a language model through LiteLLM. Calls can be cancelled; errors show neither keys nor prompts.
 
 Calls run on an event loop in its own thread. Only there can a call be cancelled whose server sends headers and then
 nothing, or one byte now and then. LiteLLM (1.106) ties its clients to the loop that made them, so a process has one
@@ -37,7 +37,7 @@ _LOGIN = re.compile(r"//[^/\s@]{1,200}@")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a language model is asked.
+    """A request to a language model.
 
     Attributes:
         messages: ``role`` and ``content`` of each, the system's first.
@@ -53,7 +53,7 @@ class Prompt:
 
 
 class Runtime:
-    """LiteLLM and its event loop, created once per process on first use."""
+    """LiteLLM and its event loop, one per process, created at first use."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -62,7 +62,7 @@ class Runtime:
         self._loading: Future[Any] | None = None
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run a coroutine on the loop."""
+        """Start a coroutine on the loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -108,7 +108,7 @@ RUNTIME = Runtime()
 
 
 def why_not_asked(litellm: Any, model: str) -> str | None:
-    """Return why a model cannot be called: an unknown provider or a missing key.
+    """Return why a model cannot be called (unknown provider, missing key), or ``None``.
 
     Of credentials other than a key (roles, profiles, tokens of a cloud) LiteLLM sees only some; those are tried.
     """
@@ -125,7 +125,7 @@ def why_not_asked(litellm: Any, model: str) -> str | None:
 
 
 def why_it_failed(litellm: Any, error: BaseException, prompt: str) -> str:
-    """Describe an error, with the server's message stripped of secrets."""
+    """Describe an error, with the server's message but without secrets."""
     if isinstance(error, litellm.exceptions.Timeout):
         return "did not answer in time"
     status = getattr(error, "status_code", None)
@@ -135,7 +135,7 @@ def why_it_failed(litellm: Any, error: BaseException, prompt: str) -> str:
 
 
 def _harmless(message: str, prompt: str) -> str:
-    """Return the first line of a message without keys; nothing of one that repeats the prompt."""
+    """Return a message's first line without keys, or a note if the message repeats the prompt."""
     values = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= 6}
     message = message[:MESSAGE_CHARS]
     for secret in sorted(values, key=len, reverse=True):

@@ -1,4 +1,4 @@
-"""Query and text → relevance, read together: cross-encoders, loaded by name, in serving processes in the background.
+"""Cross-encoders: score a query and a text together. Serving processes load them in the background.
 
 A sentence-transformers ``CrossEncoder`` by name or folder, which runs with torch. No weights come with the package:
 without any, ``RerankerSlot`` says so, and the combined order stands.
@@ -27,18 +27,18 @@ Scores: TypeAlias = NDArray[np.float32]
 
 
 class Reranker(Protocol):
-    """Reads a query and a text together and says how well the text answers."""
+    """Scores how well a text answers a query."""
 
     @property
     def name(self) -> str:
-        """What people call it; never a path."""
+        """The name for people; never a path."""
 
     @property
     def version(self) -> str:
-        """Changes when a score may change beyond rounding."""
+        """The version; it changes when a score may change beyond rounding."""
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
-        """Score every text, longest first; may be called from several threads at once.
+        """Score every text, longest first. Thread-safe.
 
         Args:
             texts: what may answer; cut to what the model sees.
@@ -55,7 +55,7 @@ class Reranker(Protocol):
 def scores_of(
     name: str, size: int, lengths: Sequence[int], logits_of: Callable[[Sequence[int]], Scores], deadline: float | None
 ) -> Scores:
-    """Run a model over batches of like length, longest first.
+    """Run a model over batches of similar length, longest first.
 
     Args:
         name: of the model, for errors.
@@ -92,7 +92,7 @@ Status = Literal["off", "loading", "ready", "unavailable"]
 
 
 def load_reranker(model: str, *, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32) -> Reranker:
-    """Load a cross-encoder and try it on one pair; it runs with torch.
+    """Load a cross-encoder with torch and try it on one pair.
 
     Args:
         model: a sentence-transformers ``CrossEncoder`` by folder, or by name on the Hugging Face hub. The hub is asked
@@ -129,14 +129,14 @@ OFF, LOADING, READY = SlotState("off"), SlotState("loading"), SlotState("ready")
 
 
 class RerankerSlot:
-    """Holds a cross-encoder that several domains may share; every method may be called from any thread.
+    """Holds a cross-encoder that several domains may share. Every method is thread-safe.
 
     It is loaded once, when ``start`` is called first; how that went is logged once. Until it is ready, and for good
     when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
     """
 
     def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu") -> None:
-        """Load nothing yet; for the arguments see ``load_reranker``, except that ``model`` may be ``None``."""
+        """Load nothing yet. Arguments as in ``load_reranker``; ``model`` may be ``None``."""
         self._model = model
         self._load_model = partial(load_reranker, device=device)
         self._lock = Lock()
@@ -151,11 +151,11 @@ class RerankerSlot:
 
     @property
     def reranker(self) -> Reranker | None:
-        """Return the cross-encoder if it is ready; never waits."""
+        """Return the cross-encoder if it is ready, else ``None``. Never waits."""
         return self._reranker
 
     def start(self) -> None:
-        """Begin to load, unless there is nothing to load or that was done before; returns at once."""
+        """Start loading in the background, once, if there is a model."""
         with self._lock:
             if self._model is None or self._ended is not None:
                 return
@@ -164,14 +164,14 @@ class RerankerSlot:
             Thread(target=self._load, args=(self._model, self._ended), name="load-reranker", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> Reranker | None:
-        """Wait until loading has ended, ``timeout`` seconds at most; for those who must not answer without it."""
+        """Wait up to ``timeout`` seconds for the end of loading. Return the cross-encoder if it is ready."""
         self.start()
         if self._ended is not None:
             self._ended.wait(timeout)
         return self._reranker
 
     def close(self) -> None:
-        """Wait until loading has ended, if it ever began."""
+        """Wait for the end of loading, if it was started."""
         with self._lock:
             ended = self._ended
         if ended is not None:

@@ -1,4 +1,4 @@
-"""Run a model with torch, as sentence-transformers saved it and without code of its own."""
+"""Run a sentence-transformers model with torch. A model's own code is not run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def lacks_torch() -> str | None:
-    """Say what to install where the packages that run any sentence-transformers model are missing."""
+    """Return how to install missing packages for sentence-transformers models, or ``None``."""
     missing = [name for name in TORCH_PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         return None
@@ -44,7 +44,7 @@ def lacks_torch() -> str | None:
 
 
 def load_with_torch(kind: ModelKind, folder: Path, *, name: str, device: str) -> Any:
-    """Load a model from local files and set it to inference.
+    """Load a model from local files for inference.
 
     Args:
         name: what errors call the model.
@@ -77,7 +77,7 @@ def load_with_torch(kind: ModelKind, folder: Path, *, name: str, device: str) ->
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model; queries and passages get the prompts that the model declares for them."""
+    """A sentence-transformers model, with its own prompts for queries and passages."""
 
     def __init__(self, folder: ModelFolder, *, device: str = "cpu", batch_size: int = 32) -> None:
         """Load the model.
@@ -104,7 +104,7 @@ class SentenceTransformerEncoder:
         return np.concatenate(rows)
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query with the model's query prompt; one at a time, since torch uses every core for it."""
+        """Encode one query with the model's query prompt. One at a time: torch uses all cores."""
         vector: Vectors = self._run(self._model.encode_query, [text])[0]
         return vector
 
@@ -134,7 +134,7 @@ def _tokenizer_of(model: Any) -> tuple[Tokenizer, int]:
 
 
 class CrossEncoderReranker:
-    """A cross-encoder as sentence-transformers runs it."""
+    """A cross-encoder on sentence-transformers."""
 
     def __init__(self, folder: ModelFolder, *, device: str = "cpu", batch_size: int = 32) -> None:
         """Load the model.
@@ -149,7 +149,7 @@ class CrossEncoderReranker:
         self._lock = Lock()
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
-        """Score texts; see ``Reranker.score``. One batch at a time, since torch uses every core for it."""
+        """Score texts; see ``Reranker.score``. One batch at a time: torch uses all cores."""
         pairs = [(encodable(query), encodable(text)) for text in texts]
         lengths = [min(self._limit, (len(query) + len(text)) // CHARACTERS_PER_TOKEN + 3) for text in texts]
         try:
@@ -165,7 +165,7 @@ class CrossEncoderReranker:
 
 
 def logits(model: Any, pairs: Sequence[tuple[str, str]]) -> Scores:
-    """Return what the model says before any activation: models save different ones."""
+    """Return the model's scores before any activation, because saved models have different activations."""
     import torch
 
     scores = model.predict(

@@ -23,9 +23,9 @@ from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.wiring import chunker_of
 from orchestration import metadata
 from orchestration.assets import OWNERS, Result
-from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
+from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, is_in_run
 from orchestration.checks import check_results, invariant_checks, quality_check, quality_result
-from orchestration.resources import DomainSyncs, translated
+from orchestration.resources import DomainSyncs, fail_with_message
 
 STEPS = ("documents", "chunks", "embeddings", "index", "evaluation", "generation")
 
@@ -77,7 +77,7 @@ def _evaluation_asset(settings: Settings, domain: Domain, versions: Mapping[str,
 
     @_step(domain, "evaluation", versions, _EVALUATION, kinds={"duckdb"}, checks=[quality_check(evaluation_key)])
     def evaluation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        if not runs_too(context, asset_key(domain, "generation")):
+        if not is_in_run(context, asset_key(domain, "generation")):
             described, known = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
             return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, known)])
         with syncs.step(context, domain) as sync:
@@ -92,17 +92,17 @@ def _evaluation_asset(settings: Settings, domain: Domain, versions: Mapping[str,
 
 
 def asset_key(domain: Domain, step: str) -> dg.AssetKey:
-    """Return the key of a domain's asset; a ``StrEnum`` inside a key validates, and fails when it is materialised."""
+    """Return the key of a domain's asset. It needs the domain's plain ``value``: a ``StrEnum`` fails later."""
     return dg.AssetKey([domain.value, step])
 
 
 def domain_keys(domain: Domain) -> list[dg.AssetKey]:
-    """Return the keys of a domain's assets, first to last."""
+    """Return the keys of a domain's assets in order."""
     return [asset_key(domain, step) for step in STEPS]
 
 
 def code_versions(configured: DomainSettings) -> dict[str, str]:
-    """Return a version per step: it changes when the same input may give another output.
+    """Return a version for each step, which changes when equal input may give other output.
 
     Nothing is loaded for that: an encoder is known by its settings here, and by its weights inside a sync.
     """
@@ -175,7 +175,7 @@ LEDGER_KEY = dg.AssetKey([LEDGER_GROUP, "conflicts"])
 
 
 def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
-    """Return the asset; it comes after the publications of the domains that are served."""
+    """Return the asset of the conflict ledger, after the publications of the served domains."""
 
     @dg.asset(
         key=LEDGER_KEY,
@@ -187,7 +187,7 @@ def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
         code_version=extract.VERSION,
     )
     def conflicts() -> Result:
-        with translated():
+        with fail_with_message():
             pull(settings)
             ledger = refresh_ledger(settings)
             refresh_workspace(settings)

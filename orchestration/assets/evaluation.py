@@ -1,4 +1,4 @@
-"""Evaluations: of one domain (an asset among its own), and of the answers that all domains give together."""
+"""Assets of evaluations: of one domain, and of the answers over all domains."""
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
@@ -26,7 +26,7 @@ from orchestration.announcements import Announcements
 from orchestration.assets import OWNERS, Result
 from orchestration.checks import evaluated_metadata, known_metadata, trend_metadata
 from orchestration.metadata import Metadata
-from orchestration.resources import translated
+from orchestration.resources import fail_with_message
 
 GROUP = "evaluation"
 EVALUATION_JOB = "evaluation"
@@ -37,7 +37,7 @@ UNJUDGED = "no judged set is named, and none can be made out of what is publishe
 def answers_asset(
     settings: Settings, generations: Sequence[dg.AssetKey], progress: Progress | None
 ) -> dg.AssetsDefinition:
-    """Return the asset that measures the answers over all domains; it comes after their publications."""
+    """Return the asset that measures answers over all domains, after their publications."""
 
     @dg.asset(
         key=ANSWERS_KEY,
@@ -49,7 +49,7 @@ def answers_asset(
     )
     def answers(context: dg.AssetExecutionContext) -> Result:
         # In a run that syncs, the sets that somebody asked for; on its own also one made out of the corpus.
-        syncs = any(runs_too(context, key) for key in generations)
+        syncs = any(is_in_run(context, key) for key in generations)
         described = answers_evaluation(settings, context.run.run_id, progress, syncs=syncs)
         if wrong := wrong_judgments(settings, None):
             raise dg.Failure("; ".join(wrong), metadata=described, allow_retries=False)
@@ -58,8 +58,8 @@ def answers_asset(
     return answers
 
 
-def runs_too(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
-    """Return whether another asset is materialised in the same run."""
+def is_in_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
+    """Tell whether another asset is part of the same run."""
     selection = context.run.asset_selection
     return context.run.job_name != EVALUATION_JOB if selection is None else key in selection
 
@@ -67,16 +67,16 @@ def runs_too(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
 def domain_evaluation(
     settings: Settings, domain: Domain, run_id: str, progress: Progress
 ) -> tuple[Metadata, GenerationReport | None]:
-    """Measure what a domain has published, alone, and tell the webhook if it dropped or lies below a floor.
+    """Measure a domain's published generation, and announce drops and measures below their floor.
 
     Returns:
         What Dagster shows, and what was found out; ``None`` if nothing could be measured.
     """
-    with translated():
+    with fail_with_message():
         pull(settings, domain)
     if store_of(settings, domain).current() is None:
         return {"summary": "nothing is published yet"}, None
-    with translated(), Engine(settings, [domain], watch=False) as engine:
+    with fail_with_message(), Engine(settings, [domain], watch=False) as engine:
         sets = configured_sets(settings, engine, [domain])
         if not sets:
             return {"summary": UNJUDGED}, None
@@ -84,29 +84,29 @@ def domain_evaluation(
         evaluated = evaluate_published(settings, engine, sets, scopes=scopes, run_id=run_id, progress=progress)
     report = judge_published(evaluated, ResultScope.DOMAIN, settings.domains[domain].evaluation)
     _announce(settings, domain, report, run_id)
-    return _described(settings, evaluated, ResultScope.DOMAIN), report
+    return _describe(settings, evaluated, ResultScope.DOMAIN), report
 
 
 def candidate_evaluation(
     settings: Settings, domain: Domain, report: GenerationReport | None, *, built: bool
 ) -> Metadata:
-    """Describe what was found out about a candidate, or say why there is nothing.
+    """Describe a candidate's evaluation, or why there is none.
 
     Args:
         report: ``None`` without a candidate, and where the domain is not gated.
     """
     if report:
-        return _described(settings, report.evaluated, ResultScope.DOMAIN)
+        return _describe(settings, report.evaluated, ResultScope.DOMAIN)
     if built:
         return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
     return {
         "summary": "nothing changed since the published generation",
-        **_known(settings, domain.value, ResultScope.DOMAIN, generation=store_of(settings, domain).current()),
+        **_known_figures(settings, domain.value, ResultScope.DOMAIN, generation=store_of(settings, domain).current()),
     }
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
-    """Measure the answers that all domains give together, when none is named.
+    """Measure answers to questions that name no domain.
 
     With the sets that are judged across domains; where none is configured, with those of every domain.
 
@@ -119,13 +119,13 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
     if syncs and _is_known(settings):
         return {
             "summary": "nothing was published since the last evaluation",
-            **_known(settings, ALL_DOMAINS, ResultScope.EVERYWHERE),
+            **_known_figures(settings, ALL_DOMAINS, ResultScope.EVERYWHERE),
         }
-    with translated():
+    with fail_with_message():
         pull(settings)
     if not any(store_of(settings, domain).current() for domain in settings.served_domains):
         return {"summary": "nothing is published yet"}
-    with translated(), Engine(settings, watch=False) as engine:
+    with fail_with_message(), Engine(settings, watch=False) as engine:
         sets = sets_across(settings) or configured_sets(settings, engine)
         if not sets:
             return {"summary": UNJUDGED}
@@ -133,11 +133,11 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
             settings, engine, sets, scopes=(ResultScope.EVERYWHERE,), run_id=run_id, progress=progress
         )
     _announce(settings, None, judge_published(evaluated, ResultScope.EVERYWHERE, EvaluationSettings()), run_id)
-    return _described(settings, evaluated, ResultScope.EVERYWHERE)
+    return _describe(settings, evaluated, ResultScope.EVERYWHERE)
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
-    """Tell what dropped since the last time, once, and what lies below its floor, until it does not any more."""
+    """Announce measures that dropped (once), and measures below their floor (until they recover)."""
     alarms = [
         Alarm(
             kind=AlarmKind.QUALITY_DROPPED,
@@ -154,14 +154,14 @@ def _announce(settings: Settings, domain: Domain | None, report: GenerationRepor
 
 
 def _is_known(settings: Settings) -> bool:
-    """Return whether the answers were measured since any domain was published last."""
+    """Tell whether the answers were measured after the last publication of any domain."""
     moved = [store_of(settings, domain).files.published_at() or 0.0 for domain in settings.served_domains]
     known = history_of(settings).evaluations(domain=ALL_DOMAINS, limit=1)
     return bool(known) and known[0].at.timestamp() > max(moved)
 
 
-def _known(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
-    """Repeat what is known of what answers, of each set what was measured last, refused candidates passed over."""
+def _known_figures(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
+    """Return the figures of each set's last evaluation, without refused candidates."""
     known = history_of(settings).evaluations(domain=subject, scope=scope.value, generation=generation)
     newest: dict[str, Evaluation] = {}
     for evaluation in known:
@@ -171,8 +171,8 @@ def _known(settings: Settings, subject: str, scope: ResultScope, generation: str
     return known_metadata(tuple(sorted(newest.values(), key=lambda each: each.at)))
 
 
-def _described(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Describe evaluations, with a picture of each set's history."""
+def _describe(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
+    """Describe evaluations, with a chart of each set's history."""
     described, history = dict(evaluated_metadata(evaluated, scope)), history_of(settings)
     for each in (one.result for one in evaluated):
         described |= trend_metadata(

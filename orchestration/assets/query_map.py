@@ -1,4 +1,4 @@
-"""The query map of the code domain: learnt from its commits, tested, and published with what is published or not."""
+"""The query map of the code domain: learnt from its commits, tested, then published or not."""
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
@@ -9,7 +9,7 @@ from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from orchestration.assets import OWNERS, Result
-from orchestration.resources import logged_progress, translated
+from orchestration.resources import fail_with_message, logged_progress
 
 DOMAIN = Domain.CODE
 QUERY_MAP_JOB = "query_map"
@@ -31,7 +31,7 @@ def query_map_asset(settings: Settings) -> dg.AssetsDefinition:
     def query_map(context: dg.AssetExecutionContext) -> Result:
         if store_of(settings, DOMAIN).current() is None:
             return dg.MaterializeResult(metadata={"summary": "nothing is published yet"})
-        with translated():
+        with fail_with_message():
             report = learn_published(settings, DOMAIN, context.run.run_id, logged_progress(context.log))
         return dg.MaterializeResult(
             metadata={

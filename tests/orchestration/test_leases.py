@@ -18,7 +18,14 @@ from nornweave.core.types import Domain
 from nornweave.ingest.records import SyncOptions
 from orchestration import leases
 from orchestration.instance import home_of
-from orchestration.leases import HereRunLauncher, LeaseWatch, fail_abandoned_runs, leased, leased_executor, process_mark
+from orchestration.leases import (
+    HereRunLauncher,
+    LeaseWatch,
+    fail_abandoned_runs,
+    hold_lease,
+    leased_executor,
+    process_mark,
+)
 from orchestration.runs import materialize
 
 
@@ -144,7 +151,7 @@ def test_a_run_holds_its_lease_from_before_it_is_made_to_its_end(
 
 def test_a_full_disk_under_a_lease_ends_no_run(instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "BEAT_S", 0.001)
-    with leased(instance, "a"):
+    with hold_lease(instance, "a"):
         monkeypatch.setattr(type(instance.run_storage), "set_cursor_values", lambda *_: 1 / 0)
         monkeypatch.setattr(type(instance.run_storage), "connect", lambda *_: 1 / 0)
 

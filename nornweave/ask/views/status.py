@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from nornweave.ask.search.freshness import lags_of
 from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
-from nornweave.carry.publishing import copied
+from nornweave.carry.publishing import read_last_copy
 from nornweave.carry.run_leases import silent_runs
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
@@ -340,7 +340,7 @@ def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:
     """Return what was copied to the object store; ``None`` where no store is configured."""
     if settings.publish is None:
         return None
-    noted, files = copied(settings, domain), store_of(settings, domain).files
+    noted, files = read_last_copy(settings, domain), store_of(settings, domain).files
     since = None if noted and noted.built_as == files.current() else files.published_at()
     return {
         "url": settings.publish.url,

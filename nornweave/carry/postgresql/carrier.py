@@ -21,7 +21,7 @@ from psycopg.types.json import Jsonb
 from nornweave.carry.object_store import StoredDocument, StoredObject
 from nornweave.carry.postgresql.people import show
 from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
-from nornweave.carry.postgresql.server import Connection, Server, translated
+from nornweave.carry.postgresql.server import Connection, Server, translate_errors
 from nornweave.carry.shared_folder import SharedFolder
 from nornweave.core.errors import MissingObjectError
 from nornweave.core.files.lock import holder_text
@@ -29,7 +29,7 @@ from nornweave.index.generations.publish import GenerationFiles
 
 
 class PostgresCarrier:
-    """The schema of one domain; implements ``Claim`` and ``Objects`` of ``parts``.
+    """The schema of one domain. Implements ``Claim`` and ``Objects`` of ``parts``.
 
     Objects are rows of 8 MiB at most, which a reader fetches within the deadline of one statement.
     """
@@ -61,7 +61,7 @@ class PostgresCarrier:
         return dict(state)
 
     def state(self) -> Mapping[str, Any]:
-        """Return what the row says; see ``Claim``."""
+        """Return the state in the row; see ``Claim``."""
         rows = self._server.rows_if_there("select state from carried")
         return dict(rows[0][0]) if rows else {}
 
@@ -71,19 +71,22 @@ class PostgresCarrier:
         return rows[0][0] if rows else None
 
     def confirm(self) -> None:
-        """Return if the connection, and so the lock, is still there; see ``Claim``."""
-        with translated(self._server, "the lock is lost, nothing more is published"):
+        """Check that the connection, and so the lock, still exists; see ``Claim``."""
+        with translate_errors(self._server, "the lock is lost, nothing more is published"):
             self._connection.execute("select 1")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write the row, and what people with SQL find; see ``Claim``."""
+        """Write the row and the tables for people with SQL; see ``Claim``."""
         connection = self._connection
-        with translated(self._server, "nothing was published, the old generation stays"), connection.transaction():
+        with (
+            translate_errors(self._server, "nothing was published, the old generation stays"),
+            connection.transaction(),
+        ):
             connection.execute("update carried set state = %s", [Jsonb(dict(state))])
             show(connection, self._files)
 
     def release(self) -> None:
-        """Let others take the lock; see ``Claim``."""
+        """Release the lock; see ``Claim``."""
         self._resources.close()
 
     def read(self, key: str, *, arrived: Callable[[int], None] = lambda _: None) -> StoredDocument:
@@ -97,7 +100,7 @@ class PostgresCarrier:
     def write(self, key: str, content: bytes) -> None:
         """Write an object; see ``Objects``."""
         statement = "insert into objects values (%s, %s) on conflict (key) do update set content = excluded.content"
-        with self._lock, translated(self._server, f"{key} was not stored"):
+        with self._lock, translate_errors(self._server, f"{key} was not stored"):
             self._connection.execute(statement, [key, content])
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
@@ -107,16 +110,16 @@ class PostgresCarrier:
 
     def remove(self, key: str) -> None:
         """Remove an object; see ``Objects``."""
-        with translated(self._server, f"{key} was not removed"):
+        with translate_errors(self._server, f"{key} was not removed"):
             self._connection.execute("delete from objects where key = %s", [key])
 
     def overwrite(self) -> None:
-        """Write the tables anew, which have the bytes of removed rows; see ``Objects``."""
-        with translated(self._server, "removed rows are not overwritten"):
+        """Rewrite the tables without the bytes of removed rows; see ``Objects``."""
+        with translate_errors(self._server, "removed rows are not overwritten"):
             compact(self._connection, ("objects", "documents", "chunks"))
 
 
 def in_server(server: Server, folder: Path) -> SharedFolder:
-    """Return the folder of a domain that is in a schema; who asks what is published asks the server."""
+    """Return the folder of a domain in a schema. Readers ask the server what is published."""
     committed = PostgresCarrier(server, folder, "read").committed
     return SharedFolder(folder, partial(PostgresCarrier, server, folder), lambda carrier: carrier, committed)

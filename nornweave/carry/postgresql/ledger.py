@@ -9,17 +9,17 @@ from contextlib import contextmanager
 
 from nornweave.carry.ledger_file import LOCK_WAIT_S
 from nornweave.carry.postgresql.schema import compact, prepare_workspace, take_lock, writing
-from nornweave.carry.postgresql.server import Server, translated
+from nornweave.carry.postgresql.server import Server, translate_errors
 from nornweave.core.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-# Every question asks for the version; the server is asked for it as often as this, and less often while it is away.
+# Every question needs the version. Ask the server this often, and less often while it does not answer.
 LOOK_EVERY_S, LOOK_AGAIN_S = 1.0, 10.0
 
 
 class LedgerRow:
-    """The document in the workspace's schema; implements ``LedgerPlace``."""
+    """The ledger in the workspace's schema. Implements ``LedgerPlace``."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -41,11 +41,11 @@ class LedgerRow:
                 """,
                 [document],
             )
-            # Former documents hold statements of what was deleted since.
+            # Old documents may hold statements of deleted documents.
             compact(connection, ["ledger"])
 
     def version(self) -> object:
-        """Return the version as it was a second ago at most, or when the server last answered."""
+        """Return the version, at most a second old; the last known one if the server does not answer."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY_S
             try:
@@ -58,7 +58,7 @@ class LedgerRow:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude other machines."""
-        with translated(self._server, "the ledger was not written"), self._server.connect() as connection:
+        """Keep other machines out while the context is open."""
+        with translate_errors(self._server, "the ledger was not written"), self._server.connect() as connection:
             take_lock(connection, self._server, wait_s=LOCK_WAIT_S)
             yield

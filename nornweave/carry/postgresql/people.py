@@ -1,4 +1,4 @@
-"""Documents and chunks of the published generation as tables, for people with SQL; row-level security hides the rest.
+"""Documents and chunks of the published generation as SQL tables with row-level security.
 
 They are written where the roles of ``nornweave roles`` are there. Rows have the segment that they are in: a publication
 writes those of its new segments, and removes those that are gone.
@@ -41,7 +41,7 @@ where document_no in (select unnest(?::integer[]))
 
 
 def show(connection: Connection, files: GenerationFiles) -> None:
-    """Make the tables say what is published on this machine.
+    """Write the published generation of this machine to the tables.
 
     Raises:
         StoreError, psycopg.Error: they were not written.
@@ -73,7 +73,7 @@ def _show_segment(connection: Connection, name: str, file: DataFile) -> None:
 
 
 def _insert(connection: Connection, table: Literal["documents", "chunks"], rows: Iterator[list[Any]]) -> None:
-    """Add rows; ``copy`` does not go with row-level security."""
+    """Insert rows. ``copy`` does not work with row-level security."""
     first = next(rows, None)
     if first is not None:
         statement = f"insert into {table} values ({', '.join(['%s'] * len(first))})"
@@ -81,7 +81,7 @@ def _insert(connection: Connection, table: Literal["documents", "chunks"], rows:
 
 
 def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]) -> Iterator[list[Any]]:
-    """Yield documents, each with its whole rule (what is stated about it and about its source), and note the rules."""
+    """Yield documents with their full access rule (their own and their source's), and store it in ``rules``."""
     ((sources,),) = reader.execute("select value from meta where key = 'access'").fetchall()
     stated = decode_source_rules(sources)
     for row in _rows(reader, _DOCUMENT, numbers):

@@ -1,4 +1,4 @@
-"""The schemas of domains and of what they share: names, tables, the writer's lock, roles of least privilege.
+"""PostgreSQL schemas of domains and of the workspace: names, tables, the writer's lock, roles of least privilege.
 
 One writer per domain, across machines: a session advisory lock on the connection that does all the writing. Whoever
 loses the connection loses the lock and can write nothing any more: there is no moment with two writers.
@@ -16,7 +16,7 @@ from importlib import resources
 import psycopg
 from psycopg import sql
 
-from nornweave.carry.postgresql.server import Connection, Server, translated
+from nornweave.carry.postgresql.server import Connection, Server, translate_errors
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import describe_holder
 
@@ -30,7 +30,7 @@ _MAKING = 1  # the second key of an advisory lock; 0 is the writer's
 
 
 def prepare_schema(connection: Connection, server: Server) -> None:
-    """Make what is missing.
+    """Create what is missing.
 
     Raises:
         StoreError: the schema is of another version.
@@ -51,7 +51,7 @@ def prepare_schema(connection: Connection, server: Server) -> None:
 
 
 def prepare_workspace(connection: Connection, server: Server) -> None:
-    """Make the tables unless they are there.
+    """Create the workspace's tables if they are missing.
 
     Raises:
         StoreError: the schema is of another version.
@@ -76,7 +76,7 @@ def prepare_workspace(connection: Connection, server: Server) -> None:
 
 
 def make_schema(connection: Connection, server: Server) -> None:
-    """Make the schema unless it is there; who may make none is not stopped then.
+    """Create the schema if it is missing. An existing one needs no permission to create schemas.
 
     Raises:
         psycopg.Error: the server refuses.
@@ -87,7 +87,7 @@ def make_schema(connection: Connection, server: Server) -> None:
 
 
 def compact(connection: Connection, tables: Iterable[str]) -> None:
-    """Write tables anew without their deleted rows; nobody reads them meanwhile.
+    """Rewrite tables without their deleted rows. Readers wait meanwhile.
 
     Raises:
         psycopg.Error: the server refuses.
@@ -102,7 +102,7 @@ def statement_text(name: str) -> str:
 
 
 def lock_class(schema: str) -> int:
-    """Return the first key of a schema's advisory locks: they are common to the whole database."""
+    """Return the first key of a schema's advisory locks, which the whole database shares."""
     return zlib.crc32(f"nornweave/{schema}".encode()) - (1 << 31)
 
 
@@ -127,7 +127,7 @@ def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
 
 
 def release_lock(connection: Connection) -> None:
-    """Give the lock back at once: that a connection was closed is noticed by its server a moment later."""
+    """Release the lock now. After a closed connection the server would release it a moment later."""
     with suppress(psycopg.Error):
         connection.execute("select pg_advisory_unlock_all()")
 
@@ -139,7 +139,7 @@ def _describe_holder(connection: Connection, server: Server) -> str:
 
 
 def role_statements(schemas: Iterable[str], workspace: str) -> str:
-    """Return the SQL that an administrator runs once: roles, schemas, working tables and grants."""
+    """Return the SQL for an administrator to run once: roles, schemas, working tables and grants."""
     parts = [_schema_statements(each, "schema", SCHEMA, "roles_domain") for each in schemas]
     shared = _schema_statements(workspace, "workspace", WORKSPACE_SCHEMA, "roles_workspace")
     return "\n".join([statement_text("roles"), *parts, shared])
@@ -161,13 +161,13 @@ def writing(server: Server, otherwise: str) -> Iterator[Connection]:
     Raises:
         StoreError: the server cannot be reached, or the block fails; ``otherwise`` says what is not done.
     """
-    with translated(server, otherwise), server.connect() as connection:
+    with translate_errors(server, otherwise), server.connect() as connection:
         become_writer(connection)
         yield connection
 
 
 def become_writer(connection: Connection) -> None:
-    """Take the writers' role where the login is in it, so that each may drop what another made."""
+    """Switch to the writers' role if the login has it, so that any writer may drop another's tables."""
     connection.execute(
         """
         select set_config('role', rolname, false)

@@ -1,4 +1,4 @@
-"""One domain's schema on a PostgreSQL server: few connections, with deadlines, and errors that say what to do."""
+"""Connections to one domain's schema on a PostgreSQL server: few, with deadlines and clear errors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from nornweave.core.errors import StoreError
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
-# Of a reader that waits for a connection: a query has other domains to answer from.
+# How long a reader waits for a connection: a query has other domains to answer from.
 POOL_WAIT_S = 3.0
 IDLE_S = 60.0
-# A server that refused is not asked again so soon: it would be asked by every thread, and lock the account in the end.
+# Pause after a refusal: otherwise every thread would try again, until the server locks the account.
 REFUSED_S = 1.0
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
-# Whoever waits at a command line is told why within 5 s.
+# Somebody at a command line learns within 5 s why it waits.
 CONNECT_S = 3
-# Of idle connections: a host that vanished is noticed after some 30 s, not after two hours.
+# Keepalives of idle connections: a vanished host is noticed after about 30 s, not two hours.
 _KEEPALIVE = {"keepalives": 1, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
 READ_MS = 10_000
 # Building an index over millions of vectors takes an hour; what waits for a lock does not.
@@ -65,7 +65,7 @@ _REMEDIES: Mapping[str, str] = {
 
 
 def cause_of(error: Exception, variable: str | None = None) -> str | None:
-    """Return why no connection came about and what to do; ``None`` for errors that mean something else.
+    """Return why connecting failed and what to do; ``None`` for other errors.
 
     Args:
         error: of libpq; it may repeat part of a password that holds ``@`` or ``/``.
@@ -78,7 +78,7 @@ def cause_of(error: Exception, variable: str | None = None) -> str | None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says; hints and the statement follow it."""
+    """Return the first line of an error's message, without hints and the statement."""
     return str(error).strip().partition("\n")[0].removeprefix("connection failed: ")
 
 
@@ -94,7 +94,7 @@ class _Idle:
 
 
 class ConnectionPool:
-    """At most ``size`` connections, idle ones included; safe to use from several threads.
+    """At most ``size`` connections, idle ones included. Thread-safe.
 
     A connection is opened by the thread that needs it, which therefore gets the error that says why there is none.
     """
@@ -110,8 +110,8 @@ class ConnectionPool:
         self._refused_until = 0.0
 
     @contextmanager
-    def borrowed(self, options: str) -> Iterator[Connection]:
-        """Lend a connection that was opened with these options, in autocommit.
+    def borrow(self, options: str) -> Iterator[Connection]:
+        """Lend a connection with these options, in autocommit.
 
         Raises:
             PoolBusyError: all are in use, and none came back in time.
@@ -134,7 +134,7 @@ class ConnectionPool:
             self._turns.release()
 
     def _idle_with(self, options: str) -> Connection | None:
-        """Return an idle connection, the newest; without one, close the oldest of another schema if the bound asks."""
+        """Return the newest idle connection with these options, else close another if there are too many."""
         for place in reversed(range(len(self._idle))):
             if self._idle[place].options == options:
                 return self._idle.pop(place).connection
@@ -164,7 +164,7 @@ class ConnectionPool:
             each.connection.close()
 
     def close_idle(self) -> None:
-        """Close what nobody uses; the next query opens others."""
+        """Close the idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for each in idle:
@@ -176,7 +176,7 @@ _pools_lock = threading.Lock()
 
 
 def pool_of(conninfo: str, size: int) -> ConnectionPool:
-    """Return the pool of this process for a database; a forked process never uses the connections of its parent."""
+    """Return this process's pool for a database. A forked process gets its own."""
     with _pools_lock:
         return _pools.setdefault((os.getpid(), conninfo), ConnectionPool(conninfo, size))
 
@@ -193,14 +193,14 @@ atexit.register(close_idle)
 
 
 class _ConnectionDiedError(psycopg.OperationalError):
-    """A connection of the pool was lost, rather than a statement failed."""
+    """A pooled connection was lost; the statement itself did not fail."""
 
 
 class Server:
-    """Connections to one schema; safe to use from several threads."""
+    """Connections to one schema. Thread-safe."""
 
     def __init__(self, url: str, schema: str, connections: int = CONNECTIONS) -> None:
-        """Store the parameters; nothing is opened.
+        """Store the parameters; no connection is opened.
 
         Args:
             url: of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file.
@@ -213,12 +213,12 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Return the place of the schema as it may be shown: without user, password and parameters."""
+        """Return the schema's place for messages: without user, password and parameters."""
         said = conninfo_to_dict(self._conninfo)
         return f"PostgreSQL {said.get('host') or 'local'}/{said.get('dbname') or ''}, schema {self.schema}"
 
     def connect(self) -> Connection:
-        """Open a connection of its own, in autocommit.
+        """Open a new connection outside the pool, in autocommit.
 
         Raises:
             StoreError: the server cannot be reached or refuses.
@@ -235,7 +235,7 @@ class Server:
         )
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run a query of a reader.
+        """Run a reader's query.
 
         Raises:
             StoreError: it cannot be answered.
@@ -243,7 +243,7 @@ class Server:
         return self.read(lambda connection: connection.execute(statement, values, binary=True).fetchall())
 
     def rows_if_there(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run a query of a reader; no rows where no writer has made the tables yet.
+        """Run a reader's query; return no rows if the tables do not exist yet.
 
         Raises:
             StoreError: it cannot be answered.
@@ -258,7 +258,7 @@ class Server:
         return self.read(ask)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Do the work of a reader with a connection of the pool; once more if the connection had died meanwhile.
+        """Do a reader's work with a pooled connection; try once more if the connection had died.
 
         Raises:
             StoreError: the server is away, or a statement fails.
@@ -274,7 +274,7 @@ class Server:
 
     def _borrowed(self, work: Callable[[Connection], T]) -> T:
         pool = pool_of(self._conninfo, self._connections)
-        with pool.borrowed(self._options(READ_MS)) as connection:
+        with pool.borrow(self._options(READ_MS)) as connection:
             try:
                 return work(connection)
             except psycopg.OperationalError as error:
@@ -283,7 +283,7 @@ class Server:
                 raise
 
     def unreadable(self, error: Exception) -> StoreError:
-        """Return the error that says where and what to do."""
+        """Return the error for a failed reading, with the place and a remedy."""
         said = first_line(error)
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName):
             return StoreError(f"{self.name}: a table is missing ({said}); run `nornweave sync`")
@@ -295,8 +295,8 @@ class Server:
 
 
 @contextmanager
-def translated(server: Server, what: str) -> Iterator[None]:
-    """Turn the errors of PostgreSQL into the store's.
+def translate_errors(server: Server, what: str) -> Iterator[None]:
+    """Translate errors of PostgreSQL into the store's.
 
     Raises:
         StoreError: in place of any of them; ``what`` says what did not happen.
@@ -308,7 +308,7 @@ def translated(server: Server, what: str) -> Iterator[None]:
 
 
 def check_answers(url: str, variable: str) -> None:
-    """Return if a database answers whose address, with its password, is in an environment variable.
+    """Check that a database answers, whose address is in an environment variable.
 
     Raises:
         StoreError: it does not; the message repeats nothing of the address.

@@ -38,7 +38,7 @@ EXPIRES_S = 3_600
 
 
 def note_while_working(app: Celery, note: Callable[[], None]) -> None:
-    """Call ``note`` from the loop that takes messages: a worker that hangs, or waits for its broker, does not."""
+    """Call ``note`` regularly from the message loop; it stops when the worker hangs or loses its broker."""
     from celery import bootsteps
 
     class Noting(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -51,7 +51,7 @@ def note_while_working(app: Celery, note: Callable[[], None]) -> None:
 
 
 def work(app: Celery, *, name: str, processes: int) -> int:
-    """Take messages until SIGTERM, which lets the one in hand finish; return the exit code."""
+    """Process messages until SIGTERM and finish the current one. Return the exit code."""
     from celery.signals import setup_logging
 
     setup_logging.connect(_keep_logging, weak=False)
@@ -71,7 +71,7 @@ def work(app: Celery, *, name: str, processes: int) -> int:
 
 
 def _settle_what_cannot_be_acknowledged() -> None:
-    """Let a worker go on after an acknowledgement that Redis did not get, as it went away meanwhile.
+    """Keep a worker running after Redis failed to receive an acknowledgement.
 
     kombu 5.7 logs the error and counts the message as being worked on for ever. With one message at a time a worker
     then asks for no other, and so never notices that its connection is gone. Redis hands the message to somebody else.
@@ -90,7 +90,7 @@ def _settle_what_cannot_be_acknowledged() -> None:
 
 
 def _drop_what_is_no_message() -> None:
-    """Let a worker go on after something on its queue in Redis that is no message.
+    """Keep a worker running after an invalid entry in its Redis queue; drop the entry.
 
     kombu 5.7 reads the JSON around a message outside of whatever handles bad messages: the error ends the worker, and
     the one that is started in its place gets the next such thing.
@@ -116,7 +116,7 @@ def _drop_what_is_no_message() -> None:
 
 
 def _is_message(found: Any) -> bool:
-    """Tell whether something has what kombu takes from a message before anybody handles errors."""
+    """Tell whether an entry has the fields that kombu reads before its error handling."""
     try:
         properties = found["properties"]
         encoding = properties.get("body_encoding")
@@ -129,7 +129,7 @@ def _is_message(found: Any) -> bool:
 
 
 def _keep_logging(**_: object) -> None:
-    """Leave logging as the command line has set it up: as somebody listens, Celery does not put its own over it."""
+    """Keep the command line's logging. With a listener, Celery does not install its own."""
 
 
 def celery_app(broker: str) -> Celery:
@@ -173,7 +173,7 @@ Encoders = Callable[[str, str], Encoder]
 def encode_batch(
     encoders: Encoders, objects: ObjectStore, *, domain: str, encoder: str, key: str, texts: Sequence[str] | None
 ) -> str:
-    """Encode one batch unless its vectors are there; return what was done.
+    """Encode one batch unless its vectors are stored. Return what was done.
 
     Raises:
         EncoderError: this machine's settings give the domain another encoder.
@@ -203,7 +203,7 @@ def run_worker(
     note: Callable[[], None],
     processes: int = 1,
 ) -> int:
-    """Work until the process is told to end; SIGTERM finishes the batch in hand first. Return the exit code.
+    """Run a worker until SIGTERM and finish the current batch. Return the exit code.
 
     ``note`` is called every few seconds while messages are taken.
     """

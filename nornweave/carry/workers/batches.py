@@ -1,4 +1,4 @@
-"""A batch of texts, known by its content, and its vectors on object storage.
+"""Batches of texts and their vectors on object storage, keyed by content.
 
 The key is a digest of the encoder's version and the texts: the same batch has the same key on every machine, so that
 whoever comes second finds the vectors there. They lie at ``encodings/<encoder>/<key>``: a SHA-256 in hex, a line break,
@@ -35,7 +35,7 @@ _HASH = 64
 
 @dataclass(frozen=True, slots=True)
 class TextBatch:
-    """Texts that are encoded together.
+    """Texts to encode together.
 
     Attributes:
         encoder: version of the encoder.
@@ -53,17 +53,17 @@ class TextBatch:
 
     @property
     def result_key(self) -> str:
-        """Where the vectors lie."""
+        """The key of the vectors."""
         return f"{FOLDER}/{digest(self.encoder)}/{self.key}"
 
     @property
     def texts_key(self) -> str:
-        """Where the texts lie if they are too large for a message."""
+        """The key of the texts, if they are too large for a message."""
         return f"{self.result_key}.json"
 
 
 def split(encoder: str, texts: Sequence[str], size: int) -> Iterator[TextBatch]:
-    """Cut texts into batches of like length, longest first: padding costs as much as text."""
+    """Cut texts into batches of similar length, longest first: padding costs as much as text."""
     order = sorted(range(len(texts)), key=lambda position: (-len(texts[position]), texts[position], position))
     for start in range(0, len(order), size):
         positions = tuple(order[start : start + size])
@@ -71,7 +71,7 @@ def split(encoder: str, texts: Sequence[str], size: int) -> Iterator[TextBatch]:
 
 
 def store_vectors(objects: ObjectStore, batch: TextBatch, vectors: Vectors) -> bool:
-    """Write a batch's vectors unless they are there; return whether they were written."""
+    """Write a batch's vectors unless they exist. Return whether they were written."""
     packed = io.BytesIO()
     np.save(packed, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
     content = packed.getvalue()
@@ -79,7 +79,7 @@ def store_vectors(objects: ObjectStore, batch: TextBatch, vectors: Vectors) -> b
 
 
 def take_vectors(objects: ObjectStore, batch: TextBatch, dimensions: int) -> Vectors | None:
-    """Return a batch's vectors; ``None`` when they are not there, or damaged: then they are removed."""
+    """Return a batch's vectors, or ``None``. Damaged ones are removed."""
     stored = _read(objects, batch.result_key)
     if stored is None:
         return None
@@ -115,7 +115,7 @@ def _unpacked(stored: bytes, batch: TextBatch, shape: tuple[int, int]) -> Vector
 
 
 def send_texts(objects: ObjectStore, batch: TextBatch) -> list[str] | None:
-    """Return the texts for a message; large ones are written as an object, and the message has none."""
+    """Return the texts for a message, or ``None`` if they are large: then they are stored as an object."""
     if sum(map(len, batch.texts)) <= MESSAGE_BYTES:
         return list(batch.texts)
     objects.create(batch.texts_key, json.dumps(batch.texts).encode("ascii"))
@@ -123,7 +123,7 @@ def send_texts(objects: ObjectStore, batch: TextBatch) -> list[str] | None:
 
 
 def receive_texts(objects: ObjectStore, encoder: str, key: str, texts: Sequence[str] | None) -> TextBatch | None:
-    """Return the batch of a message; ``None`` when its texts are gone or are not those of the key."""
+    """Return the batch of a message; ``None`` if its texts are missing or do not match the key."""
     if texts is None:
         stored = _read(objects, f"{FOLDER}/{digest(encoder)}/{key}.json")
         texts = json.loads(stored) if stored else ()
@@ -134,7 +134,7 @@ def receive_texts(objects: ObjectStore, encoder: str, key: str, texts: Sequence[
 
 
 def forget_old(objects: ObjectStore, now: datetime | None = None) -> int:
-    """Remove encodings older than ``KEEP``; return how many."""
+    """Remove encodings older than ``KEEP``. Return their number."""
     before = (now or datetime.now(UTC)) - KEEP
     old = [stored.key for stored in objects.list(FOLDER) if stored.modified < before]
     for key in old:

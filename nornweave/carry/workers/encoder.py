@@ -1,4 +1,4 @@
-"""An encoder whose passages are encoded by workers, and by itself where no worker does."""
+"""An encoder whose passages workers encode. Without workers it encodes them itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# While nothing comes, pauses between looks double.
+# Pauses between looks double while no vectors arrive.
 POLL_S, LONGEST_POLL_S = 0.05, 1.0
 SMALL_SYNC = 16
 """Batches of a sync that goes before larger ones."""
@@ -69,7 +69,7 @@ class CeleryQueue:
 
 @dataclass(slots=True)
 class DistributedEncoder:
-    """The encoder of a domain, helped by workers; implements ``Encoder``.
+    """The encoder of a domain, helped by workers. Implements ``Encoder``.
 
     Whatever happens to workers, broker and object storage, every text gets its vector: what does not come within
     ``patience_s`` of the last batch that came is encoded here. Workers that were late are not waited for again until a
@@ -90,7 +90,7 @@ class DistributedEncoder:
     patience_s: float
     clock: Callable[[], float] = time.monotonic
     wrong: int = 0
-    _told: set[str] = field(default_factory=set)
+    _warned: set[str] = field(default_factory=set)
     _is_late: bool = False
 
     @property
@@ -114,7 +114,7 @@ class DistributedEncoder:
         return self.local.tokenizer
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query here."""
+        """Encode one query on this machine."""
         return self.local.encode_query(text)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
@@ -133,7 +133,7 @@ class DistributedEncoder:
         return vectors
 
     def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
-        """Submit batches and take what comes; while workers are late, encode more and more here between two looks."""
+        """Submit batches and collect their vectors. While workers are late, encode more and more here."""
         self._is_late |= not self._submit(waiting)
         last, pause_s, encoded_here = self.clock(), POLL_S, 1
         while waiting:
@@ -149,8 +149,8 @@ class DistributedEncoder:
                 del waiting[-encoded_here:]
                 encoded_here *= 2
             elif self.clock() - last > self.patience_s:
-                self._tell(f"no worker has returned a batch for {self.patience_s:g} s")
-                self._submit(waiting)  # the broker may have lost them; what is done twice is stored once
+                self._warn_once(f"no worker has returned a batch for {self.patience_s:g} s")
+                self._submit(waiting)  # the broker may have lost them; doing a batch twice is harmless
                 self._is_late = True
             else:
                 waiting.append(waiting.pop(0))  # a batch whose worker died must not hide those behind it
@@ -158,29 +158,29 @@ class DistributedEncoder:
                 pause_s = min(2 * pause_s, LONGEST_POLL_S)
 
     def _submit(self, batches: Sequence[TextBatch]) -> bool:
-        """Queue batches; return whether all could be."""
+        """Queue batches. Return whether all were queued."""
         queue = ENCODING_QUEUE if len(batches) <= SMALL_SYNC else LARGE_QUEUE
         try:
             for batch in batches:
                 self.queue.submit(self.domain, batch, send_texts(self.objects, batch), queue=queue)
         except ConnectionError as error:
-            self._tell(f"the broker cannot be reached ({error})")
+            self._warn_once(f"the broker cannot be reached ({error})")
             return False
         except PublicationError as error:
-            self._tell(str(error))
+            self._warn_once(str(error))
             return False
         return True
 
     def _look(self, batches: Sequence[TextBatch]) -> list[tuple[TextBatch, Vectors]]:
         try:
             looked = [(batch, take_vectors(self.objects, batch, self.dimensions)) for batch in batches]
-            return [(batch, self._verified(batch, rows)) for batch, rows in looked if rows is not None]
+            return [(batch, self._verify(batch, rows)) for batch, rows in looked if rows is not None]
         except PublicationError as error:
-            self._tell(str(error))
+            self._warn_once(str(error))
             return []
 
-    def _verified(self, batch: TextBatch, rows: Vectors) -> Vectors:
-        """Return the vectors of a batch if a text that nobody could foresee has the one that it has here, else our own.
+    def _verify(self, batch: TextBatch, rows: Vectors) -> Vectors:
+        """Check one random text of a batch here. Return the batch's vectors if it agrees, else our own.
 
         Whoever may write to object storage, or a worker whose processor or model is at fault, can return other vectors
         under the right digest.
@@ -204,13 +204,13 @@ class DistributedEncoder:
         try:
             store_vectors(self.objects, batch, rows)  # a worker that comes to it later has nothing to do
         except PublicationError as error:
-            self._tell(str(error))
+            self._warn_once(str(error))
         return rows
 
-    def _tell(self, reason: str) -> None:
-        """Warn once of each reason: a sync of hours would repeat it for every window."""
-        if reason not in self._told:
-            self._told.add(reason)
+    def _warn_once(self, reason: str) -> None:
+        """Log a reason once, not for every window."""
+        if reason not in self._warned:
+            self._warned.add(reason)
             log.warning("workers: %s; %s encodes on this machine what they do not", reason, self.domain)
 
 
@@ -226,7 +226,7 @@ def workers_of(settings: Settings) -> WorkersSettings:
 
 
 def broker_of(workers: WorkersSettings, environment: Mapping[str, str] | None = None) -> str:
-    """Return the broker's address with its password, so it is never shown.
+    """Return the broker's address with its password, which must never be shown.
 
     A password that stands in a variable of its own may hold any character; in an address it has to be percent-encoded.
 
@@ -247,7 +247,7 @@ def broker_of(workers: WorkersSettings, environment: Mapping[str, str] | None = 
 
 
 def distributed(settings: Settings, domain: Domain, local: Encoder) -> Encoder:
-    """Return the domain's encoder with workers behind it, if the settings name a broker."""
+    """Return the domain's encoder, with workers if the settings name a broker."""
     workers = settings.workers
     if workers is None or not (workers.broker or os.environ.get(BROKER_VARIABLE)):
         return local

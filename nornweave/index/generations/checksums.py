@@ -28,12 +28,12 @@ _lock = threading.Lock()
 
 
 def checksum_file(file: Path) -> Path:
-    """Return where the checksum of a file lies."""
+    """Return the path of a file's checksum."""
     return file.with_name(f"{file.name}{SUFFIX}")
 
 
 def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Write the checksum of ``built`` beside ``file``, which it will be renamed to; ``checksum`` where it is known.
+    """Write the checksum of ``built`` (or the known ``checksum``) beside ``file``, its future name.
 
     Raises:
         OSError: it cannot be read or written.
@@ -42,7 +42,7 @@ def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None
 
 
 def checksum_of(file: Path) -> str:
-    """Return the size of a file in bytes and its CRC-32, as they are written.
+    """Return a file's size in bytes and CRC-32, in the stored form.
 
     Raises:
         OSError: it cannot be read.
@@ -52,7 +52,7 @@ def checksum_of(file: Path) -> str:
 
 
 def check(file: Path) -> None:
-    """Compare a file with the checksum beside it; a file that has none, of an earlier version, passes.
+    """Compare a file with its checksum. A file of an earlier version without one passes.
 
     Each file is read once per process, as long as its size and times stay.
 
@@ -69,7 +69,7 @@ def check(file: Path) -> None:
 
 
 def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
-    """Look for damage to a file once per process, as long as its size and times stay.
+    """Check a file once per process, and again if its size or times change.
 
     Raises:
         StoreError: it is damaged, or cannot be read.
@@ -99,7 +99,7 @@ def _compare(file: Path, stored: str) -> str | None:
 
 
 def _measure(file: Path) -> tuple[int, str]:
-    """Return size in bytes and CRC-32 of a file, in constant memory."""
+    """Return a file's size in bytes and CRC-32, in constant memory."""
     size = checksum = 0
     buffer = memoryview(bytearray(_BUFFER))
     with file.open("rb", buffering=0) as stream:

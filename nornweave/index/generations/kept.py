@@ -1,4 +1,4 @@
-"""The generations of one domain, as files: which there are, which is published, and how one is opened.
+"""The generations of one domain as files: list them, find the published one, open them.
 
 ``gen-N.json`` is a manifest: it names the segments of a generation, files ``gen-M-SSS.duckdb`` that later generations
 have as well. All of them are complete and never change, and their checksums lie beside them. ``CURRENT`` names the
@@ -35,20 +35,20 @@ log = logging.getLogger(__name__)
 
 
 class Elsewhere(Protocol):
-    """Where files of a domain lie that are not on this disk yet."""
+    """A remote place of files that are not on this disk yet."""
 
     def has(self, file: Path) -> bool:
-        """Tell whether a file, which is not here, is there."""
+        """Tell whether the remote place has a file."""
 
     def fetch(self, file: Path) -> None:
-        """Bring a file, if it is there.
+        """Download a file if the remote place has it.
 
         Raises:
             StoreError: it is there, and cannot be brought whole.
         """
 
     def look(self) -> None:
-        """Bring what says which generations there are, where that is to be seen at once.
+        """Download the list of generations, if readers need the newest.
 
         Raises:
             StoreError: it cannot be asked.
@@ -66,7 +66,7 @@ class SegmentFiles:
         self._elsewhere = elsewhere
 
     def bring(self, file: Path) -> None:
-        """Bring a file that lies elsewhere.
+        """Download a file that is not here.
 
         Raises:
             StoreError: it cannot be brought whole.
@@ -85,11 +85,11 @@ class SegmentFiles:
             self._elsewhere.fetch(file)
 
     def is_elsewhere(self, file: Path) -> bool:
-        """Tell whether a file is not here and can be brought; what was stored there is whole."""
+        """Tell whether a file is missing here but can be downloaded. Remote files count as undamaged."""
         return self._elsewhere is not None and not file.exists() and self._elsewhere.has(file)
 
     def check_segment(self, file: Path) -> None:
-        """Compare the files of a segment with what was published; those that lie elsewhere are not brought.
+        """Check a segment's local files by their checksums. Remote files are not downloaded.
 
         Raises:
             StoreError: one is missing or damaged.
@@ -117,7 +117,7 @@ class KeptGenerations(SegmentFiles):
         self._pointer = folder / "CURRENT"
 
     def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None`` when nothing was published."""
+        """Return the published generation, or ``None``."""
         self._look()
         try:
             name = self._pointer.read_text(encoding="ascii").strip()
@@ -134,7 +134,7 @@ class KeptGenerations(SegmentFiles):
             self._elsewhere.look()
 
     def published_at(self) -> float | None:
-        """Return when the pointer was moved last, in seconds since 1970; ``None`` when nothing was published."""
+        """Return the time of the last publication in seconds since 1970, or ``None``."""
         try:
             return self._pointer.stat().st_mtime
         except FileNotFoundError:
@@ -151,15 +151,15 @@ class KeptGenerations(SegmentFiles):
         return tuple(GenerationId(f"gen-{number:06d}") for number in numbers)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the manifest of a complete generation."""
+        """Return the manifest's path of a complete generation."""
         return self.folder / f"{generation}{MANIFEST_SUFFIX}"
 
     def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
-        """Return the generations as if a candidate was published."""
+        """Return the generations as if ``candidate`` was published."""
         return CandidateFiles(self.folder, candidate, self._elsewhere)
 
     def build_path(self, generation: GenerationId) -> Path:
-        """Return the manifest of a candidate."""
+        """Return the manifest's path of a candidate."""
         return self.folder / f".build-{generation.removeprefix('gen-')}{MANIFEST_SUFFIX}"
 
     def manifest(self, generation: GenerationId) -> Manifest:
@@ -171,7 +171,7 @@ class KeptGenerations(SegmentFiles):
         return read_manifest(self.path(generation))
 
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return the DuckDB files of a generation, one for each segment, with what of them is gone; they are here then.
+        """Return a generation's DuckDB files, one per segment, with their gone documents. Missing files are downloaded.
 
         Raises:
             StoreError: its manifest cannot be read, or a file cannot be brought.
@@ -186,14 +186,14 @@ class KeptGenerations(SegmentFiles):
         return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in segments)
 
     def named_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return the files of a generation; a manifest that cannot be read stands for those that it names."""
+        """Return a generation's files; if the manifest cannot be read, the manifest alone."""
         try:
             return self.data_files(generation)
         except StoreError:
             return (DataFile(self.path(generation)),)
 
     def parts(self, generation: GenerationId) -> tuple[Path, ...]:
-        """Return all files that a reader of a generation needs, the manifest first.
+        """Return all files of a generation, the manifest first.
 
         Raises:
             StoreError: its manifest cannot be read.
@@ -202,7 +202,7 @@ class KeptGenerations(SegmentFiles):
         return tuple(dict.fromkeys((self.path(generation), *files)))
 
     def size_bytes(self, generation: GenerationId) -> int:
-        """Return the size of a generation; what is missing has none."""
+        """Return the size of a generation. Missing files count as 0."""
         return sum(file.stat().st_size for file in self.parts(generation) if file.is_file())
 
     def open(
@@ -236,7 +236,7 @@ class KeptGenerations(SegmentFiles):
         return {**facts_of(file), "generation": manifest.generation, "built_at": manifest.built_at}
 
     def check(self, generation: GenerationId) -> None:
-        """Compare the files of a generation with what was published; those that lie elsewhere are not brought.
+        """Check a generation's local files by their checksums. Remote files are not downloaded.
 
         Raises:
             StoreError: one is missing or damaged.
@@ -249,7 +249,7 @@ class KeptGenerations(SegmentFiles):
             self.check_segment(segment.path)
 
     def moves(self) -> list[Move]:
-        """Return when each generation was published, oldest first; the time of its build where nothing else says it.
+        """Return the publications, oldest first. If no time is recorded, the build's counts.
 
         Raises:
             StoreError: the pointer cannot be read.
@@ -265,7 +265,7 @@ class KeptGenerations(SegmentFiles):
         return moves
 
     def _unnoted(self) -> Move | None:
-        """Return the last move of the pointer if the process that made it was killed before it was noted."""
+        """Return the last publication if a process was killed before it recorded it, else ``None``."""
         moves, current = read_moves(self.folder), self.current()
         is_noted = not moves or current in {None, moves[-1].generation}
         return None if is_noted or current is None else self._move_to(current, moves)
@@ -275,7 +275,7 @@ class KeptGenerations(SegmentFiles):
         return Move(at, current, self._built_at(current, moves))
 
     def _built_at(self, generation: GenerationId, moves: Sequence[Move]) -> datetime:
-        """Return when a generation was built, as a move to it says; it is not opened for that."""
+        """Return the build time of a generation from the recorded publications. The generation is not opened."""
         noted = (move.built_at for move in moves if move.generation == generation)
         return next(noted, None) or self._written_at(generation)
 
@@ -283,7 +283,7 @@ class KeptGenerations(SegmentFiles):
         return datetime.fromtimestamp(self.path(generation).stat().st_mtime, UTC)
 
     def access_today(self, generation: GenerationId) -> AccessToday:
-        """Return who may see the documents of an older generation today.
+        """Return today's access rules for the documents of an older generation.
 
         Raises:
             StoreError: what was published since cannot be read.
@@ -298,7 +298,7 @@ class KeptGenerations(SegmentFiles):
         return access_today(self.folder, published, files, self._removed_since(generation))
 
     def _removed_since(self, generation: GenerationId) -> set[int]:
-        """Return the numbers of the later generations that were published and are not kept.
+        """Return the numbers of later generations that were published and then removed.
 
         Where nothing was noted all between count.
         """
@@ -308,12 +308,12 @@ class KeptGenerations(SegmentFiles):
         return {number for number in numbers if number >= first}.difference(map(number_of, self.all()))
 
     def _data_file(self, name: str) -> Path:
-        """Return where the file of a segment lies."""
+        """Return the path of a segment's file."""
         return self.folder / name
 
 
 class CandidateFiles(KeptGenerations):
-    """The files of one domain as if a candidate was published, to measure it before it is."""
+    """The generations of one domain as if a candidate was published, to measure it."""
 
     def __init__(self, folder: Path, candidate: GenerationId, elsewhere: Elsewhere | None) -> None:
         super().__init__(folder, elsewhere)
@@ -324,26 +324,26 @@ class CandidateFiles(KeptGenerations):
         return self._candidate
 
     def all(self) -> tuple[GenerationId, ...]:
-        """Return the candidate alone: when it cannot be read, no other generation may answer in its place."""
+        """Return only the candidate, so that no other generation answers if it cannot be read."""
         return (self._candidate,)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the manifest of a generation; the candidate's is the one that it was built with."""
+        """Return the manifest's path of a generation; for the candidate, the path of its build."""
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
     def _data_file(self, name: str) -> Path:
-        """Return where the file of a segment lies: those that the candidate shares with others are complete."""
+        """Return the path of a segment's file: of the build, or of a segment that the candidate shares."""
         built = segment_build_path(self.folder, name)
         return built if built.exists() else super()._data_file(name)
 
 
 def segment_build_path(folder: Path, name: str) -> Path:
-    """Return where the file of a segment is built that will have this name."""
+    """Return the path at which a segment's file is built."""
     return folder / f".build-{name.removeprefix('gen-')}"
 
 
 def previous_of(generations: Sequence[GenerationId], current: GenerationId | None, place: str) -> GenerationId:
-    """Return the newest generation before the current one; the newest of all when none is current.
+    """Return the newest generation before ``current``, or the newest of all without ``current``.
 
     Raises:
         NoGenerationError: there is none in ``place``.
@@ -355,5 +355,5 @@ def previous_of(generations: Sequence[GenerationId], current: GenerationId | Non
 
 
 def number_of(generation: GenerationId) -> int:
-    """Return a generation's number: names do not sort as text, ``gen-1000000`` comes after ``gen-999999``."""
+    """Return a generation's number. Names do not sort as text: ``gen-1000000`` comes after ``gen-999999``."""
     return int(generation.removeprefix("gen-"))

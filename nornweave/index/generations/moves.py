@@ -1,4 +1,4 @@
-"""When each generation of a domain was published, and which of them answers a question as of a moment.
+"""The publications of a domain's generations, and the generation that was published at a given moment.
 
 ``HISTORY`` beside the pointer has a line for each move of the pointer. A generation that is gone keeps its lines while
 an older one is kept, so that the time at which it was current is not taken for that of another.
@@ -31,7 +31,7 @@ AsOf: TypeAlias = "datetime | GenerationId"
 
 
 class Move(NamedTuple):
-    """One move of the pointer, and when the generation was built."""
+    """One publication: its time, the generation and that generation's build time."""
 
     at: datetime
     generation: GenerationId
@@ -40,7 +40,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """What was published at a moment, as far as it is kept.
+    """The generation that answers for a moment, or the nearest kept one.
 
     Attributes:
         published_at: when it was published; ``None`` where only its name was asked for and nothing says when.
@@ -53,7 +53,7 @@ class Then:
 
 
 def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
-    """Read what a question is asked as of.
+    """Parse the moment or generation of a question.
 
     Raises:
         QueryError: it is neither an RFC 3339 time that has passed nor the name of a generation.
@@ -77,7 +77,7 @@ def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
 
 
 def note_move(folder: Path, move: Move) -> None:
-    """Note that the pointer was moved.
+    """Record a publication.
 
     Raises:
         OSError: the disk is full.
@@ -89,7 +89,7 @@ def note_move(folder: Path, move: Move) -> None:
 
 
 def read_moves(folder: Path) -> list[Move]:
-    """Return what was noted, oldest first; a line that a killed process left unfinished is left out."""
+    """Return the recorded publications, oldest first, without a line that a killed process left unfinished."""
     try:
         lines = (folder / NAME).read_text(encoding="ascii", errors="replace").splitlines()
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def read_moves(folder: Path) -> list[Move]:
 
 
 def trim_moves(folder: Path, kept: Collection[GenerationId]) -> None:
-    """Forget the moves before the first one to a generation that is kept."""
+    """Forget the publications before the first one of a kept generation."""
     moves = read_moves(folder)
     first = next((place for place, move in enumerate(moves) if move.generation in kept), 0)
     if first:
@@ -114,7 +114,7 @@ def _line(move: Move) -> str:
 
 
 def kept_by(policy: KeepSettings, moves: Iterable[Move]) -> set[GenerationId]:
-    """Return the generations that a retention policy keeps: the last of each of the newest days, weeks and months.
+    """Return the generations that a policy keeps: the last of each of the newest days, weeks and months.
 
     Args:
         moves: to generations that there are, oldest first. Days without any do not count.
@@ -128,7 +128,7 @@ def kept_by(policy: KeepSettings, moves: Iterable[Move]) -> set[GenerationId]:
 
 
 def then(as_of: AsOf, moves: Sequence[Move], kept: Sequence[GenerationId]) -> Then:
-    """Return what was published at a moment.
+    """Return the generation that was published at a moment.
 
     Args:
         as_of: the moment, or the generation that is meant.

@@ -1,4 +1,4 @@
-"""Generation files, and the pointer to the published one.
+"""Write generation files and the pointer to the published one.
 
 ``.build-N.json`` and ``.build-N-SSS.duckdb`` are being built; ``gen-N.json``, a manifest, and the segments that it
 names are complete and never change, their checksums lie beside them; ``CURRENT`` names the generation that readers
@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class GenerationFiles(KeptGenerations):
-    """The generations of one domain, for reading and for writing."""
+    """The generations of one domain, for reading and writing."""
 
     def next(self) -> GenerationId:
-        """Return a name that was never published; numbers only grow."""
+        """Return a new generation's name. Numbers are never used again."""
         known = [*self.all(), *([current] if (current := self.current()) else [])]
         files = self.folder.iterdir() if self.folder.is_dir() else ()
         segments = [int(match[1]) for file in files if (match := SEGMENT.match(file.name.removesuffix(SUFFIX)))]
@@ -48,19 +48,19 @@ class GenerationFiles(KeptGenerations):
         return GenerationId(f"gen-{newest + 1:06d}")
 
     def floor(self) -> int:
-        """Return the highest number that was given to a copy elsewhere, as far as it was noted here."""
+        """Return the highest generation number that a remote copy uses, as recorded here."""
         try:
             return int((self.folder / "FLOOR").read_text(encoding="ascii"))
         except (OSError, ValueError):
             return 0
 
     def raise_floor(self, number: int) -> None:
-        """Give no generation a number up to this one from now on."""
+        """Reserve all generation numbers up to this one."""
         if number > self.floor():
             write_whole(self.folder / "FLOOR", f"{number}\n")
 
     def publish(self, generation: GenerationId, built_at: datetime | None = None) -> None:
-        """Make what was built complete and point readers at it, the segments before the manifest."""
+        """Complete what was built, segments first, and point readers at it."""
         built = self.build_path(generation)
         for segment in read_manifest(built).segments:
             if (candidate := segment_build_path(self.folder, segment.name)).exists():
@@ -90,7 +90,7 @@ class GenerationFiles(KeptGenerations):
         note_move(self.folder, Move(at or datetime.now(UTC), generation, built_at))
 
     def previous(self) -> GenerationId:
-        """Return the newest generation before the published one; the newest of all when the pointer is damaged.
+        """Return the newest generation before the published one, or the newest of all if the pointer is damaged.
 
         Raises:
             NoGenerationError: there is none.
@@ -102,7 +102,7 @@ class GenerationFiles(KeptGenerations):
         return previous_of(self.all(), current, str(self.folder))
 
     def prune(self, keep: int, policy: KeepSettings | None = None) -> None:
-        """Remove all but the newest ``keep`` generations and those of the policy; never the published one."""
+        """Remove generations except the newest ``keep``, those of the policy, and the published one."""
         names = self.all()
         kept = {*names[-keep:]}
         if policy:
@@ -111,7 +111,7 @@ class GenerationFiles(KeptGenerations):
         trim_moves(self.folder, self.all())
 
     def remove(self, generations: Collection[GenerationId]) -> None:
-        """Remove generations with what only they need; never the published one."""
+        """Remove generations (never the published one), with files that no other needs."""
         current = self.current()
         going = [name for name in self.all() if name in generations and name != current]
         staying = [number_of(name) for name in self.all() if name not in going]
@@ -125,18 +125,18 @@ class GenerationFiles(KeptGenerations):
         remove_arrays(self.folder)
 
     def remove_candidate(self, candidate: GenerationId) -> None:
-        """Remove what was built and not published."""
+        """Remove an unpublished build."""
         for file in self.folder.glob(f".build-{candidate.removeprefix('gen-')}*"):
             file.unlink(missing_ok=True)
 
     def clear_builds(self) -> None:
-        """Remove what killed writers left behind."""
+        """Remove the builds of killed writers."""
         for file in self.folder.glob(".build-*"):
             file.unlink(missing_ok=True)
 
 
 def _complete(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Give a built file its name, with its checksum beside it."""
+    """Rename a built file to its final name and write its checksum."""
     if built.with_name(f"{built.name}.wal").exists():
         raise StoreError(f"{built}: still has a write-ahead log; it must be checkpointed and closed first")
     sync_path(built)
@@ -153,7 +153,7 @@ def _remove(file: Path) -> None:
 
 
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
-    """Return the segments that no manifest names; none while one cannot be read.
+    """Return the segments that no manifest names; none if a manifest cannot be read.
 
     Of one that lies elsewhere only the checksum is here.
     """

@@ -1,4 +1,4 @@
-"""Hold the published generation open for queries, and swap it when another one is published.
+"""Keep the published generation open for queries, and replace it after a publication.
 
 The generations of one domain, as readers know them: where they are, one that is open, the older ones.
 """
@@ -25,7 +25,7 @@ MOST_PAST = 2
 
 
 class OpenGeneration:
-    """An open generation; it is closed once it is retired and nobody uses it any more."""
+    """An open generation. It closes when it is retired and its last user is done."""
 
     def __init__(self, name: GenerationId, index: Index) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class OpenGeneration:
         self._lock = threading.Lock()
 
     def take(self) -> bool:
-        """Use it until ``give_back``; ``False`` if it is retired."""
+        """Begin a use, which ``give_back`` ends. Return ``False`` if the generation is retired."""
         with self._lock:
             self.users += not self._is_retired
             return not self._is_retired
@@ -49,7 +49,7 @@ class OpenGeneration:
             self.index.close()
 
     def retire(self) -> None:
-        """Close it when the last use ends."""
+        """Close the generation when its last use ends."""
         with self._lock:
             is_done = not self.users and not self._is_retired
             self._is_retired = True
@@ -58,7 +58,7 @@ class OpenGeneration:
 
 
 class PastGenerations:
-    """The older generations of one domain, open while they are asked; for any thread.
+    """The older generations of one domain, opened on demand. Thread-safe.
 
     At most ``MOST_PAST`` stay open. One that is opened again after a publication goes by the statements of access of
     that, and one whose files were removed answers nobody any more.
@@ -72,7 +72,7 @@ class PastGenerations:
         self._closed = False
 
     def at(self, as_of: AsOf) -> Then:
-        """Return what was published at a moment.
+        """Return the generation that was published at a moment.
 
         Raises:
             GenerationNotKeptError: nothing that was published so early is kept.
@@ -81,7 +81,7 @@ class PastGenerations:
         return then(as_of, self._files.moves(), self._files.all())
 
     def take(self, generation: GenerationId) -> OpenGeneration:
-        """Return a generation, open until ``give_back``; who asks for the current one waits for none that is loaded.
+        """Open a generation until ``give_back``. Queries to the current one never wait for this.
 
         Raises:
             StoreError: it cannot be read, or the process is shutting down.
@@ -102,7 +102,7 @@ class PastGenerations:
         return known
 
     def tidy(self) -> None:
-        """Close what was removed, and what was opened before the last publication; unless one is being loaded."""
+        """Close removed generations and those opened before the last publication. Skip this while one is loading."""
         if self._open and self._lock.acquire(blocking=False):
             try:
                 self._retire_stale()
@@ -120,7 +120,7 @@ class PastGenerations:
                 self._open.pop((generation, published)).retire()
 
     def close(self) -> None:
-        """Refuse new questions; what is open is closed when the running ones have ended."""
+        """Refuse new questions. Open generations close when running ones have ended."""
         with self._lock:
             self._closed = True
             while self._open:
@@ -137,7 +137,7 @@ NO_GROUPS: Mapping[str, Sequence[str]] = {}
 
 @dataclass(slots=True)
 class _Refused:
-    """The published generation, which could not be opened: when it was published, when it is tried again."""
+    """A published generation that could not be opened: its publication time, and when to try again."""
 
     name: GenerationId
     published_at: float
@@ -146,7 +146,7 @@ class _Refused:
 
 
 class _Opener:
-    """Opens the published generation, and remembers what could not be opened; used by one thread at a time.
+    """Opens the published generation and remembers failures. Not thread-safe.
 
     Attributes:
         problem: why the published generation does not answer.
@@ -161,11 +161,11 @@ class _Opener:
         self.refused: _Refused | None = None
 
     def forgive(self) -> None:
-        """Forget what went wrong."""
+        """Forget the failures."""
         self.problem = self.refused = None
 
     def published(self) -> GenerationId | None:
-        """Return the published generation; ``None`` before there is one, or while that cannot be told."""
+        """Return the published generation; ``None`` if there is none or the pointer cannot be read."""
         try:
             return self._files.current()
         except StoreError as error:
@@ -178,7 +178,7 @@ class _Opener:
         return refused is not None and refused.name == published and self._now() < refused.retry_at
 
     def open(self, published: GenerationId, serving: GenerationId | None) -> tuple[GenerationId, Index] | None:
-        """Open the published generation, or the newest older one that can be read.
+        """Open the published generation, or else the newest readable older one.
 
         Returns:
             Its name and the index; ``None`` if nothing is better than what is ``serving``.
@@ -236,7 +236,7 @@ class _Opener:
 
 
 class ServedGeneration:
-    """One domain's published generation, for reading from any thread.
+    """One domain's published generation for readers. Thread-safe.
 
     A query holds the generation that was current when it began; a newer one is loaded beside it, and the old one is
     closed when the last query that uses it ends.
@@ -249,7 +249,7 @@ class ServedGeneration:
         access: Mapping[str, Sequence[str]] = NO_GROUPS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the parameters; nothing is opened before the first query or ``refresh``.
+        """Store the parameters. The first query or ``refresh`` opens the generation.
 
         Args:
             access: source id → groups that may see its documents, as the configuration says now.
@@ -265,35 +265,35 @@ class ServedGeneration:
 
     @property
     def problem(self) -> str | None:
-        """Return why the published generation does not answer; ``None`` if it does."""
+        """Return why the published generation does not answer, or ``None``."""
         return self._opener.problem
 
     @property
     def name(self) -> GenerationId | None:
-        """Return the generation that answers."""
+        """Return the generation that answers, or ``None``."""
         served = self._served
         return served.name if served else None
 
     @property
     def published(self) -> GenerationId | None:
-        """Return the published generation as far as it is known, which is not always the one that answers."""
+        """Return the published generation as last seen. An older one may be answering."""
         refused = self._opener.refused
         return refused.name if refused else self.name
 
     @property
     def behind_s(self) -> float:
-        """Return for how many seconds a generation has been published that could not be opened; 0 without one."""
+        """Return the seconds since a publication that cannot be opened; 0 without one."""
         refused = self._opener.refused
         return max(0.0, time.time() - refused.published_at) if refused else 0.0
 
     @property
     def meta(self) -> Mapping[str, str]:
-        """Return how the generation that answers was built; empty before there is one."""
+        """Return the metadata of the answering generation; empty without one."""
         served = self._served
         return served.index.meta if served else {}
 
     def sees_all(self, viewer: Viewer) -> bool:
-        """Tell whether a viewer may see everything that answers.
+        """Tell whether a viewer may see everything in the answering generation.
 
         Raises:
             NoGenerationError, StoreError: as ``use``.
@@ -305,19 +305,19 @@ class ServedGeneration:
 
     @property
     def restricted_documents(self) -> int:
-        """Count the documents, of what answers, that somebody without groups may not see."""
+        """Count the documents of the answering generation that are not open to everybody."""
         served = self._served
         return served.index.restricted_documents if served else 0
 
     @property
     def is_used(self) -> bool:
-        """Tell whether queries are running on a generation that serves or did."""
+        """Tell whether queries use the current or a former generation."""
         served = self._served
         return any(each.users for each in (*self._retired, *((served,) if served else ())))
 
     @contextmanager
     def use(self, viewer: Viewer, generation: GenerationId | None = None) -> Iterator[Index]:
-        """Hold a generation open for the duration of a query, as a viewer may see it.
+        """Open a viewer's view of a generation for one query.
 
         Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
 
@@ -336,7 +336,7 @@ class ServedGeneration:
 
     @contextmanager
     def using(self, viewer: Viewer, as_of: AsOf | None) -> Iterator[tuple[Index, str | None]]:
-        """Hold what was published at a moment, ``None`` for now, and what the asker should know of it.
+        """Open a viewer's view of the generation at a moment (``None``: now), with a notice for the asker.
 
         Raises:
             GenerationNotKeptError: what was published then is not kept.
@@ -347,7 +347,7 @@ class ServedGeneration:
             yield index, then.notice if then else self.problem
 
     def refresh(self) -> bool:
-        """Swap to the published generation if it is another one; an unreadable one leaves the old one serving.
+        """Switch to a newly published generation. If it cannot be opened, the old one goes on answering.
 
         One that cannot be opened is tried again after ``FIRST_RETRY_S``, then after pauses that double up to
         ``LONGEST_RETRY_S``; calls in between do nothing.
@@ -369,7 +369,7 @@ class ServedGeneration:
             return True
 
     def close(self) -> None:
-        """Refuse new queries; the generation is closed when the running ones have ended."""
+        """Refuse new queries. The generation closes when running ones have ended."""
         with self._loading:
             self._closed = True
             self._swap(None)

@@ -1,4 +1,4 @@
-"""Who may see the documents of an older generation: what was stated then and what is stated today both have to be met.
+"""Access to the documents of an older generation: viewers must meet both the rules of that time and today's.
 
 The published generation says it of the documents that there are. Of those that are gone, every later statement counts
 that is known. ``HISTORY`` names the generations since: one that is neither kept nor remembered hides them.
@@ -29,7 +29,7 @@ _CONSEQUENCE = "documents of older generations that are gone are hidden from all
 
 @dataclass(frozen=True, slots=True)
 class AccessToday:
-    """Who may see which document today.
+    """Today's access rules of documents.
 
     Attributes:
         present: the rules of the documents that are published, by document id.
@@ -40,7 +40,7 @@ class AccessToday:
     former: Mapping[str, Rule]
 
     def rule(self, document: str, then: Rule) -> Rule:
-        """Return the rule of a document, which had the rule ``then``."""
+        """Return today's rule joined with ``then``, the document's rule in its generation."""
         if document in self.present:
             return all_of(then, self.present[document])
         return all_of(then, self.former.get(document, ()), self.former.get(_ALL, ()))
@@ -49,7 +49,7 @@ class AccessToday:
 def access_today(
     folder: Path, published: Sequence[DataFile], later: Sequence[DataFile], removed: Collection[int]
 ) -> AccessToday:
-    """Read who may see what today.
+    """Read today's access rules.
 
     Args:
         removed: numbers of the later generations that are not kept: what they stated has to be remembered.
@@ -70,7 +70,7 @@ def access_today(
 
 
 def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[DataFile]]) -> None:
-    """Remember the rules of generations before they are removed, all later than ``oldest``, for those that stay."""
+    """Store the rules of generations that will be removed, for older ones that stay (from ``oldest`` on)."""
     before, rules = _read(folder)
     known = {document: (number, rule) for document, (number, rule) in rules.items() if number > oldest}
     for number, files in removed.items():
@@ -93,7 +93,7 @@ def _rules_of_removed(files: Sequence[DataFile]) -> Iterator[tuple[str, Rule]]:
 
 
 def _rules(file: DataFile, *, restricted: bool = False) -> Iterator[tuple[str, Rule]]:
-    """Yield the documents of a file with their rules: of themselves and of their source."""
+    """Yield each document of a file with its full rule: its own and its source's."""
     ((sources,),) = read_rows(file, "select value from meta where key = 'access'")
     stated = decode_source_rules(sources)
     rows = read_rows(
@@ -114,7 +114,7 @@ def _rules(file: DataFile, *, restricted: bool = False) -> Iterator[tuple[str, R
 
 
 def _read(folder: Path) -> tuple[set[int], dict[str, tuple[int, str | None]]]:
-    """Return the numbers of the removed generations that are remembered, and their rules."""
+    """Return the numbers of the removed generations whose rules are stored, and the rules."""
     try:
         stored = json.loads((folder / NAME).read_text(encoding="utf-8"))
         rules = {document: (int(number), rule) for document, (number, rule) in stored["documents"].items()}

@@ -1,4 +1,4 @@
-"""Keep the arrays that queries search in a file beside the segment, which every process maps.
+"""Arrays for queries in a file beside the segment, which every process maps into memory.
 
 ``gen-000007-000.duckdb.arrays`` is built and published with ``gen-000007-000.duckdb`` and holds what that does not:
 vectors, word pairs, names, what is shown of chunks; and the BM25 tables as queries read them. It has arrays one after
@@ -50,7 +50,7 @@ def _make_room(descriptor: int, start: int, size: int) -> None:
 
 
 class ArrayWriter:
-    """Writes arrays into an open file, one after the other."""
+    """Writes arrays into an open file, one after another."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -58,7 +58,7 @@ class ArrayWriter:
         self._described: dict[str, tuple[str, tuple[int, ...], int]] = {}
 
     def reserve(self, name: str, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return an array of zeros that is kept under ``name``; what is written into it is written into the file.
+        """Return an array of zeros in the file. What is written to it is stored as ``name``.
 
         Raises:
             OSError: the disk is full. Without room that is reserved first, writing into a mapping ends the process.
@@ -78,11 +78,11 @@ class ArrayWriter:
         self.reserve(name, array.dtype, array.shape)[...] = array
 
     def add_starts(self, name: str, starts: NDArray[np.int64]) -> None:
-        """Write where lists start and the last one ends, in four bytes each as long as these suffice."""
+        """Write the starts of lists and the last end, as int32 if they fit."""
         self.add(name, starts if starts[-1] >> 31 else starts.astype(np.int32))
 
     def extend(self, name: str, dtype: Any, parts: Iterable[NDArray[Any]]) -> None:
-        """Write an array of one dimension whose parts come one after the other.
+        """Write a one-dimensional array that arrives in parts.
 
         Raises:
             OSError: the disk is full.
@@ -95,13 +95,13 @@ class ArrayWriter:
         self._described_at(name, np.dtype(dtype), (size // np.dtype(dtype).itemsize,), size)
 
     def _described_at(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...], size: int) -> int:
-        """Note that an array is the next one; return where it starts."""
+        """Register the next array and return its offset."""
         start, self._end = self._end, -(-(self._end + size) // _ALIGNED) * _ALIGNED
         self._described[name] = (kind.str, shape, start)
         return start
 
     def finish(self, of: str) -> None:
-        """Write what is where; without it the file is not read."""
+        """Write the table of arrays. A file without it is not read."""
         os.ftruncate(self._descriptor, self._end)
         described = {"of": f"{FORMAT} {of}", "arrays": self._described, "crc32": _crc32(self._descriptor, self._end)}
         text = json.dumps(described).encode()
@@ -111,13 +111,13 @@ class ArrayWriter:
 
 
 def arrays_file(segment: Path) -> Path:
-    """Return where the arrays of a segment lie."""
+    """Return the path of a segment's arrays."""
     return segment.with_name(f"{segment.name}{SUFFIX}")
 
 
 @contextmanager
 def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
-    """Write the arrays of a segment, in the place of what is there; a file that is left unfinished is not read.
+    """Open a segment's arrays for writing. An unfinished file is not read.
 
     Raises:
         OSError: the disk is full.
@@ -133,7 +133,7 @@ def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
 
 
 def open_arrays(segment: Path, of: str) -> Arrays:
-    """Return the arrays of a segment, mapped.
+    """Map a segment's arrays into memory.
 
     Raises:
         StoreError: they are missing, damaged, or of another segment.
@@ -147,7 +147,7 @@ def open_arrays(segment: Path, of: str) -> Arrays:
 
 
 def check_arrays(segment: Path) -> None:
-    """Compare the arrays of a segment with their checksum, once per process.
+    """Check a segment's arrays by their checksum, once per process.
 
     Raises:
         StoreError: they are missing or damaged.
@@ -159,7 +159,7 @@ def check_arrays(segment: Path) -> None:
 
 
 def remove_arrays(folder: Path) -> None:
-    """Remove arrays whose segment is gone, and what killed processes of earlier versions left."""
+    """Remove arrays without a segment, and files of killed processes of earlier versions."""
     alone = (file for file in folder.glob(f"*{SUFFIX}") if not file.with_suffix("").exists())
     for file in (*alone, *folder.glob(f".*{SUFFIX}.*")):
         file.unlink(missing_ok=True)
@@ -197,7 +197,7 @@ def _mapped(descriptor: int, described: Mapping[str, Any], end: int) -> Arrays:
 
 
 def _described(descriptor: int) -> tuple[dict[str, Any], int] | None:
-    """Return what is where, and where the arrays end; ``None`` if that cannot be read."""
+    """Return the table of arrays and the offset where the arrays end; ``None`` if it cannot be read."""
     size = os.fstat(descriptor).st_size
     if size < _END.size:
         return None
@@ -210,7 +210,7 @@ def _described(descriptor: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _crc32(descriptor: int, end: int) -> int:
-    """Return the CRC-32 of the first ``end`` bytes; read, not mapped, so that they do not count as this process's."""
+    """Return the CRC-32 of the first ``end`` bytes. It reads, not maps, so this process's memory does not grow."""
     checksum = 0
     for offset in range(0, end, _BUFFER):
         checksum = zlib.crc32(os.pread(descriptor, min(_BUFFER, end - offset), offset), checksum)

@@ -1,4 +1,4 @@
-"""Conditions of filters, and the exact set of chunks of a generation that meet them.
+"""Conditions of filters, and the chunks of a generation that meet them.
 
 Conditions are compared with the tables of ``facets.sql``; its macro ``facet_value`` normalises both stored and
 requested values. Values are always bound parameters.
@@ -26,7 +26,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """A field has one of these values, compared without regard to case; a channel with or without its ``#``."""
+    """The field has one of these values, in any case; a channel with or without its ``#``."""
 
     field: str
     values: tuple[str, ...]
@@ -34,7 +34,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyName:
-    """One of a field's names holds all words of one of these, in any order: ``Vaswani`` is in ``Vaswani, A.``."""
+    """One name in the field holds all words of one of these, in any order: ``Vaswani`` is in ``Vaswani, A.``."""
 
     field: str
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class AnyName:
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """The document's path inside its source is this, or matches it as a glob (``path_expression`` says how).
+    """The document's path in its source equals this or matches it as a glob (see ``path_expression``).
 
     With ``or_changed`` what changed such a path meets it too.
     """
@@ -53,21 +53,21 @@ class PathGlob:
 
 @dataclass(frozen=True, slots=True)
 class AtPath:
-    """The document's path inside its source is exactly this."""
+    """The document's path in its source equals this."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """A whole heading anywhere above the chunk, in any case; ``A > B`` is a ``B`` directly under an ``A``."""
+    """A heading above the chunk equals this, in any case; ``A > B`` is a ``B`` directly under an ``A``."""
 
     heading: str
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A moment of the field lies between two moments with a zone, both included; ``None`` leaves an end open.
+    """A moment in the field lies between two moments, both included; ``None`` leaves an end open.
 
     A date without a time is the whole day. What has no such moment does not meet the condition.
     """
@@ -79,7 +79,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class AnyNumber:
-    """A number of the field is one of these."""
+    """A number in the field is one of these."""
 
     field: str
     numbers: tuple[float, ...]
@@ -87,7 +87,7 @@ class AnyNumber:
 
 @dataclass(frozen=True, slots=True)
 class InRange:
-    """A number of the field lies between two numbers, both included; ``None`` leaves an end open."""
+    """A number in the field lies between two numbers, both included; ``None`` leaves an end open."""
 
     field: str
     least: float | None = None
@@ -98,7 +98,7 @@ Condition: TypeAlias = AnyOf | AnyName | PathGlob | AtPath | Under | Between | A
 
 
 def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk_count: int) -> Mask:
-    """Tell which chunks meet all conditions; without conditions all do.
+    """Return a mask of the chunks that meet all conditions; all chunks if there are none.
 
     Args:
         connection: has the generation open; not shared with another thread.
@@ -117,7 +117,7 @@ def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk
 
 
 def _chunk_numbers(connection: Connection, condition: Condition) -> NDArray[np.int32]:
-    """Return the numbers of the chunks that meet one condition, in any order, some maybe twice."""
+    """Return the numbers of the chunks that meet one condition, in any order, possibly repeated."""
     if isinstance(condition, Between):
         where, values = _ends(condition.field, ("last >= ?", condition.start), ("first <= ?", condition.end))
         query = f"select chunk_no from moments where {where}"
@@ -140,7 +140,7 @@ _Where: TypeAlias = tuple[str, list[object]]
 
 
 def _ends(field: str, *ends: tuple[str, object]) -> _Where:
-    """Return the condition of a range; an end without a value is open."""
+    """Return the SQL condition and values of a range. An end without a value is open."""
     stated = [(comparison, value) for comparison, value in ends if value is not None]
     return " and ".join(["field = ?", *(comparison for comparison, _ in stated)]), [field, *(end for _, end in stated)]
 
@@ -168,7 +168,7 @@ def _facets(condition: AnyOf | AnyName | PathGlob | Under) -> _Where:
 
 
 def literal_component(glob: str) -> str:
-    """Return the longest component of a path glob that stands for itself; empty where none does."""
+    """Return the longest component of a path glob without wildcards; empty if there is none."""
     return max((part for part in _parts(glob) if _SPECIAL.isdisjoint(part)), key=len, default="")
 
 
@@ -215,7 +215,7 @@ def _json(values: Sequence[str]) -> str:
 
 
 def path_expression(glob: str) -> str:
-    """Translate a path glob into a regular expression to *search* a path for; for engines that do not backtrack (RE2).
+    """Translate a path glob into a regular expression for RE2, to *search* in a path.
 
     A glob is read as ``.gitignore`` and ``pathlib`` read it, always component by component:
 
@@ -230,7 +230,7 @@ def path_expression(glob: str) -> str:
 
 
 def capturing_expression(glob: str, name: str) -> str:
-    """Translate a glob with names in braces, ``docs/{team}/**``; group 1 is what stands in the place of ``name``.
+    """Translate a glob with names in braces, ``docs/{team}/**``; group 1 captures ``name``.
 
     Every name stands for at least one character of one component.
     """
@@ -260,7 +260,7 @@ def _expression(glob: str, component: Callable[[str], str]) -> str:
 
 
 def _parts(glob: str) -> list[str]:
-    """Return the components of a glob from the root of the source down, never two ``**`` in a row."""
+    """Return the components of a glob from the source's root down, without repeated ``**``."""
     glob = unicodedata.normalize("NFC", glob)
     parts = [part for part in glob.split("/") if part not in {"", "."}]
     if "/" not in glob.rstrip("/"):
@@ -276,7 +276,7 @@ _NOTHING = r"[^\s\S]"
 
 
 def _component(glob: str) -> str:
-    """Translate one component."""
+    """Translate one component of a glob."""
     translated: list[str] = []
     at = 0
     while at < len(glob):
@@ -299,7 +299,7 @@ def _component(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Return where the ``]`` of a class stands whose content begins at ``start``; 0 when it is no class."""
+    """Return the position of the ``]`` that closes a class with content from ``start``; 0 if none does."""
     first = start + 1 if glob[start : start + 1] in {"!", "^"} else start
     at = first
     while at < len(glob) and (glob[at] != "]" or at == first):
@@ -308,7 +308,7 @@ def _class_end(glob: str, start: int) -> int:
 
 
 def _class(content: str) -> str:
-    """Translate what stands between ``[`` and ``]``; no class holds the separator."""
+    """Translate the content of a class in brackets. The path separator is never in a class."""
     negated = content[0] in {"!", "^"}
     ranges = "".join(_ranges(content[1:] if negated else content))
     if negated:
@@ -337,7 +337,7 @@ def _ranges(content: str) -> list[str]:
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Write a range without the separator; one whose ends are the wrong way round holds nothing."""
+    """Return a range of characters without the path separator; empty if its ends are reversed."""
     if low <= "/" <= high:
         return [*_range(low, "."), *_range("0", high)] if low != high else []
     return [f"{_escaped(low)}-{_escaped(high)}"] if low <= high else []

@@ -1,4 +1,4 @@
-"""Filter the chunks of one generation file, and count the values and documents that may be seen."""
+"""Filters and counts over one generation file, for the visible part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REMEMBERED_MASKS = 64
 
 @dataclass(frozen=True, slots=True)
 class ServedDocument:
-    """A document of a generation; ``size`` is that of its text in UTF-8, in bytes."""
+    """A document of a generation; ``size`` is its text's size in UTF-8 bytes."""
 
     source_id: str
     path: str
@@ -45,7 +45,7 @@ class ServedDocument:
 
 @dataclass(frozen=True, slots=True)
 class StatedDocument:
-    """A document that says who may see it, or something that is not understood; ``metadata`` as it is stored."""
+    """A document whose metadata state access, even in a form that is not understood."""
 
     source_id: str
     path: str
@@ -55,13 +55,13 @@ class StatedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RuledDocument(StatedDocument):
-    """A document with all that has to be met to see it; ``own`` is what it states itself, or what stands beside it."""
+    """A document with its full access rule; ``own`` is the part from the document or its side file."""
 
     own: Rule
 
 
 class FileCounts:
-    """The filters and values of one file; every method may be called from any thread."""
+    """The filters and values of one file. Every method is thread-safe."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class FileCounts:
         )
 
     def field_values(self, field: str, type_: str) -> FieldValues:
-        """Return the values of a field with the chunks that have them, also those that may not be seen."""
+        """Return the values of a field with their chunks, including invisible ones."""
         with self._file.reading() as cursor:
             return field_values(cursor, field, type_)
 
@@ -107,7 +107,7 @@ class FileCounts:
         return unread_values(self.unread_rows(field), self._file.documents, limit, self._within_seen(within))
 
     def unread_rows(self, field: str) -> list[UnreadRow]:
-        """Return values that are not of the declared type, of all documents, also those that may not be seen."""
+        """Return values of the wrong type from all documents, including invisible ones."""
         with self._file.reading() as cursor:
             return unread_rows(cursor, field)
 
@@ -133,7 +133,7 @@ class FileCounts:
         ]
 
     def _documents(self, within: Mask | None) -> Mask | None:
-        """Return the documents that have a chunk within, of those that may be seen; ``None`` for all."""
+        """Return a mask of the visible documents that have a chunk in ``within``; ``None`` for all."""
         if within is None:
             return None if self._visible is None else self._visible.documents
         documents = np.zeros(self._file.all_documents, np.bool_)
@@ -141,7 +141,7 @@ class FileCounts:
         return documents
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
-        """Return which chunks may be counted, without those that may not be seen; ``None`` for all."""
+        """Return the visible part of ``within``; ``None`` for all chunks."""
         if self._visible is None:
             return within
         return self._visible.chunks if within is None else within & self._visible.chunks
@@ -155,7 +155,7 @@ def _documents_after(
     among: Mask | None,
     within: Mask | None,
 ) -> list[ServedDocument]:
-    """Return the first documents after a place, by source and path, with how many of their chunks count.
+    """Return the next documents after a place, by source and path, with their number of counted chunks.
 
     Raises:
         duckdb.Error: the file is damaged.

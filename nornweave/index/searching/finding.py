@@ -1,4 +1,4 @@
-"""Find lines of documents by exact text or by a regular expression, and complete what somebody types.
+"""Find lines of documents by exact text or regular expression, and complete typed text.
 
 DuckDB matches with RE2, which never backtracks. Documents are read a batch at a time, in the order of source and path,
 until there are enough lines or the time is up: a time that is linear in what is read.
@@ -36,7 +36,7 @@ SHOWN_CHARACTERS, BEFORE_CHARACTERS = 1_000, 200
 
 @dataclass(frozen=True, slots=True)
 class LinePattern:
-    """What a line must hold.
+    """The pattern of a line search.
 
     Attributes:
         expression: in RE2's syntax, or a text that stands for itself.
@@ -48,13 +48,13 @@ class LinePattern:
 
     @property
     def re2(self) -> str:
-        """Return it as one expression; raises ``duckdb.Error`` only when it is used."""
+        """Return the pattern as one RE2 expression. A wrong one raises ``duckdb.Error`` when it is used."""
         return f"{'(?i)' if self.ignores_case else ''}{self.expression}"
 
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A line that matches; ``line`` counts from 1, ``chunk_id`` is the chunk that holds the match."""
+    """A matching line; ``line`` counts from 1, ``chunk_id`` is the chunk that holds the match."""
 
     source_id: str
     path: str
@@ -64,13 +64,13 @@ class LineMatch:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """Return what matches are ordered by."""
+        """Return the sort key of matches."""
         return self.source_id, self.path, self.line
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLines:
-    """Matching lines by source, path and line; ``is_complete`` tells that there are no others."""
+    """Matching lines by source, path and line; ``is_complete`` tells that there are no more."""
 
     matches: tuple[LineMatch, ...]
     is_complete: bool
@@ -103,7 +103,7 @@ def find_lines(
 
 
 def merged_lines(found: Sequence[FoundLines], limit: int) -> FoundLines:
-    """Merge what several files hold, each searched with the same limit."""
+    """Merge the results of several files, each searched with the same limit."""
     matches = tuple(heapq.merge(*(lines.matches for lines in found), key=lambda match: match.place))
     is_complete = len(matches) <= limit and all(lines.is_complete for lines in found)
     return FoundLines(tuple(islice(matches, limit)), is_complete)
@@ -177,7 +177,7 @@ order by document_no, line_no
 
 @dataclass(frozen=True, slots=True)
 class WordTexts:
-    """The texts of documents that hold a word, by source and path.
+    """The texts of documents that contain a word, by source and path.
 
     Attributes:
         texts: source, path and text of the first of them.
@@ -193,7 +193,7 @@ class WordTexts:
 def find_texts(
     file: GenerationFile, documents: Sequence[int], word: str, endings: Sequence[str], limit: int, deadline: float
 ) -> WordTexts:
-    """Find the documents that hold a word, as ``find_lines`` finds lines.
+    """Find the documents that contain a word, in the way of ``find_lines``.
 
     Args:
         word: with nothing around it that is part of a name.
@@ -213,7 +213,7 @@ def find_texts(
 
 
 def merged_texts(found: Sequence[WordTexts], limit: int) -> WordTexts:
-    """Merge what several files hold, each searched with the same limit."""
+    """Merge the results of several files, each searched with the same limit."""
     texts = sorted(text for one in found for text in one.texts)
     beyond = sum(one.beyond for one in found) + max(0, len(texts) - limit)
     return WordTexts(tuple(texts[:limit]), beyond, all(one.is_complete for one in found))
@@ -258,7 +258,7 @@ MAX_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A text that goes on with what was typed; ``chunks`` counts the chunks that have it."""
+    """A completion of the typed text; ``chunks`` counts the chunks that have it."""
 
     text: str
     kind: CompletionKind
@@ -267,12 +267,12 @@ class Completion:
 
     @property
     def order(self) -> tuple[bool, int, int, str, str]:
-        """Return what completions are ordered by: those that begin so first, then the frequent, then the short."""
+        """Return the sort key of completions: true prefixes first, then frequent, then short ones."""
         return not self.is_prefix, -self.chunks, len(self.text), self.text, self.kind
 
 
 def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: int) -> list[Completion]:
-    """Return the best completions, in their order.
+    """Return the best completions in order.
 
     Args:
         documents: which may be seen, by number; ``None`` for all.
@@ -297,7 +297,7 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
 
 
 def merged_completions(found: Iterable[Sequence[Completion]], limit: int) -> list[Completion]:
-    """Merge what several files have: the counts of a text add up."""
+    """Merge the completions of several files by adding up counts of equal texts."""
     merged: dict[tuple[str, CompletionKind], Completion] = {}
     for completion in (each for completions in found for each in completions):
         known = merged.get((completion.text, completion.kind))

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """What is open of one file, for all viewers.
+    """The open parts of one file, shared by all viewers.
 
     Attributes:
         live: which of its documents there are in this generation, by number; ``None`` for all.
@@ -50,7 +50,7 @@ class OpenFile:
 
 
 class Segment:
-    """One file as somebody may see it: its searches, texts and counts; implements ``index.Parts``.
+    """A viewer's view of one file: its searches, texts and counts. Implements ``index.Parts``.
 
     Attributes:
         corpus: the lengths of the chunks that may be seen, of this file or of all segments.
@@ -72,11 +72,11 @@ class Segment:
 
     @property
     def restricted_documents(self) -> int:
-        """Count the documents that somebody without groups may not see."""
+        """Count the documents that are not open to everybody."""
         return self.opened.visibilities.restricted
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return the documents at a path, at ``source/path`` or at paths that end so, whoever may see them."""
+        """Return documents by path, by ``source/path`` or by a path's end, including invisible ones."""
         rows = self.opened.file.rows(
             """
             select document_no, source_id, path, access, metadata
@@ -93,11 +93,11 @@ class Segment:
         ]
 
     def seen_by(self, viewer: Viewer) -> Segment:
-        """Return the file as a viewer may see it; itself when they see everything."""
+        """Return a viewer's view of the file, or the file itself if they see everything."""
         return self._showing(self.opened.visibilities.of(viewer))
 
     def without(self, key: str) -> Segment:
-        """Return the file as if the documents with a name had never been there; itself when it has none."""
+        """Return a view without the documents of a given name, or the segment itself if there are none."""
         return self._showing(self.but_for(key))
 
     def _showing(self, visible: Visible | None) -> Segment:
@@ -106,13 +106,13 @@ class Segment:
         return Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
     def but_for(self, key: str) -> Visible | None:
-        """Return what may be seen but for the documents with a name."""
+        """Return the visible part without the documents of a given name."""
         named = self.search.named([key])
         return self.opened.visibilities.without(self.visible, named[key]) if key in named else self.visible
 
 
 class _Shared:
-    """A file that is open for several generations of a process."""
+    """A file that several generations of a process have open."""
 
     def __init__(self) -> None:
         self.users = 0
@@ -134,7 +134,7 @@ def open_shared(
     statements: Mapping[str, Statement],
     today: AccessToday | None,
 ) -> OpenFile:
-    """Open a segment, once for all generations of this process that have it; ``stack`` gives it back.
+    """Open a segment once for all generations of this process; ``stack`` closes it after its last use.
 
     Args:
         stack: ends the use.

@@ -1,4 +1,4 @@
-"""One generation file, open for reading: its metadata, its connections, and which document each chunk is of."""
+"""One open generation file: its metadata, its connections, and the document of each chunk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ where source_id = ? and path = ?
 
 
 class GenerationFile:
-    """An open file; safe to use from several threads.
+    """An open file. Thread-safe.
 
     Attributes:
         connection: for opening; queries use a cursor of their thread.
@@ -74,14 +74,14 @@ class GenerationFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Lend this thread's cursor: a DuckDB connection is not shared between threads."""
+        """Lend this thread's cursor. Threads cannot share a DuckDB connection."""
         try:
             yield self.cursor()
         except duckdb.Error as error:
             raise self.unreadable(error) from error
 
     def cursor(self) -> Connection:
-        """Return this thread's cursor; its errors are DuckDB's."""
+        """Return this thread's cursor. It raises DuckDB's errors."""
         cursor: Connection | None = getattr(self._threads, "cursor", None)
         if cursor is None:
             cursor = self._threads.cursor = self.connection.cursor()
@@ -94,14 +94,14 @@ class GenerationFile:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Translate what may happen while a damaged file is opened, or memory is short."""
+        """Translate errors of opening a damaged file, or of missing memory."""
         try:
             yield
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
             raise self.unreadable(error) from error
 
     def unreadable(self, error: BaseException) -> StoreError:
-        """Return the error that names the file and says what to do."""
+        """Return the error for a file that cannot be read, with its name and a remedy."""
         return StoreError(f"{self.path}: cannot be read ({error}); roll back, or sync again")
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class GenerationFile:
 
 
 class DataFile(NamedTuple):
-    """A file of a generation, and the numbers of its documents that are gone."""
+    """A file of a generation, with the numbers of its gone documents."""
 
     path: Path
     gone: tuple[int, ...] = ()
@@ -119,7 +119,7 @@ class DataFile(NamedTuple):
 def read_rows(
     file: DataFile, statement: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a query on a file that is not loaded; ``documents`` and ``chunks`` are those that there are.
+    """Return the rows of a query on a closed file. ``documents`` and ``chunks`` are without gone ones.
 
     Raises:
         StoreError: it cannot be read.
@@ -136,7 +136,7 @@ def read_rows(
 
 
 def _leave_out(connection: Connection, gone: Sequence[int]) -> None:
-    """Put views without some documents before the tables of a file."""
+    """Hide some documents by temporary views over a file's tables."""
     connection.execute("create temp table gone as select unnest(?::integer[]) as document_no", [str([*gone])])
     ((name,),) = connection.execute("select current_database()").fetchall()
     for table in ("documents", "chunks"):
@@ -146,7 +146,7 @@ def _leave_out(connection: Connection, gone: Sequence[int]) -> None:
 
 
 def read_lines(file: DataFile, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
-    """Return lines of the documents of a generation.
+    """Return lines from the documents of a generation.
 
     Returns:
         By place, without their ends; what the generation does not have is left out.

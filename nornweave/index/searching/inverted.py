@@ -1,4 +1,4 @@
-"""Inverted lists: key → chunks that have it, with weights; mapped from the arrays beside a generation."""
+"""Inverted lists: the chunks of each key, with weights, mapped from the arrays beside a generation."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ K_contra = TypeVar("K_contra", contravariant=True)
 
 
 class Keys(Protocol[K_contra]):
-    """The distinct keys of an index, in order."""
+    """The distinct keys of an index, sorted."""
 
     def find(self, key: K_contra) -> int:
-        """Return the key's position, or -1."""
+        """Return a key's position, or -1."""
 
 
 class TextKeys:
-    """Keys that are text, in the order of their code points; an Arrow array is a third of a Python list.
+    """Text keys in the order of code points. An Arrow array takes a third of a Python list's memory.
 
     Every ``_STEP``-th is a Python string as well: a scalar of Arrow takes a microsecond, and a search 20 of them. A
     query asks for its words several times, and queries share theirs.
@@ -56,7 +56,7 @@ class TextKeys:
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
     def near(self, field: str, word: str) -> list[str]:
-        """Return the keys ``field:…`` that one edit parts from ``field:word``: a letter more, less, other or swapped.
+        """Return the keys ``field:…`` at one edit from ``field:word``: a letter added, removed, replaced or swapped.
 
         One edit leaves the letters before the middle as they are, or those behind it; what shares neither is not read.
         """
@@ -67,12 +67,12 @@ class TextKeys:
         return [key for key in keys.filter(alike).to_pylist() if is_one_edit(word, key[len(start) :])]
 
     def _lower_bound(self, key: str) -> int:
-        """Return how many keys come before ``key``."""
+        """Return the number of keys before ``key``."""
         start = max(bisect_left(self._marks, key) - 1, 0) * _STEP
         return start + bisect_left(self._keys.slice(start, _STEP).to_pylist(), key)
 
     def _find(self, key: str) -> int:
-        """Return the key's position, or -1."""
+        """Return a key's position, or -1."""
         start = max(bisect_right(self._marks, key) - 1, 0) * _STEP
         stop = min(start + _STEP, len(self._keys))
         # Most keys that a query asks for are not there, which the bytes of the block tell at once.
@@ -84,7 +84,7 @@ class TextKeys:
 
 
 def is_one_edit(word: str, other: str) -> bool:
-    """Tell whether one letter was left out, added, replaced or swapped with the next one."""
+    """Tell whether two words differ by one letter: removed, added, replaced or swapped with the next."""
     if word == other or abs(len(word) - len(other)) > 1:
         return False
     ends = zip(word, other, strict=False)
@@ -96,19 +96,19 @@ def is_one_edit(word: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NumberKeys:
-    """Keys that are numbers, ascending."""
+    """Number keys, ascending."""
 
     keys: NDArray[np.uint32]
 
     def find(self, key: int) -> int:
-        """Return the key's position, or -1."""
+        """Return a key's position, or -1."""
         position = int(np.searchsorted(self.keys, np.uint32(key)))
         return position if position < len(self.keys) and self.keys[position] == key else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How many chunks there are, and how many terms they hold together in each of ``types.FIELDS``.
+    """The number of chunks, and the number of their terms in each of ``types.FIELDS``.
 
     Whole numbers, so that the sum over the segments of a corpus is that of the corpus, whatever the order.
     """
@@ -120,7 +120,7 @@ class Lengths:
         return Lengths(self.chunks + other.chunks, tuple(map(add, self.terms, other.terms)))
 
     def average(self, bm25: Bm25Settings) -> float:
-        """Return the mean length of a chunk, its fields weighted; 0 without chunks."""
+        """Return the mean weighted length of a chunk; 0 without chunks."""
         return math.fsum(map(mul, self.terms, bm25.fields.values)) / self.chunks if self.chunks else 0.0
 
 
@@ -145,22 +145,22 @@ class InvertedLists(Generic[K_contra]):
     chunk_nos: Numbers
 
     def chunks(self, key: K_contra) -> Numbers:
-        """Return the chunks that have the key, ascending."""
+        """Return the chunks of a key, ascending."""
         return self.chunk_nos[self.range_of(key)]
 
     def frequency(self, key: K_contra) -> int:
-        """Count the chunks that have the key."""
+        """Count the chunks of a key."""
         where = self.range_of(key)
         return int(where.stop - where.start)
 
     def range_of(self, key: K_contra) -> slice:
-        """Return where the key's chunks stand in ``chunk_nos``."""
+        """Return the slice of a key's chunks in ``chunk_nos``."""
         position = self.keys.find(key)
         return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 
 
 class FrequentTerms:
-    """The weights of frequent terms in every chunk, one array per term; safe to use from several threads.
+    """The weights of frequent terms in every chunk, one array per term. Thread-safe.
 
     Nearly all postings that a question touches are of a few function words. The arrays are made when they are first
     asked for; those asked for last are kept, in 8 MB unless said otherwise.
@@ -180,11 +180,11 @@ class FrequentTerms:
         self._lock = threading.Lock()
 
     def is_frequent(self, frequency: int) -> bool:
-        """Tell whether a term that occurs in this many chunks is kept here."""
+        """Tell whether a term in this many chunks counts as frequent."""
         return frequency > self._chunk_count * FREQUENT_SHARE
 
     def row(self, key: Hashable, make: Callable[[], Scores]) -> Scores:
-        """Return the array of ``key``, computing it if needed; callers must not write to it."""
+        """Return the array of ``key``, computed at first use. Callers must not write to it."""
         with self._lock:
             row = self._rows.get(key)
             if row is not None:
@@ -213,7 +213,7 @@ def write_names(connection: Connection, arrays: ArrayWriter) -> None:
 
 
 def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the word pairs of the table ``pairs``: key of the pair → chunks.
+    """Write the word pairs of the table ``pairs``: pair key → chunks.
 
     Raises:
         OSError: the disk is full.
@@ -238,34 +238,34 @@ def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
 
 
 def load_names(arrays: Arrays) -> tuple[TextKeys, InvertedLists[str]]:
-    """Open the lookup keys that ``write_names`` wrote, and the chunks of each."""
+    """Open the lookup keys of ``write_names``, and their chunks."""
     keys = text_keys(arrays, "names")
     return keys, InvertedLists(keys, arrays["names.starts"], arrays["names.chunks"])
 
 
 def load_pairs(arrays: Arrays) -> InvertedLists[int]:
-    """Open the word pairs that ``write_pairs`` wrote."""
+    """Open the word pairs of ``write_pairs``."""
     return InvertedLists(NumberKeys(arrays["pairs.keys"]), arrays["pairs.starts"], arrays["pairs.chunks"])
 
 
 def batches(
     connection: Connection, query: str, parameters: Sequence[float] = ()
 ) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Yield the rows of a query in its order, many at a time; none is empty."""
+    """Yield the rows of a query in order, in large batches."""
     for batch in connection.execute(query, list(parameters)).to_arrow_reader(_BATCH_ROWS):
         if batch.num_rows:
             yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
 
 def write_texts(arrays: ArrayWriter, name: str, table: pa.Table, column: str) -> None:
-    """Write texts one after the other, and where each starts and the last one ends."""
+    """Write texts one after another, with their starts and the last end."""
     written, ends = texts_of(table, column)
     arrays.add_starts(f"{name}.text_starts", ends)
     arrays.add(f"{name}.text", written)
 
 
 def texts_of(table: pa.Table, column: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the bytes of all texts of a column, and where each starts and the last one ends (Arrow's layout)."""
+    """Return the bytes of all texts in a column, with their starts and the last end (Arrow's layout)."""
     texts = table.column(column).combine_chunks().cast(pa.large_string())
     _, starts, content = texts.buffers()
     ends = np.frombuffer(starts, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
@@ -273,12 +273,12 @@ def texts_of(table: pa.Table, column: str) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 def text_keys(arrays: Arrays, name: str) -> TextKeys:
-    """Open the keys that ``write_texts`` wrote."""
+    """Open the keys of ``write_texts``."""
     return TextKeys(arrays[f"{name}.text_starts"], arrays[f"{name}.text"])
 
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of some lists starts, one after the other, and where the last one ends."""
+    """Return the starts of consecutive lists of these sizes, and the last end."""
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 

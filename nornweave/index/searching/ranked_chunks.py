@@ -1,4 +1,4 @@
-"""Ranked chunks as arrays, and the selection of the best."""
+"""Ranked chunks as arrays, and selection of the best."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nornweave.index.port import Numbers, Scores
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """Chunks that a retrieval source found, best first, ties by chunk number; scores are higher for better."""
+    """Chunks from a retriever, best first, ties by chunk number. Higher scores are better."""
 
     numbers: Numbers
     scores: Scores
@@ -24,7 +24,7 @@ NO_HITS = Hits(np.empty(0, np.int32), np.empty(0, np.float32))
 
 
 def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
-    """Return the ``k`` highest scores, ties by chunk number, also those at the cut.
+    """Return the ``k`` highest scores; ties, also at the cut, are ordered by chunk number.
 
     Args:
         scores: one per chunk.

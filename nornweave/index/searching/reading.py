@@ -1,4 +1,4 @@
-"""Read the texts, chunks and documents of one generation file, as far as they may be seen."""
+"""Read the visible texts, chunks and documents of one generation file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nornweave.index.searching.visibility import Visible
 
 
 class FileTexts:
-    """The texts of one file; every method may be called from any thread."""
+    """The texts of one file. Every method is thread-safe."""
 
     def __init__(
         self, file: GenerationFile, mapped: Mapped, visible: Visible | None = None, live: Mask | None = None
@@ -75,7 +75,7 @@ class FileTexts:
         return find_texts(self._file, self._documents(within), word, endings, limit, deadline)
 
     def _documents(self, within: Mask | None) -> list[int]:
-        """Return the numbers of the documents that may be read, ascending."""
+        """Return the numbers of the visible documents, ascending."""
         if self._visible is not None:
             within = self._visible.chunks if within is None else within & self._visible.chunks
         documents = self._file.documents if within is None else self._file.documents[within]
@@ -135,12 +135,12 @@ class FileTexts:
         return StoredText.of(rows[0])
 
     def document_places(self) -> pa.Table:
-        """Return the source and path of every document of the file, in the order of their numbers."""
+        """Return the source and path of every document, in the order of their numbers."""
         with self._file.reading() as cursor:
             return cursor.execute("select source_id, path from documents order by document_no").to_arrow_table()
 
     def live_paths(self) -> list[str]:
-        """Return the path of every document that there is, whoever may see it."""
+        """Return the paths of all documents that are not gone, including invisible ones."""
         paths: list[str] = self.document_places()["path"].to_pylist()
         return paths if self._live is None else [path for path, there in zip(paths, self._live, strict=True) if there]
 
@@ -149,7 +149,7 @@ class FileTexts:
         return [place for place in self.places(holding) if counts[place.path] == 1]
 
     def places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
-        """Return the chunks that may be seen, also where several sources have a document at their path."""
+        """Return the places of the visible chunks."""
         return [place for place in read_places(self._file.rows, holding) if self.sees_document(place.document_no)]
 
     def document_texts(self, documents: Iterable[int]) -> dict[int, str]:
@@ -163,7 +163,7 @@ class FileTexts:
 
 
 def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
-    """Return a chunk out of the card that a generation keeps of it; an earlier version named the fields of each."""
+    """Convert a chunk's card. An earlier version's card names its fields."""
     card = known if isinstance(known, dict) else dict(zip(StoredChunk.__slots__[1:], known, strict=True))
     updated_at = card["updated_at"]
     parsed = {
@@ -178,5 +178,5 @@ def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
 
 
 def _literal(numbers: Numbers) -> str:
-    """Write numbers as text that DuckDB casts to a list: binding a list costs fifty times as much."""
+    """Write numbers as text for DuckDB to cast to a list. Binding a list takes fifty times as long."""
     return "[" + ",".join(map(str, numbers)) + "]"

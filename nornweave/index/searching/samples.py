@@ -18,7 +18,7 @@ Rows: TypeAlias = Callable[[str, list[object]], list[tuple[Any, ...]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkPlace:
-    """Where a chunk stands and what is known of it, without its text.
+    """The place and properties of a chunk, without its text.
 
     Attributes:
         position: of the chunk in its document, from 0.
@@ -43,7 +43,7 @@ class ChunkPlace:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document with its chunks as they were indexed, by number, in order."""
+    """A document with its indexed chunks by number, in order."""
 
     document: Document
     chunks: tuple[tuple[int, Chunk], ...]
@@ -62,7 +62,7 @@ order by c.chunk_no
 
 
 def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
-    """List the chunks of a file in order.
+    """Return the places of a file's chunks, in order.
 
     Raises:
         StoreError: the generation cannot be read.
@@ -108,7 +108,7 @@ def read_texts(rows_of: Rows, documents: Iterable[int]) -> dict[int, str]:
 
 
 def read_indexed(rows_of: Rows, domain: str, path: str, sees: Callable[[int], bool]) -> tuple[IndexedDocument, ...]:
-    """Return the documents at a path, one for each source that has it, with everything that was indexed of them.
+    """Return the documents at a path, one per source, with everything that was indexed.
 
     Claims are not part of it.
 

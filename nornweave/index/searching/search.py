@@ -1,4 +1,4 @@
-"""Search one generation file: vectors, BM25, word pairs and names, in the arrays that are mapped beside it."""
+"""Search one generation file: vectors, BM25, word pairs and names, in the mapped arrays beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ K = TypeVar("K", int, str)
 
 @dataclass
 class Mapped:
-    """What is mapped of one generation; emptied when it is closed, so that a removed file is gone from the disk."""
+    """The mapped arrays of one generation. Closing empties it, so that the disk space of a removed file is freed."""
 
     terms: TermLists
     pairs: InvertedLists[int]
@@ -37,7 +37,7 @@ class Mapped:
 
 
 class FileSearch:
-    """Scores of the chunks of one file, as far as they may be seen; every method may be called from any thread."""
+    """Scores of the visible chunks of one file. Every method is thread-safe."""
 
     def __init__(self, file: GenerationFile, mapped: Mapped, corpus: Lengths, visible: Visible | None = None) -> None:
         self._file = file
@@ -77,7 +77,7 @@ class FileSearch:
     def sparse_with(
         self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
     ) -> Scores:
-        """Return what ``sparse`` does, with the terms that are frequent in all segments together.
+        """Return the scores of ``sparse``; ``frequent`` names the frequent terms of all segments together.
 
         Sums depend on their order in the last bit, and the order on which terms are frequent.
         """
@@ -107,7 +107,7 @@ class FileSearch:
         return scores + documents[self._file.documents] if document_share else scores
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
-        """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
+        """Return the documents of some chunks, ascending, each with the highest weight of its chunks."""
         documents = self._file.documents[chunks]
         begins = np.ones(len(documents), np.bool_)
         np.not_equal(documents[1:], documents[:-1], out=begins[1:])

@@ -1,4 +1,4 @@
-"""The segments of a generation as one index: they answer as one file with the documents that there are would.
+"""The segments of a generation as one index. It answers as one file with the same documents would.
 
 Chunk numbers are those of the one file, and what is gone has none. A segment numbers its chunks by source, path and
 place as well, so the map from its numbers to these ascends: what is in order in a segment stays so. A score depends on
@@ -49,7 +49,7 @@ from nornweave.index.searching.visibility import Visible
 
 
 class Numbering:
-    """Which chunk and document of the whole is which of a segment; what is gone has no number.
+    """The global numbers of each segment's chunks and documents. Gone ones have no number.
 
     Attributes:
         chunks: of each segment, the number in the whole of each of its chunks; ``size`` for those that are gone.
@@ -96,7 +96,7 @@ class Numbering:
         return int(self._document_segments[number]), int(self._document_locals[number])
 
     def divided(self, within: Mask | None) -> list[Mask | None]:
-        """Return which chunks of each segment are among some of the whole."""
+        """Return each segment's part of a mask."""
         if within is None:
             return [None] * len(self.chunks)
         padded = np.append(within, False)
@@ -108,7 +108,7 @@ def _divided(values: Numbers, like: Sequence[pa.Table] | Sequence[Numbers]) -> l
 
 
 def _reversed(numbers: Sequence[Numbers], size: int) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
-    """Return the segment of each number of the whole, and the number there."""
+    """Return, for each global number, its segment and its number in the segment."""
     segments, locals_ = np.zeros(size, np.uint16), np.zeros(size, np.int32)
     for segment, of_segment in enumerate(numbers):
         own = np.flatnonzero(of_segment < size).astype(np.int32)
@@ -124,13 +124,13 @@ COMPLETIONS_BEYOND = 200
 
 
 class Segments:
-    """Several files as somebody may see them; implements what ``Index`` asks of one file.
+    """A viewer's view of several files. Implements the parts of ``Index``.
 
     Dense retrieval scores more candidates in full than one file would, so it may find what that misses.
     """
 
     def __init__(self, segments: Sequence[Segment], numbering: Numbering | None = None) -> None:
-        """Store the segments, each with the lengths of what there is; their numbering is made unless it is given.
+        """Store the segments, each with the lengths of its visible chunks. The numbering is made if not given.
 
         Raises:
             StoreError: a segment cannot be read.
@@ -147,29 +147,29 @@ class Segments:
 
     @property
     def document_count(self) -> int:
-        """Count the documents that have chunks and may be seen."""
+        """Count the visible documents that have chunks."""
         if self.part:
             return sum(segment.document_count for segment in self.segments)
         return int(self.numbering.of_chunks[-1]) + 1 if self.size else 0
 
     @property
     def restricted_documents(self) -> int:
-        """Count the documents that somebody without groups may not see."""
+        """Count the documents that are not open to everybody."""
         return sum(segment.restricted_documents for segment in self.segments)
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return the documents at a path, or at paths that end so, by source and path, whoever may see them."""
+        """Return documents by path or by a path's end, sorted by source and path, including invisible ones."""
         pages = [segment.ruled_documents(path) for segment in self.segments]
         return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
     def seen_by(self, viewer: Viewer) -> Segments:
-        """Return the segments as a viewer may see them; themselves when they see everything."""
+        """Return a viewer's view, or the segments themselves if they see everything."""
         if all(segment.opened.visibilities.of(viewer) is segment.visible for segment in self.segments):
             return self
         return self._showing([segment.opened.visibilities.part_of(viewer) for segment in self.segments])
 
     def without(self, key: str) -> Segments:
-        """Return the segments as if the documents with a name had never been there; themselves when there are none."""
+        """Return a view without the documents of a given name, or the segments themselves if there are none."""
         visible = [segment.but_for(key) for segment in self.segments]
         if all(segment.visible is part for segment, part in zip(self.segments, visible, strict=True)):
             return self
@@ -179,23 +179,23 @@ class Segments:
         return Segments(with_lengths([segment.opened for segment in self.segments], visible), self.numbering)
 
     def numbered(self) -> Iterator[tuple[Numbers, Segment]]:
-        """Yield each segment with the numbers that its chunks have in the whole."""
+        """Yield each segment with its chunks' global numbers."""
         return zip(self.numbering.chunks, self.segments, strict=True)
 
     def divided(self, within: Mask | None) -> Iterator[tuple[Mask | None, Numbers, Segment]]:
-        """Yield each segment with its part of a mask and the numbers that its chunks have in the whole."""
+        """Yield each segment with its part of a mask and its chunks' global numbers."""
         parts = self.numbering.divided(within)
         return ((own, numbers, one) for own, (numbers, one) in zip(parts, self.numbered(), strict=True))
 
     def scattered(self, scores_of: Callable[[Segment], Scores]) -> Scores:
-        """Return a score for every chunk."""
+        """Return a score for every chunk, from the scores of each segment."""
         scores = np.zeros(self.size + 1, np.float32)  # the last one is of what is gone
         for numbers, segment in self.numbered():
             scores[numbers] = scores_of(segment)
         return scores[:-1]
 
     def merged(self, chunks_of: Callable[[Segment], Numbers]) -> Numbers:
-        """Return the chunks of all segments, ascending."""
+        """Return the chunks of all segments as ascending global numbers."""
         return np.sort(np.concatenate([numbers[chunks_of(segment)] for numbers, segment in self.numbered()]))
 
     def gathered(
@@ -210,7 +210,7 @@ class Segments:
         return rows
 
     def looked_up(self, numbers: Numbers, values_of: Callable[[Segment, Numbers], Mapping[int, T]]) -> dict[int, T]:
-        """Return what segments know of some chunks, by number, in their order."""
+        """Return a value for each of some chunks, by number, in their order. Unknown chunks are left out."""
         values: dict[int, T] = {}
         for number, (of_segment, segment) in enumerate(self.numbered()):
             _, own = self.numbering.chunks_of(number, numbers)
@@ -328,7 +328,7 @@ class SegmentedCounts:
         return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
-        """Return which chunks may be found, without those that may not be seen; ``None`` for all."""
+        """Return the visible part of a mask; ``None`` for all chunks."""
         if not self._all.part:
             return within
         return self.within(()) if within is None else self.within(()) & within
@@ -416,7 +416,7 @@ class SegmentedTexts:
 
 
 def with_lengths(opened: Sequence[OpenFile], visible: Sequence[Visible | None]) -> list[Segment]:
-    """Return segments as somebody may see them, each with the lengths of what may be seen of all."""
+    """Return a viewer's view of each file. Scores use the chunk lengths of all visible parts together."""
     lengths = [
         part.lengths(each.mapped.terms) if part else each.mapped.terms.own
         for each, part in zip(opened, visible, strict=True)

@@ -1,4 +1,4 @@
-"""The BM25 tables of a file: which chunks hold a term, and what it counts for there.
+"""The BM25 tables of a file: the chunks of each term, and its weight there.
 
 BM25 over weighted fields: Robertson & Zaragoza 2009, eq. 3.15; fields as in Robertson, Zaragoza & Taylor 2004:
 occurrences and lengths are weighted before they saturate, as if a field was written that many times over.
@@ -33,7 +33,7 @@ from nornweave.index.searching.inverted import (
 
 
 def saturations(lengths: NDArray[np.int32], average: float, bm25: Bm25Settings) -> Scores:
-    """Return ``k1 · (1 - b + b · length / average)`` of chunks: the occurrences at which a term counts for half.
+    """Return ``k1 · (1 - b + b · length / average)`` of chunks: the occurrences at half of the highest weight.
 
     Args:
         lengths: terms of each chunk by field, of shape ``(chunks, fields)``.
@@ -45,12 +45,12 @@ def saturations(lengths: NDArray[np.int32], average: float, bm25: Bm25Settings) 
 
 
 def weighted_lengths(lengths: NDArray[np.int32], fields: FieldWeights) -> NDArray[np.float64]:
-    """Return the length of each chunk as if its fields were written so many times."""
+    """Return the length of each chunk, with weighted fields."""
     return np.asarray(lengths @ np.array(fields.values), np.float64)
 
 
 def saturated(frequencies: Scores, half: Scores, bm25: Bm25Settings) -> Scores:
-    """Return what terms count for before idf, in [0, k1 + 1): ``f · (k1 + 1) / (f + half)``.
+    """Return weights of terms before idf, in [0, k1 + 1): ``f · (k1 + 1) / (f + half)``.
 
     Args:
         frequencies: weighted occurrences of a term in a chunk, ≥ 0.
@@ -69,7 +69,7 @@ _SLICE = 1 << 18
 
 
 class WeightedTerms:
-    """The chunks of each term, and what it counts for there before idf, by one setting of BM25; for any thread.
+    """The chunks of each term and its weight there before idf, for one BM25 setting. Thread-safe.
 
     What a term counts for is made of frequencies when it is asked for: it depends on the average length of the corpus,
     which is another one after every publication.
@@ -94,7 +94,7 @@ class WeightedTerms:
         self._recent = lru_cache(maxsize=_RECENT_TERMS)(self._made)
 
     def weighted(self, term: str) -> tuple[Numbers, Scores]:
-        """Return the chunks that hold a term, ascending, and what it counts for in each; not to be written to."""
+        """Return the chunks of a term, ascending, and its weight in each. Do not write to them."""
         is_frequent = self._lists.frequency(term) > len(self._half) * FREQUENT_SHARE
         return self._made(term) if is_frequent else self._recent(term)
 
@@ -107,7 +107,7 @@ class WeightedTerms:
         return chunks, saturated(frequencies, self._half[chunks], self._bm25)
 
     def weights(self, terms: Sequence[str], numbers: Numbers) -> Scores:
-        """Return what terms count for in some chunks, a column each; 0 where one does not stand."""
+        """Return the weights of terms in some chunks, one column per term; 0 where a term is missing."""
         return np.column_stack([np.zeros((len(numbers), 0), np.float32), *(self._in(term, numbers) for term in terms)])
 
     def _in(self, term: str, numbers: Numbers) -> Scores:
@@ -124,10 +124,10 @@ class WeightedTerms:
 
 
 class TermLists:
-    """The BM25 tables: which chunks hold a term, how often, and how long chunks are; for any thread."""
+    """The BM25 tables: chunks and occurrences of each term, and lengths of chunks. Thread-safe."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Open what ``write_terms`` wrote."""
+        """Open the arrays of ``write_terms``."""
         self.lengths: NDArray[np.int32] = arrays["lengths"]
         self.own = lengths_of(self.lengths)
         self.lists = InvertedLists(text_keys(arrays, "terms"), arrays["terms.starts"], arrays["terms.chunks"])
@@ -138,12 +138,12 @@ class TermLists:
         self.by = lru_cache(maxsize=_REMEMBERED_SETTINGS)(self._by)
 
     def _by(self, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
-        """Return what terms count for by some settings; the lengths of chunks are compared with those of ``corpus``."""
+        """Return the weighted terms for a BM25 setting. Lengths are relative to the average in ``corpus``."""
         half = saturations(self.lengths, corpus.average(bm25), bm25)
         return WeightedTerms(self.lists, self.frequencies(bm25.fields), half, bm25)
 
     def frequencies(self, fields: FieldWeights) -> Scores:
-        """Return how often each term stands in each chunk, its fields weighted, beside ``lists.chunk_nos``.
+        """Return each term's weighted occurrences, parallel to ``lists.chunk_nos``.
 
         If not all fields count once these are made when they are first asked for, four bytes a posting; those of the
         last few are remembered. An earlier version did not write fields: then all count once.
@@ -168,7 +168,7 @@ class TermLists:
 
 
 def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the BM25 tables, numbers in as few bytes as they need.
+    """Write the BM25 tables with the smallest number types.
 
     Raises:
         OSError: the disk is full.

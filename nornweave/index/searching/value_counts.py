@@ -1,4 +1,4 @@
-"""Count the values that documents have in a field, as far as they may be seen."""
+"""Count the values of a field in visible documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
-    """A value, with how many documents and how many of their chunks have it."""
+    """A value with its number of documents and chunks."""
 
     value: Value
     documents: int
@@ -51,7 +51,7 @@ class ValueCounts:
 
 @dataclass(frozen=True, slots=True)
 class UnreadValue:
-    """A value that is not of the type that its filter declares, as JSON, at most 200 characters of it."""
+    """A value of the wrong type for its filter, as JSON of at most 200 characters."""
 
     path: str
     said: str
@@ -60,7 +60,7 @@ class UnreadValue:
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """How many documents have such values, and the first of them by source and path."""
+    """The number of documents with such values, and the first ones by source and path."""
 
     documents: int = 0
     examples: tuple[UnreadValue, ...] = ()
@@ -84,7 +84,7 @@ QUERIES = {"integer": _NUMBERS, "number": _NUMBERS, "date": _MOMENTS}
 
 
 def field_values(connection: Connection, field: str, type_: str) -> FieldValues:
-    """Return the values of a field with the chunks that have them.
+    """Return the values of a field with their chunks.
 
     Raises:
         duckdb.Error: the file is damaged.
@@ -121,7 +121,7 @@ def count_values(
 
 
 def unread_rows(connection: Connection, field: str) -> list[UnreadRow]:
-    """Return the values of a field that are not of its type, by document and value.
+    """Return a field's values of the wrong type, by document and value.
 
     Raises:
         duckdb.Error: the file is damaged.
@@ -139,7 +139,7 @@ def unread_rows(connection: Connection, field: str) -> list[UnreadRow]:
 
 
 def unread_values(rows: list[UnreadRow], documents: Numbers, limit: int, within: Mask | None = None) -> UnreadValues:
-    """Sum up the values of a field that are not of its type; of the documents that have a chunk ``within``."""
+    """Summarise a field's values of the wrong type in documents that have a chunk in ``within``."""
     if within is not None:
         visible = set(documents[within].tolist())
         rows = [row for row in rows if row[0] in visible]

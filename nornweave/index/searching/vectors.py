@@ -1,4 +1,4 @@
-"""Search vectors: a mapped matrix, or the ``vss`` index for large domains.
+"""Search vectors: in a mapped matrix, or in the ``vss`` index for large domains.
 
 The vectors of the tokens of each chunk, mapped beside the generation, and how well they match those of a query.
 """
@@ -32,7 +32,7 @@ class VectorIndex(Protocol):
     """Searches vectors by cosine similarity."""
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
-        """Return the ``k`` most similar chunks; among those of ``within`` exactly.
+        """Return the ``k`` most similar chunks. A search in ``within`` is exact.
 
         Args:
             query: normalised vector.
@@ -40,14 +40,14 @@ class VectorIndex(Protocol):
         """
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        """Return the cosine similarity of some chunks, in their order."""
+        """Return the cosine similarities of some chunks, in their order."""
 
     def vectors(self, numbers: Numbers) -> Vectors:
         """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
 
 
 class VectorMatrix:
-    """All vectors, of shape ``(chunks, dimensions)``, in the order of chunk numbers.
+    """All vectors, of shape ``(chunks, dimensions)``, by chunk number.
 
     A search places every vector by one byte a component, which reads a quarter of the memory, and scores the best of
     them again in full. What is returned is scored in full; of the ten nearest among random vectors it misses less than
@@ -62,7 +62,7 @@ class VectorMatrix:
 
     @classmethod
     def of(cls, matrix: Vectors) -> Self:
-        """Return an index of vectors in memory."""
+        """Return an index over vectors in memory."""
         full = np.ascontiguousarray(matrix, np.float32)
         return cls(full, *encoded(full))
 
@@ -76,7 +76,7 @@ class VectorMatrix:
         return best(self.similarities(query, near), k, near)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        """Return the cosine similarity of some chunks, in their order; equal vectors have equal ones."""
+        """Return the cosine similarities of some chunks, in their order. Equal vectors give equal values."""
         return products(query, self.matrix[numbers])
 
     def vectors(self, numbers: Numbers) -> Vectors:
@@ -84,7 +84,7 @@ class VectorMatrix:
 
 
 class HnswVectors:
-    """An HNSW index for searches among all chunks; the matrix for all else."""
+    """An HNSW index for searches of all chunks; other operations use the matrix."""
 
     def __init__(self, connection: Connection, matrix: VectorMatrix):
         self._connection = connection
@@ -114,7 +114,7 @@ class HnswVectors:
 
 
 def nearest_statement(dimensions: int) -> str:
-    """Return the query that the index answers.
+    """Return a query for which DuckDB uses the index.
 
     vss 1.5.5 takes part only when what is sorted by is what is selected: ``1 - distance as score`` scans every vector
     (300,000 chunks: 336 ms instead of 5).
@@ -128,7 +128,7 @@ def nearest_statement(dimensions: int) -> str:
 
 
 def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
-    """Write the vectors of the table ``vectors`` in full, and one byte a component with the scale of each.
+    """Write the vectors of the table ``vectors`` twice: exact, and as 8-bit codes with a scale each.
 
     Raises:
         OSError: the disk is full.
@@ -145,7 +145,7 @@ def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimen
 
 
 def load_matrix(arrays: Arrays) -> VectorMatrix:
-    """Open the matrix that ``write_vectors`` wrote."""
+    """Open the matrix of ``write_vectors``."""
     return VectorMatrix(arrays["vectors"], arrays["codes"], arrays["scales"])
 
 
@@ -163,7 +163,7 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:
-    """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
+    """Return approximate similarities up to a factor, of these chunks or of all."""
     code = encoded(np.asarray(query, np.float32)[None])[0][0]
     if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
         return products(code, codes[numbers]) * scales[numbers]
@@ -172,7 +172,7 @@ def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers:
 
 
 def encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
-    """Return vectors as one byte a component, and the scale of each: codes times scale is the vector, nearly."""
+    """Return vectors as 8-bit codes, and the scale of each. Codes times scale approximate the vector."""
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
@@ -195,15 +195,15 @@ _ROWS_AT_ONCE = 1_024
 
 
 class TokenVectors:
-    """The token vectors of a file: those of chunk ``n`` are the rows from ``starts[n]`` to ``starts[n + 1]``."""
+    """The token vectors of a file. Chunk ``n`` has the rows from ``starts[n]`` to ``starts[n + 1]``."""
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take the arrays that ``write_token_vectors`` wrote; there may be none."""
+        """Open the arrays of ``write_token_vectors``, which may be missing."""
         self._rows: NDArray[np.int8] = arrays.get(ROWS, np.zeros((0, TOKEN_DIMENSIONS), np.int8))
         self._starts = arrays.get(STARTS)
 
     def matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
-        """Return the similarity of each of these tokens to the nearest token of each chunk, less what is chance.
+        """Return each token's similarity to the nearest token of each chunk, minus the similarity by chance.
 
         Returns:
             Of shape ``(len(numbers), len(tokens))``; 0 for a chunk without tokens.

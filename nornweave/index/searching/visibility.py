@@ -1,4 +1,4 @@
-"""What a viewer may see of a generation, and the statistics of that part.
+"""The part of a generation that a viewer may see, and the statistics of that part.
 
 Everything that a score depends on is that of the visible part: how many chunks there are, how many hold a term, how
 long they are. So the part answers as an index that never had the rest. A mask is made once for each set of documents
@@ -36,7 +36,7 @@ _WITHOUT = b"-"
 
 
 class SeenTerms:
-    """Which visible chunks hold each term."""
+    """The visible chunks of each term."""
 
     def __init__(self, lists: InvertedLists[str], seen: Mask) -> None:
         self._lists = lists
@@ -44,7 +44,7 @@ class SeenTerms:
         self.frequency = lru_cache(maxsize=_REMEMBERED_TERMS)(self._frequency)
 
     def chunks(self, term: str) -> Numbers:
-        """Return the visible chunks that hold a term, ascending."""
+        """Return the visible chunks of a term, ascending."""
         chunks = self._lists.chunks(term)
         return chunks[self.seen[chunks]]
 
@@ -53,7 +53,7 @@ class SeenTerms:
 
 
 class Visible:
-    """The visible part of one generation; every method may be called from any thread.
+    """The visible part of one generation. Every method is thread-safe.
 
     Attributes:
         key: tells it from the other parts of the generation.
@@ -75,30 +75,30 @@ class Visible:
         self.by = lru_cache(maxsize=_MOST_SETTINGS)(self._by)
 
     def terms(self, terms: TermLists) -> SeenTerms:
-        """Return which visible chunks hold each term."""
+        """Return the visible chunks of each term."""
         if self._terms is None:
             self._terms = SeenTerms(terms.lists, self.chunks)
         return self._terms
 
     def lengths(self, terms: TermLists) -> Lengths:
-        """Return how many visible chunks there are, and how long they are."""
+        """Return the number and lengths of the visible chunks."""
         if self._lengths is None:
             self._lengths = lengths_of(terms.lengths[self.numbers])
         return self._lengths
 
     def _by(self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
-        """Return what terms count for by some settings in the visible chunks, compared with those of ``corpus``."""
+        """Return the weighted terms of the visible chunks for a BM25 setting, relative to ``corpus``."""
         half = np.ones(len(self.chunks), np.float32)
         half[self.numbers] = saturations(terms.lengths[self.numbers], corpus.average(bm25), bm25)
         return WeightedTerms(terms.lists, terms.frequencies(bm25.fields), half, bm25, self.chunks)
 
     def of(self, numbers: Numbers) -> Numbers:
-        """Return the chunks among some that may be seen."""
+        """Return the visible ones of some chunks."""
         return numbers[self.chunks[numbers]]
 
 
 def picking(documents: Mask) -> tuple[str, str]:
-    """Return a condition of SQL on ``document_no``, and its value as text.
+    """Return an SQL condition on ``document_no``, and its value as text.
 
     It names these documents, or the others if they are fewer, as in a segment of which little is gone.
     """
@@ -110,7 +110,7 @@ def picking(documents: Mask) -> tuple[str, str]:
 
 
 class Visibilities:
-    """Who may see what of one generation; every method may be called from any thread."""
+    """The access rules of one generation. Every method is thread-safe."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Visibilities:
         today: AccessToday | None = None,
         live: Mask | None = None,
     ) -> None:
-        """Read the rules.
+        """Read the rules of all documents.
 
         Args:
             sources: the statements of the sources when the generation was built, as JSON.
@@ -146,27 +146,27 @@ class Visibilities:
 
     @property
     def restricted(self) -> int:
-        """Count the documents that somebody without groups may not see."""
+        """Count the documents that are not open to everybody."""
         there = len(self._kind_of) if self._live is None else int(np.count_nonzero(self._live))
         return there - int(np.count_nonzero(self._documents(self._keys(frozenset()))))
 
     def rule(self, document_no: int) -> Rule:
-        """Return what a viewer has to meet to see a document: the mask is made of this."""
+        """Return the access rule of a document."""
         return self._rules[int(self._kind_of[document_no])]
 
     def of(self, viewer: Viewer) -> Visible | None:
-        """Return what a viewer may see; ``everything`` if that is all."""
+        """Return the visible part of a viewer; ``everything`` if they see all."""
         if viewer.sees_everything or all(self._keys(viewer.groups)):
             return self.everything
         return self.part_of(viewer)
 
     def part_of(self, viewer: Viewer) -> Visible:
-        """Return what a viewer in groups may see, even if it is everything."""
+        """Return the part that the groups of a viewer may see, even if that is everything."""
         key = self._keys(viewer.groups)
         return self._remembered(key, lambda: self._documents(key))
 
     def without(self, visible: Visible | None, chunks: Numbers) -> Visible | None:
-        """Return what is visible but for the documents of some chunks, the same of one generation at every call."""
+        """Return the visible part without the documents of some chunks."""
         if not len(chunks):
             return visible
         hidden = self._chunk_documents[chunks]
@@ -192,7 +192,7 @@ class Visibilities:
         return visible
 
     def _key(self, groups: frozenset[str]) -> bytes:
-        """Return a byte for each kind of document: whether these groups may see it."""
+        """Return one byte for each kind of document: whether these groups may see it."""
         return bytes(is_met(rule, groups) for rule in self._rules)
 
     def _documents(self, key: bytes) -> Mask:
@@ -203,7 +203,7 @@ class Visibilities:
 def _kinds(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement]
 ) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kind of each document, and the rule of each kind: documents of one source that state the same."""
+    """Return the kind of each document, and the rule of each kind. A kind is a source and a statement."""
     rows = connection.execute(
         "select source_id, access from documents group by all order by source_id, access nulls first"
     ).fetchall()
@@ -219,7 +219,7 @@ def _kinds(
 
 
 def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kinds of the documents that there are: that others were restricted is nobody's business any more."""
+    """Return the kinds of the documents that are not gone, so that rules of gone ones have no effect."""
     used, numbers = np.unique(kinds[live], return_inverse=True)
     kept = np.zeros(len(kinds), np.int32)
     kept[live] = numbers
@@ -229,7 +229,7 @@ def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[N
 def _kinds_today(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement], today: AccessToday
 ) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the same for an older generation: a kind is what today's statements let the same viewers see."""
+    """Return the kinds and rules for an older generation, by today's rules. Equal rules are one kind."""
     rows = connection.execute("select document_id, source_id, access from documents order by document_no").fetchall()
     rules = [
         rule_of(source, today.rule(document, rule_of(source, decode_rule(access), stated)), also)

@@ -1,4 +1,4 @@
-"""Build a segment from the working file: numbered chunks, BM25 tables, the ``vss`` index, and the arrays beside it."""
+"""Build a segment from the working file: chunks, BM25 tables, the ``vss`` index, and arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SMALL = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the tables of a domain are laid out.
+    """The settings for a domain's tables.
 
     Attributes:
         dimensions: of the vectors; matters to writers only.
@@ -62,11 +62,11 @@ class Layout:
 
     @property
     def built_with(self) -> Literal["exact", "hnsw"]:
-        """Return how the vectors of a segment are searched."""
+        """Return how a segment's vectors are searched."""
         return "hnsw" if self.settings.vector_index == "hnsw" else "exact"
 
     def facts(self) -> dict[str, str]:
-        """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
+        """Return the versions that affect a build. If they change, the published generation is outdated."""
         return {
             "generation_schema": GENERATION_SCHEMA,
             "vector_index": self.settings.vector_index,
@@ -85,7 +85,7 @@ def build_generation(
     facts: Mapping[str, str],
     picked: str = "select document_id from documents",
 ) -> Candidate:
-    """Build ``file`` from the working file that ``connection`` has open, of the documents that ``picked`` selects.
+    """Build ``file`` from the open working file, with the documents that ``picked`` selects.
 
     The index over the vectors is created last and never changed: ``vss`` 1.5.5 loses deletes and updates of a persisted
     index silently.
@@ -155,7 +155,7 @@ def _build(
 
 
 def insert_publication(connection: Connection, publication: Publication) -> None:
-    """Append the event."""
+    """Append the event of a publication."""
     row = publication_row(publication)
     connection.register("publication_row", row)
     connection.execute("insert into publications by name from publication_row")
@@ -163,7 +163,7 @@ def insert_publication(connection: Connection, publication: Publication) -> None
 
 
 def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
-    """Write what queries search: of the views that ``generation.sql`` leaves, and in the order of its BM25 tables."""
+    """Write the arrays for queries from the views of ``generation.sql``, in the order of its BM25 tables."""
     connection.execute("set preserve_insertion_order = true")
     try:
         write_vectors(connection, arrays, count, dimensions)
@@ -177,7 +177,7 @@ def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimen
 
 
 def index_vectors(connection: Connection, settings: StorageSettings) -> None:
-    """Build the ``vss`` index over ``generation.vectors``, once and last.
+    """Build the ``vss`` index over ``generation.vectors``, once and as the last step.
 
     It costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
     """

@@ -1,4 +1,4 @@
-"""Values of declared filters: taken out of what a generation's documents say, when it is built.
+"""Values of declared filters, read from a generation's documents when it is built.
 
 Nothing is read from the sources again: metadata, paths and names are in the generation, so that a new filter needs a
 new generation and nothing else. What documents say is any JSON; it is read as values of the declared type.
@@ -35,12 +35,12 @@ _BOOLEANS = {"true": "true", "false": "false"}
 
 
 class UnreadableValueError(ValueError):
-    """A value is not of the declared type; says what was expected."""
+    """A value is not of the declared type; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """A value as it is compared: a text, a number, or the first and the last moment that a date stands for."""
+    """A value for comparison: a text, a number, or the first and last moment of a date."""
 
     text: str | None = None
     number: float | None = None
@@ -50,7 +50,7 @@ class TypedValue:
 
 @dataclass(frozen=True, slots=True)
 class TypedReading:
-    """What a value came to: typed values, and why a part of it has none."""
+    """The typed values of a value, and the problem with the rest."""
 
     values: tuple[TypedValue, ...] = ()
     problem: str | None = None
@@ -124,7 +124,7 @@ def _date(said: JsonValue) -> TypedValue:
 
 
 def covered_by(text: str) -> tuple[datetime, datetime] | None:
-    """Return the first and the last moment of a year, a month, a day or a time in UTC; ``None`` if it is none."""
+    """Return the first and last moment in UTC of a year, month, day or time; ``None`` for any other text."""
     try:
         if match := _DAY.fullmatch(text):
             year, month, day = (int(part) if part else None for part in match.groups())
@@ -147,25 +147,25 @@ _NO_TYPES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFilters:
-    """The declared filters of a domain, and the type of each of its sources."""
+    """The declared filters of a domain, with the types of its sources."""
 
     filters: tuple[FilterSettings, ...] = ()
     source_types: Mapping[str, str] = field(default_factory=lambda: _NO_TYPES)
 
     @property
     def declaration(self) -> str:
-        """Identify what was declared."""
+        """Return a digest of the declarations."""
         stated = [[each.key, each.type, *each.origins] for each in self.filters]
         return f"{VERSION}/{digest(json.dumps(stated))}"
 
     @property
     def version(self) -> str:
-        """Return what a generation says of them; it changes when other values may come out."""
+        """Return the version for a generation's metadata; it changes when values may change."""
         types = dict(self.source_types) if any("source.type" in each.origins for each in self.filters) else {}
         return f"{self.declaration}/{digest(json.dumps(types, sort_keys=True))}"
 
     def is_read_by(self, version: str) -> bool:
-        """Tell whether a generation that says this version has the values of these filters."""
+        """Tell whether a generation with this version has the values of these filters."""
         return version.startswith(f"{self.declaration}/")
 
 
@@ -173,7 +173,7 @@ NO_DECLARED_FILTERS = DeclaredFilters()
 
 
 def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
-    """Make the temporary tables of ``declared.sql`` and ``facets.sql`` from the chunks and documents of a generation.
+    """Fill the temporary tables of ``declared.sql`` and ``facets.sql`` from a generation's chunks and documents.
 
     Raises:
         duckdb.Error: the file cannot be written.
@@ -190,7 +190,7 @@ def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
 
 
 def _said(declared: FilterSettings, source_types: Mapping[str, str]) -> tuple[str, dict[str, object]]:
-    """Return the query for what each chunk, or else its document, says by the first origin that says something."""
+    """Return the query for each chunk's (or else its document's) value, from the first origin that has one."""
     values: dict[str, object] = {"field": declared.column}
     of_document, of_chunk = [], []
     for number, origin in enumerate(declared.origins):
@@ -255,7 +255,7 @@ def _operand(origin: str, key: str, source_types: Mapping[str, str]) -> str:
 
 
 def _spelled_key(origin: str) -> str:
-    """Return the innermost key of an origin as JSON spells it."""
+    """Return the last key of an origin in JSON form."""
     key = origin.rpartition(".")[2]
     return json.dumps(field_key(key) if _kind(origin) == "front_matter" else key, ensure_ascii=False)
 

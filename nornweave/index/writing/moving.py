@@ -1,4 +1,4 @@
-"""Working tables that machines take in turns: what is known of the documents moves ahead of the rest.
+"""Working tables for several machines: the documents' table travels first, the working file only when needed.
 
 A sync compares what its sources list with what is known of each document, and mostly finds nothing to do. That needs
 neither chunks nor vectors nor texts, which are nearly all of a working file: where it lies on another machine, a writer
@@ -42,7 +42,7 @@ _WITH_TOKENS, _WITHOUT_TOKENS = "vectors_with_tokens", "vectors_without_tokens"
 
 
 class MovingTables(DuckDBTables):
-    """The part of a writer that opens the working file, or what is known of its documents."""
+    """The part of a writer that opens the working file or only the documents' table."""
 
     def __init__(self, file: Path, lock: Lock, layout: Layout) -> None:
         super().__init__(file, layout)
@@ -79,7 +79,7 @@ class MovingTables(DuckDBTables):
 
     @contextmanager
     def _closed(self) -> Iterator[None]:
-        """Close the working file for a while."""
+        """Close the working file for the duration of a block."""
         self._write_documents()
         self._connection.close()
         try:
@@ -105,7 +105,7 @@ class MovingTables(DuckDBTables):
             yield connection
 
     def _write_documents(self) -> None:
-        """Write what the next machine compares its sources with, if it is not there; that machine can do without."""
+        """Write the documents' table for the next machine, if it is missing. A failure is only logged."""
         if self._working is None or not self._lock.shares_files or self._documents_file.exists():
             return
         try:
@@ -123,7 +123,7 @@ class MovingTables(DuckDBTables):
         return super()._rows(statement, values)
 
     def _counted(self) -> dict[str, int]:
-        """Return what was counted in the working file that lies elsewhere."""
+        """Return the counts of a working file on another machine."""
         return dict(json.loads(dict(self._rows("select key, value from meta"))[_COUNTED]))
 
     def counts(self) -> Counts:
@@ -145,7 +145,7 @@ class MovingTables(DuckDBTables):
         return super().pending_count() if self._documents is None else self.counts().missing_vectors
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign vector keys to chunks that another pipeline made, if there are any; see ``port.Writer``."""
+        """Assign vector keys to chunks of an older pipeline, if there are any; see ``port.Writer``."""
         others = "select count(*) from documents where pipeline not in (select unnest(?))"
         unwanted = _WITHOUT_TOKENS if self._layout.token_vectors else _WITH_TOKENS
         if self._documents is None or self._counted()[unwanted] or self._rows(others, [list(pipelines)]) != [(0,)]:
@@ -166,7 +166,7 @@ def _write(connection: Connection, file: Path, counted: Mapping[str, int]) -> No
 
 
 def facts_ahead(folder: Path, generation: str) -> Mapping[str, str] | None:
-    """Return how a generation was made, if it is the newest publication that is known without the working file."""
+    """Return how ``generation`` was made, from the documents' table; ``None`` if that names another."""
     with _reading(folder / DOCUMENTS_FILE) as (_, meta):
         manifest = json.loads(meta.get("published_manifest", "{}"))
         if manifest.get("generation") != generation:
@@ -176,7 +176,7 @@ def facts_ahead(folder: Path, generation: str) -> Mapping[str, str] | None:
 
 @contextmanager
 def _reading(file: Path) -> Iterator[tuple[Connection | None, Mapping[str, str]]]:
-    """Open the file with its metadata, which is empty if it is not there or damaged."""
+    """Open the file with its metadata; no connection and empty metadata if it is missing or damaged."""
     with ExitStack() as stack:
         connection, meta = None, {}
         if file.is_file():

@@ -1,4 +1,4 @@
-"""Convert records into Arrow tables; DuckDB inserts them about fifty times as fast as bound lists."""
+"""Convert records into Arrow tables. DuckDB inserts them about fifty times as fast as bound lists."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ NOT_STORED_SCHEMA = pa.schema(
 
 
 def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
-    """Return one row per document that was read and not stored."""
+    """Return one row per document that was read but not stored."""
     now = datetime.now(UTC)
     rows = [{**dataclasses.asdict(document), "looked_at": now} for document in documents]
     return pa.Table.from_pylist(rows, schema=NOT_STORED_SCHEMA)
 
 
 def publication_row(publication: Publication) -> pa.Table:
-    """Return the event of a publication; its lists may be as long as the corpus."""
+    """Return the row of a publication's event. Its lists may be as long as the corpus."""
     names = pa.list_(pa.string())
     schema = pa.schema(
         [

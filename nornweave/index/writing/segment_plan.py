@@ -1,4 +1,4 @@
-"""What a build does: which published segments stay, without what, and which documents are written into new ones.
+"""Plan a build: which published segments stay, which of their documents are gone, which new segments to write.
 
 Sizes of segments are tiers: each is larger than all newer ones together, so there are few, and a document is written
 again a few times in its life, not at every publication.
@@ -64,7 +64,7 @@ group by d.document_no
 
 
 class SegmentFill(NamedTuple):
-    """A segment that a build could keep: how many chunks it has, and how many of them there still are."""
+    """A segment that a build could keep: its number of chunks, and of chunks that are not gone."""
 
     name: str
     chunks: int
@@ -72,7 +72,7 @@ class SegmentFill(NamedTuple):
 
 
 def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
-    """Choose the segments that are written anew.
+    """Choose the segments to rewrite.
 
     Over 365 days on each of which 50 of 60,000 documents change, this leaves at most 10 segments of together 1.3 times
     the size of one, and writes a document 4 times (``python -m lab.bench --only segments``).
@@ -98,7 +98,7 @@ def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the candidate consists of.
+    """The segments of the candidate.
 
     Attributes:
         kept: segments that stay, each without what is gone of it now.
@@ -112,7 +112,7 @@ class Plan:
 def plan(
     connection: Connection, generation: GenerationId, published: Sequence[SegmentFile], files: GenerationFiles
 ) -> Plan:
-    """Decide what a build does.
+    """Plan a build.
 
     Args:
         connection: at the working file; the table ``placed`` is made there.
@@ -143,7 +143,7 @@ def plan(
 
 
 def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, files: GenerationFiles) -> SegmentFile:
-    """Return a segment without what is gone of it now, when it still has this many documents."""
+    """Return a segment with its newly gone documents, or unchanged if it still has all ``documents``."""
     if documents == segment.documents - segment.gone_documents:
         return segment
     file = files.folder / segment.name

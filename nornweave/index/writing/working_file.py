@@ -1,4 +1,4 @@
-"""Open or create a working file; start it afresh if its version or its model differs."""
+"""Open or create a working file. Replace it if its version or its model differs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def read_meta(connection: Connection) -> dict[str, str]:
 
 
 def _migrate(connection: Connection, meta: dict[str, str]) -> dict[str, str]:
-    """Bring an older working file up to this version, a step at a time, as far as there are steps."""
+    """Update an older working file to this version, step by step, as far as steps exist."""
     while step := MIGRATIONS.get(meta.get("schema", "")):
         schema, statement = step
         connection.begin()
@@ -93,7 +93,7 @@ def _create(connection: Connection, dimensions: int) -> None:
 
 
 def _replace_embeddings(connection: Connection, dimensions: int) -> None:
-    """Start the vectors afresh: those of another model are of no use, and their size differs."""
+    """Replace the table of vectors. Vectors of another model are useless and differ in size."""
     connection.begin()
     connection.execute(
         f"create or replace table embeddings "
@@ -112,7 +112,7 @@ TABLES = {
 
 
 def deleted_rows(rows: Callable[[str], list[tuple[Any, ...]]]) -> int:
-    """Count the deleted rows that row groups still have, and the free blocks; all changes are checkpointed."""
+    """Count the deleted rows that are still stored, and the free blocks. All changes must be checkpointed."""
     free = rows("select free_blocks from pragma_database_size() where database_name = current_database()")
     deleted = 0
     for table, column in TABLES.items():
@@ -128,7 +128,7 @@ def deleted_rows(rows: Callable[[str], list[tuple[Any, ...]]]) -> int:
 
 
 def overwrite(file: Path) -> None:
-    """Write a working file anew, so that deleted rows leave no bytes; nobody has it open.
+    """Rewrite a closed working file without the bytes of deleted rows.
 
     Raises:
         StoreError: it is damaged, or the disk is full; it stays as it was.

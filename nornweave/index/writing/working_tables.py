@@ -1,4 +1,4 @@
-"""What the working file of a domain says of documents and publications.
+"""The working file's tables, as transactions: documents, chunks, vectors, failures and publications.
 
 The tables of a working file, as transactions: documents, chunks, vectors and failures.
 """
@@ -126,7 +126,7 @@ union all select 'duplicate_documents', count(*) - count(distinct document_id) f
 
 
 class WorkingTables(ABC):
-    """The part of a writer that asks."""
+    """The part of a writer that reads."""
 
     def __init__(self, file: Path, layout: Layout) -> None:
         self._file = file
@@ -135,11 +135,11 @@ class WorkingTables(ABC):
     @property
     @abstractmethod
     def _connection(self) -> Connection:
-        """The working file, open."""
+        """The open working file."""
 
     @abstractmethod
     def _overwrite(self) -> None:
-        """Write the tables anew without deleted rows."""
+        """Rewrite the tables without deleted rows."""
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
@@ -149,7 +149,7 @@ class WorkingTables(ABC):
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        """Give the connection; what is executed on it is done as a whole or not at all."""
+        """Open a transaction: all statements take effect, or none."""
         connection = self._connection
         connection.begin()
         try:
@@ -163,7 +163,7 @@ class WorkingTables(ABC):
             raise
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Return what became of the documents that were not stored, failures first."""
+        """Return the outcomes of documents that were not stored, failures first."""
         rows = self._rows(
             """
             select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
@@ -266,7 +266,7 @@ class WorkingTables(ABC):
         return tuple(Failure(path, reason, source_id, stale) for path, reason, source_id, stale in rows)
 
     def _has_changes(self) -> bool:
-        """Tell whether the tables hold something else than was published last."""
+        """Tell whether the tables differ from the last publication."""
         return self._integer(f"select count(*) from ({_CHANGES}) changes") > 0
 
     def _publication(self, generation: GenerationId, run_id: str) -> Publication:
@@ -275,7 +275,7 @@ class WorkingTables(ABC):
         return Publication(generation=generation, run_id=run_id, created_at=datetime.now(UTC), **names)
 
     def _record(self, connection: Connection, candidate: Candidate) -> None:
-        """Record within a transaction that a candidate is published; its event is the caller's to write.
+        """Record a publication within a transaction. The caller writes its event.
 
         Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
         """
@@ -301,7 +301,7 @@ class WorkingTables(ABC):
         connection.execute("delete from embeddings where orphaned_in <= ?", [last])
 
     def _drop_unwanted_tokens(self) -> None:
-        """Forget vectors that lack their tokens where these are wanted, and tokens where they are not."""
+        """Delete vectors without tokens if tokens are wanted, else delete tokens."""
         wanted = bool(self._layout.token_vectors)
         unwanted = f"from embeddings where tokens is {'' if wanted else 'not '}null"
         if self._integer(f"select count(*) from (select 1 {unwanted} limit 1) one"):
@@ -378,7 +378,7 @@ def _delete(connection: Connection, table: str, identities: Sequence[DocumentId]
 
 
 def _write_again(connection: Connection, identities: Sequence[DocumentId]) -> None:
-    """Let the next build write documents, also those whose text is the same as before."""
+    """Mark documents to be written by the next build, even if their text is unchanged."""
     if identities:
         stored = pa.table({"document_id": list(identities)})  # noqa: F841 - DuckDB reads it by name
         connection.execute(

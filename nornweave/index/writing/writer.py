@@ -1,4 +1,4 @@
-"""The one writer of a domain: its working file, and the segments and manifests that are built from it."""
+"""The one writer of a domain: its working file, and the segments and manifests built from it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 
 class DuckDBWriter(MovingTables):
-    """The one writer of a working file; implements ``port.Writer``."""
+    """The one writer of a working file. Implements ``port.Writer``."""
 
     def __init__(self, file: Path, files: GenerationFiles, lock: Lock, layout: Layout) -> None:
-        """Store the parts; ``lock`` is on the working file, and held."""
+        """Store the parts. ``lock`` is the working file's and already held."""
         super().__init__(file, lock, layout)
         self._files = files
 
@@ -59,25 +59,25 @@ class DuckDBWriter(MovingTables):
         return not self._is_published_sound() or self._is_unrecorded() or self.is_changed(facts)
 
     def _is_unrecorded(self) -> bool:
-        """Tell whether a killed writer pointed readers at a generation and did not record what it holds."""
+        """Tell whether a killed writer published a generation without recording it."""
         current = self._files.current()
         recorded = [number_of(name) for (name,) in self._rows("select generation from publications")]
         return current is not None and number_of(current) > max(recorded, default=0)
 
     def is_changed(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether the working file holds something else than was published last, or was published otherwise."""
+        """Tell whether the working file, or the way of building, differs from the last publication."""
         unplaced = "select count(*) from published where segment is null"
         return not self._is_made_so(facts) or self._has_changes() or self._integer(unplaced) > 0
 
     def _is_made_so(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether the newest publication was made as one with these facts would be."""
+        """Tell whether the last publication was made with these facts."""
         return self._meta().get("published_facts") == canonical_json(self._facts(facts))
 
     def _meta(self) -> Mapping[str, str]:
         return dict(self._rows("select key, value from meta"))
 
     def _is_published_sound(self) -> bool:
-        """Tell whether there is a published generation, complete as it was published."""
+        """Tell whether the published generation exists and is undamaged."""
         current = self._files.current()
         if current is None:
             return False
@@ -128,12 +128,12 @@ class DuckDBWriter(MovingTables):
         )
 
     def _published(self) -> list[SegmentFile]:
-        """Return the segments of the newest publication that are there and sound."""
+        """Return the last publication's segments that exist and are undamaged."""
         recorded = self._recorded()
         return [segment for segment in recorded.segments if self._is_sound(segment)] if recorded else []
 
     def _recorded(self) -> Manifest | None:
-        """Return the manifest of the newest publication, if it is known and can be read."""
+        """Return the manifest of the last publication; ``None`` if it is unknown or cannot be read."""
         try:
             return Manifest.model_validate_json(self._meta().get("published_manifest", ""))
         except ValidationError as error:
@@ -149,7 +149,7 @@ class DuckDBWriter(MovingTables):
         return True
 
     def _build_segment(self, name: str, publication: Publication, facts: Mapping[str, str]) -> SegmentFile:
-        """Build a segment of the documents that are to have this name."""
+        """Build a segment from the documents that are assigned to its name."""
         file = segment_build_path(self._files.folder, name)
         picked = f"select document_id from placed where segment = {quote(name)}"
         built = build_generation(self._connection, file, publication, self._layout, self._facts(facts), picked)
@@ -201,7 +201,7 @@ class DuckDBWriter(MovingTables):
         return True
 
     def _hand_over(self, before: GenerationId | None) -> None:
-        """Hand the files to the other machines; if they are not taken, point readers of this one back to ``before``.
+        """Give the files to other machines. If that fails, point local readers back to ``before``.
 
         Raises:
             StoreError: the lease is lost, or the server does not answer.
@@ -223,7 +223,7 @@ class DuckDBWriter(MovingTables):
             self._lock.commit(overwriting=True)
 
     def _record_publication(self, candidate: Candidate, manifest: Manifest) -> None:
-        """Record that a candidate is published, and which document of it is where."""
+        """Record a publication, and the segment of each document."""
         with self._transaction() as connection:
             insert_publication(connection, candidate.publication)
             self._record(connection, candidate)

@@ -49,7 +49,7 @@ def import_openvino() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How the input of a matrix product becomes 8 bits.
+    """How to quantise the input of a matrix product to 8 bits.
 
     Attributes:
         smoothing: what each channel is divided by.
@@ -64,7 +64,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The steps of every product of one model, by the name of its weights.
+    """The quantisation of every product of one model, by the name of its weights.
 
     Attributes:
         weights: SHA-256 of the file that the recipe was made for.
@@ -76,7 +76,7 @@ class Recipe:
 
 
 def recipe_for(weights: Path) -> Recipe | None:
-    """Return the recipe made for a file of weights; ``None`` where there is none."""
+    """Return the recipe for a file of weights, or ``None``."""
     loaded = json.loads(_text())
     with weights.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != loaded["weights"]:
@@ -89,12 +89,12 @@ def recipe_for(weights: Path) -> Recipe | None:
 
 
 def recipe_version() -> str:
-    """Return the version of the recipe; vectors of different versions differ."""
+    """Return a recipe's version. Vectors of different versions differ."""
     return digest(_text())[:8]
 
 
 def quantised_rows(matrix: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """Return a matrix in 8 bits and, per row, what to multiply it with."""
+    """Quantise a matrix to 8 bits; return it with the scale of each row."""
     scales = np.abs(matrix).max(axis=1, keepdims=True) / LARGEST
     scales = np.where(scales > 0, scales, 1).astype(np.float32)
     return np.rint(matrix / scales).astype(np.int8), scales
@@ -106,7 +106,7 @@ def _text() -> str:
 
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
-# What the graph below computes; a model that says anything else is not built here.
+# The settings that the graph below implements. A model with other settings is not built here.
 _CONFIG = {
     "model_type": ("bert",),
     "hidden_act": ("gelu",),
@@ -133,12 +133,12 @@ class BertFolder:
 
     @property
     def recipe(self) -> Recipe | None:
-        """The recipe that was made for its weights, if there is one."""
+        """The recipe for the folder's weights, or ``None``."""
         return recipe_for(self.path / WEIGHTS_FILE)
 
 
 def read_bert(folder: Path) -> BertFolder | None:
-    """Return the model in a folder; ``None`` if it is of another kind, or has files that are not understood."""
+    """Return the BERT model in a folder; ``None`` for any other model, or one whose files cannot be read."""
     try:
         config = _json(folder / "config.json")
         modules = [Path(module["type"].replace(".", "/")).name for module in _json(folder / "modules.json")]
@@ -168,7 +168,7 @@ def _pools_the_mean(folder: Path) -> bool:
 
 
 def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
-    """Return the model from ``(input_ids, attention_mask)``, each ``[texts, tokens]``, to unit vectors.
+    """Build the graph from ``(input_ids, attention_mask)``, each ``[texts, tokens]``, to unit vectors.
 
     Args:
         recipe: how to multiply in int8; ``None`` leaves everything in float32.
@@ -180,14 +180,14 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
 
 
 def bert_weights(bert: BertFolder) -> Mapping[str, Floats]:
-    """Return the model's weights by their names within BERT, mapped from their file where they are float32."""
+    """Return the model's weights by their names in BERT. Float32 weights stay in the file (memory map)."""
     weights = _mapped(bert.path / WEIGHTS_FILE)
     prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
     return {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
 
 
 def _mapped(file: Path) -> dict[str, NDArray[Any]]:
-    """Map the tensors of a safetensors file into memory: eight bytes of size, a JSON header, the numbers."""
+    """Map the tensors of a safetensors file into memory."""
     with file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         tensors = json.loads(stream.read(min(size, _LARGEST_HEADER)))
@@ -260,10 +260,10 @@ class _Graph:
         return ops.transpose(split, np.array([0, 2, 1, 3]))
 
     def _linear(self, hidden: Any, place: str, names: Sequence[str] = ()) -> list[Any]:
-        """Multiply one input by the weights of each of ``names``, by default those of ``place`` itself."""
+        """Multiply an input by the weights of each of ``names`` (default: ``place`` itself)."""
         ops, steps = self._ops, self._recipe and self._recipe.inputs.get(place)
         if steps:
-            # OpenVINO makes of this pattern products of 8-bit numbers: unsigned from the left, signed weights.
+            # OpenVINO turns this pattern into 8-bit products: unsigned inputs, signed weights.
             low, high = np.array([steps.low], np.float32), np.array([steps.high], np.float32)
             hidden = ops.fake_quantize(ops.multiply(hidden, 1 / steps.smoothing), low, high, low, high, LEVELS)
         found = []

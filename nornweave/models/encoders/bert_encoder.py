@@ -1,4 +1,4 @@
-"""An encoder that runs BERT with mean pooling without torch in the process: on OpenVINO, else on NumPy."""
+"""An encoder for BERT with mean pooling, without torch: on OpenVINO, else on NumPy."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _BROKEN = (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeErro
 
 
 class Session(Protocol):
-    """A model ready to compute, for any number of threads."""
+    """A model that is ready to compute, for any number of threads."""
 
     NAME: str
 
     def __init__(self, bert: BertFolder, precision: Precision, projection: Vectors | None) -> None:
-        """Build the model; with a projection it has token vectors as well."""
+        """Build the model. A projection adds token vectors."""
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
         """Run one small batch as soon as possible and return its first outputs: vectors, tokens."""
@@ -50,7 +50,7 @@ class Session(Protocol):
 
 
 class BertEncoder:
-    """A sentence-transformers model as OpenVINO or NumPy run it."""
+    """A sentence-transformers model that OpenVINO or NumPy runs."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class BertEncoder:
         batch_size: int = 32,
         precision: Precision = "bfloat16",
     ) -> None:
-        """Build the model; OpenVINO compiles it when it is first used.
+        """Build the model. OpenVINO compiles it at its first use.
 
         Args:
             session: what runs it.
@@ -119,7 +119,7 @@ class BertEncoder:
         return unit_rows(vectors, source=self.version)
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query; callers in several threads each get a request of their own."""
+        """Encode one query. Threads do not wait for each other."""
         vector: Vectors = self._answer([text], 1)[0][0][0]
         return vector
 
@@ -129,7 +129,7 @@ class BertEncoder:
         return vectors, [token_rows(own, length) for own, length in zip(tokens, lengths, strict=True)]
 
     def _answer(self, texts: Sequence[str], outputs: int) -> tuple[list[Vectors], list[int]]:
-        """Return the vectors of queries, with two outputs their tokens as well, and how many each has."""
+        """Return the vectors of queries (with two outputs also of their tokens) and their token counts."""
         ids = self._ids(texts)
         try:
             answer = self._opened().answer(self._inputs(ids), outputs)
@@ -145,7 +145,7 @@ class BertEncoder:
             return self._session
 
     def _leave_session(self) -> None:
-        """Forget, in a forked child, the session of the parent; the next use opens another.
+        """After a fork, drop the parent's session in the child. The next use opens a new one.
 
         The parent's threads are not here: waiting for them hangs, and destroying what they work on hangs or crashes,
         also when the child exits. An extra reference keeps it from ever being destroyed.
@@ -179,7 +179,7 @@ class BertEncoder:
         heads = [encodable(text[: limit * CHARACTERS_PER_TOKEN]) for text in texts]
         encodings = self._tokenizer.encode_batch_fast(heads)
         for position, text in enumerate(texts):
-            # A head that does not fill the model was mostly blank: only then does the rest count.
+            # The head of a text may be mostly blank. Only if it does not fill the model, tokenise the rest.
             if len(text) > len(heads[position]) and len(encodings[position]) < limit:
                 encodings[position] = self._tokenizer.encode(encodable(text))
         return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]

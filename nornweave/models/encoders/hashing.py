@@ -1,4 +1,4 @@
-"""An encoder without a model: feature hashing, for tests and for trying things out."""
+"""An encoder without a model: feature hashing, for tests and first trials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIGRAM_WEIGHT = 0.3
 
 
 class HashEncoder:
-    """Word and character-trigram hashing: the same text has the same vector on every machine.
+    """Hashes words and character trigrams. A text has the same vector on every machine.
 
     Texts that share words are similar; it knows nothing of meaning.
     """

@@ -52,7 +52,7 @@ def import_litellm() -> Any:
 
 
 class LiteLLMEncoder:
-    """A hosted embedding model; keys and addresses come from the environment variables that LiteLLM reads.
+    """A hosted embedding model. LiteLLM reads keys and addresses from environment variables.
 
     Its own tokenizer is out of reach, so tokens are counted by a pattern that comes close and errs on the high side.
     """
@@ -67,7 +67,7 @@ class LiteLLMEncoder:
         api_base: str | None = None,
         first_pause: float = FIRST_PAUSE,
     ) -> None:
-        """Ask the model for one vector, to learn its dimensions.
+        """Ask the model for one vector to find its dimensions.
 
         Args:
             model: as LiteLLM names it, without the ``litellm:`` prefix.
@@ -179,7 +179,7 @@ class LiteLLMEncoder:
 
 
 def _asked_pause(error: Exception) -> float:
-    """Return the seconds that the service asks to wait, 0 when it does not say (a date is not read)."""
+    """Return the seconds in the answer's ``retry-after``; 0 if there are none or it is a date."""
     headers = getattr(error, "litellm_response_headers", None) or {}
     asked = str(headers.get("retry-after", ""))
     return min(float(asked), LONGEST_PAUSE) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", asked) else 0.0

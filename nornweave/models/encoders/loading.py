@@ -1,4 +1,4 @@
-"""Load an encoder by the name of its model, in the numeric precision that suits this CPU.
+"""Load an encoder by its model's name, in the fastest numeric precision of this CPU.
 
 The speed of each precision is measured once per CPU and model, and kept. A CPU's name and flags do not tell: with
 AVX512-BF16 but without AMX, bfloat16 took half as long again as float32 on one machine and half the time on another,
@@ -45,7 +45,7 @@ TEXTS = tuple(" ".join((_WORDS.split() * 8)[shift : shift + 60]) for shift in ra
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """Measured speeds and fidelity of one model on this CPU.
+    """The measured speeds and fidelity of one model on this CPU.
 
     Attributes:
         per_second: texts per second, by precision; only those that CPU and model have.
@@ -73,7 +73,7 @@ class Speeds:
 
 
 def machine_cache(fallback: Path) -> Path:
-    """Return the folder of what was measured for this user on this machine; ``fallback`` where it cannot be written.
+    """Return the folder of this machine's measurements, or ``fallback`` if it cannot be written.
 
     It is ``$XDG_CACHE_HOME/nornweave/models``, or below ``~/.cache``.
     """
@@ -88,7 +88,7 @@ def machine_cache(fallback: Path) -> Path:
 def speeds_of(
     open_encoder: Callable[[Precision], Encoder], model: ModelFolder, bert: BertFolder, cache: Path
 ) -> Speeds:
-    """Return the speeds of this CPU, measuring once: half a second on two idle cores.
+    """Return the speeds on this CPU. The first call measures them: half a second on two idle cores.
 
     Args:
         open_encoder: opens the model.
@@ -134,7 +134,7 @@ def _cosine(vectors: Vectors, exact: Vectors) -> float:
 
 
 def _cpu() -> str:
-    """Return what tells CPUs apart; virtual machines give very different ones the same name."""
+    """Return text that identifies the CPU. Virtual machines give different CPUs the same name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:  # not Linux
@@ -199,7 +199,7 @@ def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Want
 
 
 def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
-    """Load BERT with mean pooling on OpenVINO or NumPy, if they can run it; the rest with sentence-transformers."""
+    """Load a BERT on OpenVINO or NumPy, and any other model with sentence-transformers."""
     if device == "cpu" and (bert := read_bert(folder.path)) is not None:
         try:
             return _without_torch(folder, bert, batch_size, cache_dir, choose)
@@ -225,7 +225,7 @@ def _without_torch(folder: ModelFolder, bert: BertFolder, batch_size: int, cache
 
 
 def _session(folder: ModelFolder) -> type[Session]:
-    """Return what runs BERT here: OpenVINO, or NumPy where it is not installed or the C library is too old for it."""
+    """Return the runtime for BERT: OpenVINO, or NumPy if OpenVINO does not load."""
     try:
         import_openvino()
     except ImportError as error:
@@ -259,7 +259,7 @@ def _version(folder: ModelFolder, precision: Precision) -> str:
 
 
 def _precision(folder: ModelFolder, speeds: Speeds, *, wanted: Wanted, like: str | None) -> Precision:
-    """Choose what to compute with.
+    """Choose the numeric precision.
 
     Vectors join those that are there already in their precision: nobody's corpus is encoded again because it moved to
     another machine. Only int8 vectors that this CPU cannot compute faithfully make an exception.

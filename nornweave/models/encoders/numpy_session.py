@@ -1,4 +1,4 @@
-"""BERT with mean pooling on NumPy alone, for systems that OpenVINO has no wheel for.
+"""BERT with mean pooling on NumPy alone, for systems without an OpenVINO wheel.
 
 It computes what the graph in ``bert.py`` computes, in float32: the vectors are the same to five digits.
 """
@@ -22,12 +22,12 @@ _ERF_Q = (-1.45660718e-05, -2.13374055e-04, -1.68282697e-03, -7.37332917e-03, -1
 
 
 class NumpySession:
-    """The weights, and what is done with them; it keeps nothing between calls."""
+    """Runs the model on NumPy. It keeps nothing between calls."""
 
     NAME: str = "NumPy"
 
     def __init__(self, bert: BertFolder, precision: Precision, projection: Vectors | None) -> None:  # noqa: ARG002
-        # BLAS multiplies only what is aligned, which tensors in a file need not be; other products take far longer.
+        # BLAS needs aligned arrays, and tensors in a file may not be aligned. Other products take far longer.
         self._weights = {name: np.require(of, requirements="A") for name, of in bert_weights(bert).items()}
         self._projection = projection
         self._heads = int(bert.config["num_attention_heads"])
@@ -45,7 +45,7 @@ class NumpySession:
         return found
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
-        """Run batches one after the other; the products within use all threads of NumPy."""
+        """Run batches one by one. NumPy uses all threads inside each."""
         for batch in batches:
             yield self.answer(batch, outputs)
 

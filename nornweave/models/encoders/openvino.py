@@ -73,7 +73,7 @@ class OpenVinoSession:
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
         """Run batches, several at once, and return their first outputs in order."""
         compiled, tensor = self._compiled_for("THROUGHPUT"), self._openvino.Tensor
-        # One more than there are streams: the next batch waits ready while this thread copies the last one's vectors.
+        # One request more than streams: a batch is ready while this thread copies the last vectors.
         count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
         idle = [compiled.create_infer_request() for _ in range(count)]
         running: deque[Any] = deque()

@@ -1,4 +1,4 @@
-"""The port that every embedding model implements."""
+"""The port of embedding models."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class Encoder(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes when the vector of the same text may change beyond rounding; names no path of this machine."""
+        """The version; it changes when vectors may change beyond rounding. It contains no path."""
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text it sees (special tokens not counted); it ignores what follows them."""
+        """The number of tokens that the model reads (without special tokens). It ignores the rest."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer that ``max_tokens`` counts with, or one that comes close."""
+        """The tokenizer for ``max_tokens``, or a similar one."""
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages.
@@ -59,7 +59,7 @@ class Encoder(Protocol):
         """
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query, ``(dimensions,)``; may be called from several threads at once.
+        """Encode one query, ``(dimensions,)``. Thread-safe.
 
         Raises:
             EncoderError: the model fails or cannot be reached.
@@ -67,7 +67,7 @@ class Encoder(Protocol):
 
 
 def same_space(version: str | None, other: str | None) -> bool:
-    """Tell whether two encoder versions are of the same model, so that one may search vectors of the other."""
+    """Tell whether two encoder versions are one model: then one may search the other's vectors."""
     return version is not None and other is not None and _INT8_SUFFIX.sub("", version) == _INT8_SUFFIX.sub("", other)
 
 
@@ -88,5 +88,5 @@ def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which have no UTF-8 form, by ``?``; every character keeps its offset."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by ``?``. Offsets stay the same."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

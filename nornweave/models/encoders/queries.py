@@ -1,4 +1,4 @@
-"""Encode the queries of a process: the same one once, concurrent ones together in a batch."""
+"""Encode the queries of a process: each once, concurrent ones in one batch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREADS = 8
 
 
 class EncoderLoad(NamedTuple):
-    """Queries that were encoded, those whose vector was remembered, and those that wait for the encoder."""
+    """Counts of queries: encoded, found in memory, and waiting."""
 
     encoded: int
     remembered: int
@@ -26,7 +26,7 @@ class EncoderLoad(NamedTuple):
 
 
 class QueryMemo:
-    """Encodes queries and remembers the vectors of the last ones; every method may be called from any thread.
+    """Encodes queries and keeps the vectors of recent ones. Every method is thread-safe.
 
     Args:
         encoder: of passages and queries.
@@ -45,11 +45,11 @@ class QueryMemo:
 
     @property
     def load(self) -> EncoderLoad:
-        """Return how many queries it encoded and remembered so far, and how many wait for the encoder."""
+        """Return the counts of queries so far."""
         return EncoderLoad(self._encoded, self._remembered, len(self._waiting))
 
     def begin(self, text: str) -> Future[EncodedQuery]:
-        """Begin to encode a query, unless it was encoded lately or is being encoded; others may hold the future too.
+        """Begin to encode a query and return its future. Equal recent queries share one future.
 
         Its error is an ``EncoderError``: the model fails; the next call tries again.
         """
@@ -67,11 +67,11 @@ class QueryMemo:
         return future
 
     def encode(self, text: str) -> EncodedQuery:
-        """Return a query with its vectors; raises ``EncoderError``, as ``begin`` says."""
+        """Return a query with its vectors. Raises ``EncoderError``, like ``begin``."""
         return self.begin(text).result()
 
     def _run(self) -> None:
-        """Encode those that wait, as far as an earlier batch did not take them along."""
+        """Encode the next batch of waiting queries, if there are any."""
         with self._lock:
             batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
         if not batch:

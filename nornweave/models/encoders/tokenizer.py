@@ -1,4 +1,4 @@
-"""Find where the tokens of a text start, with the encoder's own tokenizer or a pattern in its place.
+"""Find the starts of tokens in a text, with the encoder's own tokenizer or with a pattern.
 
 Group and pad batches of tokenised texts.
 """
@@ -27,14 +27,14 @@ BLANK = re.compile(r"\s")
 
 
 class PatternTokenizer:
-    """Takes every match of a pattern for a token."""
+    """Treats every match of a pattern as a token."""
 
     def __init__(self, pattern: str, *, version: str) -> None:
         self._pattern = re.compile(pattern)
         self.version = version
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Return where each match starts."""
+        """Return the start of each match."""
         return array("q", (match.start() for match in self._pattern.finditer(text)))
 
 
@@ -72,7 +72,7 @@ class ModelTokenizer:
 
 
 def rewritten(serialized: str) -> str:
-    """Return a ``tokenizer.json`` as the library writes it, which does not depend on who saved the model.
+    """Return a ``tokenizer.json`` in the library's own form, whoever saved it.
 
     Raises:
         ValueError: it is none.
@@ -81,7 +81,7 @@ def rewritten(serialized: str) -> str:
 
 
 def rust_tokenizer(serialized: str, *, max_length: int | None = None) -> RustTokenizer:
-    """Load a ``tokenizer.json``, whose own padding and truncation are dropped.
+    """Load a ``tokenizer.json`` without its padding and truncation.
 
     Raises:
         ValueError: it is none.
@@ -133,12 +133,12 @@ CHARACTERS_PER_TOKEN = 64
 
 
 def padded_width(tokens: int) -> int:
-    """Return the width of a batch whose longest text has so many tokens."""
+    """Return the width of a batch from the token count of its longest text."""
     return -(-tokens // WIDTH_STEP) * WIDTH_STEP
 
 
 def batches_of(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Group texts of like length: longest first, so that memory is at its highest at once.
+    """Group texts of similar length, longest first, so that memory peaks at once.
 
     Args:
         lengths: of each text, in tokens.
@@ -155,7 +155,7 @@ def batches_of(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
 
 
 def padded(rows: Sequence[Sequence[int] | Ids], padding: int) -> Ids:
-    """Return rows of different length as one array."""
+    """Join rows of different length into one padded array."""
     table = np.full((len(rows), padded_width(max(map(len, rows)))), padding, dtype=np.int64)
     for at, row in enumerate(rows):
         table[at, : len(row)] = row

@@ -1,4 +1,4 @@
-"""Vectors of the tokens of a text, out of the pass that pools them: one byte a component, in fewer dimensions.
+"""Token vectors of a text, from the same pass as its vector: one byte a component, in fewer dimensions.
 
 They are the last layer of the model without the special tokens, each of length 1, projected on the directions in which
 such vectors differ most, and of length 1 again. ``token_projection.json`` holds the directions for the default model
@@ -32,20 +32,20 @@ LAST_LAYER = "encoder.layer.5.output.LayerNorm"
 
 @runtime_checkable
 class TokenEncoder(Encoder, Protocol):
-    """An encoder that gives the vectors of the tokens, too."""
+    """An encoder that also returns token vectors."""
 
     def encode_tokens(
         self, texts: Sequence[str], *, progress: Progress | None = None
     ) -> tuple[Vectors, list[TokenVectors]]:
-        """Encode passages as ``encode`` does, and return the vectors of the tokens of each as well."""
+        """Encode passages as ``encode`` does; return their token vectors as well."""
 
     def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
-        """Encode a few queries together as ``encode_query`` does, and return the vectors of their tokens as well."""
+        """Encode a few queries as ``encode_query`` does; return their token vectors as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedQuery:
-    """A query as an encoder sees it.
+    """A query with its vectors.
 
     Attributes:
         vector: of all of it.
@@ -60,7 +60,7 @@ class EncodedQuery:
 
 
 def token_encoder(encoder: Encoder) -> TokenEncoder | None:
-    """Return the encoder if it has token vectors."""
+    """Return the encoder if it has token vectors, else ``None``."""
     return encoder if isinstance(encoder, TokenEncoder) and getattr(encoder, "has_tokens", True) else None
 
 
@@ -83,7 +83,7 @@ def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]
 
 @cache
 def projection_of(version: str) -> NDArray[np.float32] | None:
-    """Return the directions for the vectors of an encoder version, ``(its dimensions, TOKEN_DIMENSIONS)``, if known."""
+    """Return the projection for an encoder version, ``(its dimensions, TOKEN_DIMENSIONS)``, or ``None``."""
     stored = json.loads(resources.files(__package__).joinpath("token_projection.json").read_text(encoding="utf-8"))
     if not same_space(version, stored["encoder"]):
         return None
@@ -92,7 +92,7 @@ def projection_of(version: str) -> NDArray[np.float32] | None:
 
 
 def project_tokens(model: Any, projection: Vectors) -> None:
-    """Give an OpenVINO graph the token vectors as a second output: ``[texts, tokens, TOKEN_DIMENSIONS]``, padded."""
+    """Add the padded token vectors ``[texts, tokens, TOKEN_DIMENSIONS]`` to an OpenVINO graph as an output."""
     from openvino import opset15 as ops
 
     [last] = (operation for operation in model.get_ops() if operation.get_friendly_name() == LAST_LAYER)
@@ -101,6 +101,6 @@ def project_tokens(model: Any, projection: Vectors) -> None:
 
 
 def token_rows(padded: Vectors, tokens: int) -> TokenVectors:
-    """Return the token vectors of one text of the graph's output; its first and its last token are special."""
+    """Return one text's token vectors from the graph's output, without the special first and last token."""
     rows: TokenVectors = np.rint(padded[1 : tokens - 1]).astype(np.int8)
     return rows
