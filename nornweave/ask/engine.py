@@ -1,4 +1,4 @@
-"""The query path, wired once: for the API, the command line and the evaluations, so that what is measured is served."""
+"""The query path, wired once for the API, the command line and the evaluations, so that they all answer alike."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ NO_CANDIDATES: Mapping[Domain, GenerationId] = MappingProxyType({})
 
 
 class Engine:
-    """Serves everything that is published; a context manager, every method may be called from any thread.
+    """Serves the published generations. It is a context manager; every method may be called from any thread.
 
-    It loads, watches and closes. What it answers is asked on behalf of a viewer: ``as_seen_by``.
+    It loads, watches and closes. Questions are asked on behalf of a viewer, with ``as_seen_by``.
     """
 
     agent_type: type[Agent] = Agent
@@ -71,12 +71,12 @@ class Engine:
         candidates: Mapping[Domain, GenerationId] = NO_CANDIDATES,
         watch: bool = True,
     ) -> None:
-        """Store what to serve; nothing is loaded before ``start``.
+        """Store the settings. Nothing is loaded before ``start``.
 
         Args:
-            domains: which to serve; ``None`` serves all that have a source or an inbox.
-            candidates: domains that answer from a generation which is built but not published, to measure it.
-            watch: whether entering it as a context swaps to new generations as they are published.
+            domains: the domains to serve; ``None`` serves all that have a source or an inbox.
+            candidates: domains that answer from an unpublished generation, to measure it.
+            watch: whether the engine, used as a context, follows new generations.
         """
         self._settings = settings
         self._candidates = candidates
@@ -117,16 +117,16 @@ class Engine:
 
     @property
     def agents(self) -> Mapping[Domain, Agent]:
-        """The agents of the served domains, in the order of the enumeration."""
+        """The agents of the served domains, in the order of ``Domain``."""
         return self.path.agents
 
     @property
     def fusion(self) -> FusionSettings:
-        """How answers of several domains are fused now."""
+        """The present settings of fusion."""
         return self.path.fusion
 
     def as_seen_by(self, viewer: Viewer) -> SeenEngine:
-        """Return what a viewer may ask and do."""
+        """Return the engine limited to what a viewer may see and do."""
         settings, agents = self._settings, self.path.agents
         answers = SeenAnswers(self.path, viewer)
         return SeenEngine(
@@ -155,7 +155,7 @@ class Engine:
             futures.wait(loading)
 
     def close(self) -> None:
-        """Refuse new questions, let the running ones end, and what is being loaded."""
+        """Refuse new questions, let the running ones end, and stop loading."""
         self.path.is_closing.set()
         for agent in self.agents.values():
             agent.close()
@@ -188,7 +188,7 @@ class Engine:
         )
 
     def _threads(self, place: AgentKey) -> ThreadPoolExecutor:
-        """Return the threads of an agent here or elsewhere; its own, or one that hangs would hold those of others."""
+        """Return the threads of a local or remote agent. Each agent has its own: one that hangs blocks no other."""
         if isinstance(place, Domain):
             return self.path.pools[place]
         if self.path.remote is None:
@@ -200,7 +200,7 @@ class Engine:
         self._warn_of_groups(agent)
 
     def _warn_of_groups(self, agent: Agent) -> None:
-        """Say that documents are hidden from everybody: they name groups, and nothing says who is in one."""
+        """Warn about documents that are hidden from everybody: they name groups, and no configuration fills these."""
         count = agent.generation.restricted_documents
         if count and self._settings.access is None:
             log.warning(
@@ -210,13 +210,13 @@ class Engine:
             )  # fmt: skip
 
     def _steps(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """Return what the watching thread looks at in one round."""
+        """Return the steps of one round of the watching thread."""
         yield "feedback", self.path.feedback.tidy
         for domain, agent in self.agents.items():
             yield domain.value, partial(self._follow, agent)
 
     def _follow(self, agent: Agent) -> None:
-        """Swap to the generation that is published."""
+        """Swap to the published generation."""
         if agent.refresh():
             self._warn_of_groups(agent)
 
@@ -227,7 +227,7 @@ def _log_failure(loading: Future[None]) -> None:
 
 
 class Watch:
-    """Runs steps in rounds. A failure is logged once until it is over: a thread that ends would never be replaced."""
+    """Runs steps in rounds in a thread. A failure is logged once until it is over, and never ends the thread."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -236,12 +236,12 @@ class Watch:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="watch-generations", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End after the step that is under way."""
+        """End the thread after the current step."""
         self._stopping.set()
         if self._thread:
             self._thread.join()
@@ -263,7 +263,7 @@ class Watch:
 
 
 class QueryModels:
-    """The encoders and rerankers of questions: each is loaded once, whichever domains use it."""
+    """Encoders and rerankers of questions. Each is loaded once and shared by all domains that use it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -272,10 +272,10 @@ class QueryModels:
         self._loading = threading.Lock()
 
     def encoder(self, configured: DomainSettings) -> QueryMemo:
-        """Return the encoder of a domain with what it has encoded.
+        """Return the encoder of a domain, with its cache of encoded texts.
 
         Raises:
-            EncoderError: it cannot be loaded.
+            EncoderError: the encoder cannot be loaded.
         """
         with self._loading:
             if configured.embedding not in self._memos:
@@ -291,7 +291,7 @@ class QueryModels:
         return self._rerankers[model, device]
 
     def encoder_load(self) -> EncoderLoad:
-        """Return what the encoders have done and have to do, together."""
+        """Return the finished and waiting work of all encoders together."""
         loads = [memo.load for memo in list(self._memos.values())]
         return EncoderLoad(*(sum(values) for values in zip(*loads, strict=True))) if loads else EncoderLoad(0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""What answers showed, and what users say of it.
+"""Shown answers and the users' judgments of their items.
 
 Both are in one table of a SQLite file that all processes of this machine share: SQLite, not DuckDB, because several
 serving processes write it at once, a row at a time. The texts of queries are stored here and nowhere else.
@@ -106,11 +106,11 @@ where number in (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownItem:
-    """One item as an answer showed it: its place in its document, not its text.
+    """One item of an answer as it was shown: its place in its document, without its text.
 
     Attributes:
         rank: from 1.
-        line_range: first and last line, from 1; ``None`` where lines are not what one cites.
+        line_range: first and last line, from 1; ``None`` if lines are not cited.
         message_ids: of the messages that the chunk itself holds; empty outside conversations.
     """
 
@@ -130,7 +130,7 @@ class JudgedAnswer:
 
     Attributes:
         items: all that were shown, best first.
-        votes: chunk → whether it was useful; always of items that were shown.
+        votes: chunk → whether it was useful; only for shown items.
     """
 
     query_id: str
@@ -143,7 +143,7 @@ class JudgedAnswer:
 
 
 class FeedbackDocument(TypedDict):
-    """What is stored of one item of one answer."""
+    """The stored judgment of one item of one answer."""
 
     query_id: str
     chunk_id: str
@@ -153,18 +153,19 @@ class FeedbackDocument(TypedDict):
 
 
 class FeedbackBook:
-    """The feedback of a workspace; every method may be called from any thread, in any number of processes.
+    """The feedback of a workspace. Every method may be called from any thread, in any number of processes.
 
-    The file is made when there is something to write.
+    The first write makes the file.
     """
 
     def __init__(
         self, folder: Path, *, keep_queries: bool = True, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Store where it is kept.
+        """Store the place of the file.
 
         Args:
-            keep_queries: remember answers; without, no new one can be judged, and ``tidy`` forgets those that were not.
+            keep_queries: remember answers. Otherwise no new answer can be judged, and ``tidy`` forgets those without a
+                judgment.
         """
         self.file = folder / FILE
         self._keep_queries = keep_queries
@@ -177,8 +178,8 @@ class FeedbackBook:
     def shown(self, question: Question, document: FusionResult) -> None:
         """Remember an answer, so that its items can be judged.
 
-        Never raises and hardly waits: an answer that cannot be written now (another process writes, the disk is full)
-        is not remembered; the log says so once.
+        This never raises and hardly waits. An answer that cannot be written now (another process writes, the disk is
+        full) is not remembered; the log says so once.
         """
         if not self._keep_queries or time.monotonic() < self._not_before:
             return
@@ -199,14 +200,14 @@ class FeedbackBook:
             self._lock.release()
 
     def add(self, query_id: str, chunk_id: str, useful: bool, *, asker: str = "") -> FeedbackDocument | None:
-        """Store what a user says of one item of one answer; the last word counts. On disk when this returns.
+        """Store a user's judgment of one item; a later one replaces it. It is on disk when this returns.
 
         Returns:
-            What is stored; ``None`` when no such answer to ``asker`` is remembered.
+            The stored judgment; ``None`` if no such answer to ``asker`` is remembered.
 
         Raises:
             QueryError: the answer did not show the chunk.
-            StoreError: it cannot be stored now.
+            StoreError: the judgment cannot be stored now.
         """
         if not self.file.exists() and not self._in_trouble:
             return None
@@ -231,7 +232,7 @@ class FeedbackBook:
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": previous}
 
     def judged(self) -> tuple[JudgedAnswer, ...]:
-        """Return every answer that was judged, in the order in which they were given.
+        """Return every judged answer, oldest first.
 
         Raises:
             StoreError: it cannot be read.
@@ -249,8 +250,8 @@ class FeedbackBook:
     def tidy(self) -> None:
         """Delete expired answers, at most once a minute. Never raises.
 
-        Forgotten are answers that were not judged: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
-        them, and all of them when queries are not to be kept.
+        This deletes answers without a judgment: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
+        them, and all of them if queries must not be kept.
         """
         if time.monotonic() < self._tidy_at or not self.file.exists():
             return
@@ -268,7 +269,7 @@ class FeedbackBook:
             self._say_once(error)
 
     def answers(self) -> list[tuple[str, str, str]]:
-        """Return every answer that is remembered: its query id, and its question and items as JSON.
+        """Return every remembered answer: query id, question, and items as JSON.
 
         Raises:
             StoreError: they cannot be read.
@@ -279,7 +280,7 @@ class FeedbackBook:
             return [tuple(row) for row in connection.execute("select query_id, text, items from shown")]
 
     def remove(self, query_ids: Sequence[str]) -> None:
-        """Forget answers with what was said of them; their bytes are overwritten.
+        """Forget answers and their judgments; their bytes are overwritten.
 
         Raises:
             StoreError: they cannot be removed now.
@@ -290,7 +291,7 @@ class FeedbackBook:
             connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def close(self) -> None:
-        """Close the file; a later answer opens it again."""
+        """Close the file. A later answer opens it again."""
         with self._lock:
             if self._remembering:
                 self._remembering.close()
@@ -298,7 +299,7 @@ class FeedbackBook:
 
     @contextmanager
     def _open_file(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file; say what did not happen, without the path, to somebody who is told when that fails."""
+        """Open the file. If that fails, raise an error that says ``otherwise`` and does not name the path."""
         try:
             with closing(_open(self.file, FEEDBACK_PATIENCE_S, synchronous=synchronous)) as connection:
                 yield connection
@@ -319,7 +320,7 @@ def feedback_of(settings: Settings) -> FeedbackBook:
 
 
 def _row(question: Question, document: FusionResult, now: datetime) -> Mapping[str, str]:
-    """Return what is remembered of an answer."""
+    """Return the stored row of an answer."""
     filters = {domain.value: json.loads(canonical_json(one)) for domain, one in question.filters.items() if one}
     items = [_shown_item(item, rank) for rank, item in enumerate(document["items"], 1)]
     return {
@@ -335,17 +336,17 @@ def _row(question: Question, document: FusionResult, now: datetime) -> Mapping[s
 
 
 def _asker(name: str) -> str:
-    """Return what tells an asker from others, without naming them; empty where nobody is told apart."""
+    """Return a digest that distinguishes askers without naming them; empty for an unknown asker."""
     return digest(name) if name else ""
 
 
 def _sortable_text(moment: datetime) -> str:
-    """Return a moment as text that sorts as time does."""
+    """Return a time as text that sorts in order of time."""
     return utc_text(moment, "microseconds")
 
 
 def _shown_item(item: FusedItemDocument, rank: int) -> dict[str, Any]:
-    """Return the fields of a ``ShownItem``; every question pays for this."""
+    """Return the fields of a ``ShownItem``. Every question runs this, so it must be fast."""
     citation = item["citation"]
     return {
         "chunk_id": item["chunk_id"],
@@ -382,12 +383,12 @@ def _judged_answer(row: sqlite3.Row) -> JudgedAnswer:
 
 
 def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite3.Connection:
-    """Open the file, making it where there is none.
+    """Open the file; make it if there is none.
 
     Args:
-        file: in a folder that is made as well.
-        patience_s: how long to wait for others, who write a few milliseconds at a time.
-        synchronous: what is committed survives a crash of the machine; otherwise one of the process.
+        file: its folder is made as well.
+        patience_s: how long to wait for other processes, which write a few milliseconds at a time.
+        synchronous: a commit survives a crash of the machine; otherwise only one of the process.
 
     Raises:
         OSError, sqlite3.Error: it cannot be opened.
@@ -428,7 +429,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Write, all or nothing; locked from the start, so that nothing that was read is outdated when it is written."""
+    """Run a transaction. It locks the file from the start, so that values read in it stay current."""
     connection.execute("begin immediate")
     try:
         yield

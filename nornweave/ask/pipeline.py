@@ -35,13 +35,13 @@ def answer(
     notes: LedgerNotes = NO_NOTES,
     elsewhere: Sequence[Recaller] = (),
 ) -> Answer:
-    """Answer a question from everything that can be asked.
+    """Answer a question from all agents that can be asked.
 
     Returns:
         The answer; a domain that could not be searched is a coverage gap.
 
     Raises:
-        QueryError: the question asks for something that cannot be; nothing is searched then.
+        QueryError: a field of the question is wrong; nothing is searched then.
     """
     clock = Stopwatch()
     check_query(question.text, question.top_k)
@@ -65,7 +65,7 @@ def answer_from(
     notes: LedgerNotes = NO_NOTES,
     clock: Stopwatch | None = None,
 ) -> Answer:
-    """Make one answer to a question out of what agents answered; nothing is searched."""
+    """Make one answer from given answers of agents; nothing is searched."""
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, notes=notes, clock=clock)
     with clock.step("budget"):
@@ -94,10 +94,10 @@ def to_recalled(
     responses: Mapping[P, RecallResponse],
     gaps: tuple[CoverageGap, ...] = (),
 ) -> Recalled:
-    """Put together what agents answered, with how strongly the question is about each domain.
+    """Return the agents' answers together with how strongly the question concerns each domain.
 
-    The signal of a domain is what the question's words say of it and how well the domain answered, where its scores
-    say that: those of agents that are not calibrated compare with nobody's.
+    The signal of a domain combines the question's words with how well the domain answered, if its scores
+    are calibrated: other scores do not compare.
     """
     evidence: dict[Domain, float] = {}
     for key, response in responses.items():
@@ -118,7 +118,7 @@ def to_recalled(
 
 
 def _synthesise(question: Question, context: PromptContext, synthesizer: Synthesizer | None) -> Synthesis | None:
-    """Let a model write an answer if the question asks for one; if there is none, say why."""
+    """Let a model write an answer if the question asks for one. If there is no text, give the reason."""
     if not question.synthesize:
         return None
     if synthesizer is None:

@@ -1,4 +1,4 @@
-"""What the questions of all viewers pass through, wired once; ``seen/answers.py`` asks it on behalf of one viewer."""
+"""The path of all viewers' questions, wired once; ``seen/answers.py`` asks it on behalf of one viewer."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DOMAIN_THREADS = 16
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueryPath:
-    """The agents and what fuses their answers.
+    """The agents and the parts that fuse their answers.
 
     Attributes:
         pools: the threads of each domain's agent.
-        remote: agents on other machines; ``None``: none can join.
-        feedback: what answers showed, and what users say of it.
-        notes: who wrote which line, and what somebody said is no conflict.
-        is_closing: set once no question is answered any more.
-        on_answer: is told of every answer, in the thread that made it.
+        remote: agents on other machines; ``None`` if none can register.
+        feedback: shown answers and their judgments.
+        notes: authors of lines, and dismissed conflicts.
+        is_closing: set when no more questions are answered.
+        on_answer: called with every answer, in the thread that made it.
     """
 
     settings: Settings

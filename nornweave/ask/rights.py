@@ -1,7 +1,7 @@
-"""Who may see a document, and which statements say so.
+"""Who may see a document, and the statements behind that.
 
 The decision is the mask's own (``index/searching/visibility.py``): a document is looked for in the generation as the
-person sees it, and the statements are those that the mask is made of. Nothing is decided a second time here.
+person sees it, and the statements are those of the mask. Nothing is decided a second time here.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ SAID_BY = {
 
 
 class StatementDocument(TypedDict):
-    """Groups of which a viewer needs one; a key of ``SAID_BY`` says who states it."""
+    """Groups of which a viewer needs one. ``said_by`` is a key of ``SAID_BY``: the origin of the statement."""
 
     groups: list[str]
     by: str
 
 
 class PersonDocument(TypedDict):
-    """Somebody in groups, whether they may see a document, and what decides."""
+    """A person with groups, whether they may see a document, and the reasons."""
 
     name: str
     groups: list[str]
@@ -63,7 +63,7 @@ class PersonDocument(TypedDict):
 
 
 class PrincipalDocument(TypedDict):
-    """Of whom a principal consists, directly; ``verified_at`` is ``None`` where nothing is known of it."""
+    """The direct members of a principal. ``verified_at`` is ``None`` if nothing is known of it."""
 
     name: str
     members: int
@@ -73,7 +73,7 @@ class PrincipalDocument(TypedDict):
 
 
 class RightsDocument(TypedDict):
-    """Who may see a document: all statements have to be met; without any, it is for everybody who may ask."""
+    """Who may see a document. A viewer must meet all statements; without any, everybody may see it."""
 
     domain_id: str
     source_id: str
@@ -89,11 +89,11 @@ class RightsDocument(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may ask.
+    """A person who may ask.
 
     Attributes:
-        shut_out: why they may not.
-        reached: the principals that they are in.
+        shut_out: why the person may not ask; empty if they may.
+        reached: the principals in which the person is.
     """
 
     name: str
@@ -104,25 +104,25 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class PlacedDocument:
-    """A published document, and the agent that answers from it."""
+    """A published document, and the agent of its domain."""
 
     agent: Agent
     ruled: RuledDocument
 
     def is_shown_to(self, person: Person) -> bool:
-        """Tell whether what answers this person's questions has the document."""
+        """Tell whether this person may see the document."""
         with self.agent.generation.use(person.viewer) as generation:
             return not person.shut_out and bool(generation.seen_places([(self.ruled.source_id, self.ruled.path)]))
 
 
 def documents_at(agents: Mapping[Domain, Agent], path: str) -> list[PlacedDocument]:
-    """Return what a path may mean: the documents at it, or at ``source/path``; without one, those whose paths end so.
+    """Return the documents at a path or ``source/path``; if there are none, those whose paths end with it.
 
     Args:
-        path: also with the lines behind it, as citations have them.
+        path: also with lines, as in citations.
 
     Raises:
-        StoreError: what was published of a domain cannot be read.
+        StoreError: a published generation cannot be read.
     """
     placed: list[PlacedDocument] = []
     for agent in agents.values():
@@ -135,7 +135,7 @@ def documents_at(agents: Mapping[Domain, Agent], path: str) -> list[PlacedDocume
 
 
 def people_of(settings: Settings) -> list[Person]:
-    """Return whom the file of tokens lets in or did, one for each token, by name.
+    """Return a person for each token in the file of tokens, by name, also for expired tokens.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -156,10 +156,10 @@ def people_of(settings: Settings) -> list[Person]:
 
 
 def person_in(settings: Settings, names: Iterable[str]) -> Person:
-    """Return somebody in groups; where no access is configured nobody is in one.
+    """Return a person with these groups; without ``access`` in the configuration nobody has groups.
 
     Args:
-        names: of groups; with a sign @ addresses of e-mail; accounts (``slack:user:U1``).
+        names: groups, e-mail addresses (with ``@``) or accounts (``slack:user:U1``).
     """
     given = [group_name(name) for name in names]
     accounts = frozenset(name for name in given if is_principal(name))
@@ -173,7 +173,7 @@ def person_in(settings: Settings, names: Iterable[str]) -> Person:
 
 
 def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence[Person]) -> RightsDocument:
-    """Return who may see a document, and whether some people may."""
+    """Return who may see a document, and whether each of some people may."""
     access, ruled = settings.access, placed.ruled
     unread = ruled.metadata.get(ACCESS_NOTICE)
     notices = [f"not understood: {unread}"] if unread else []
@@ -204,7 +204,7 @@ def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence
 
 
 def statement_text(statement: StatementDocument) -> str:
-    """Say whom a statement allows, and who makes it."""
+    """Return a sentence about a statement: the groups that it allows, and its origin."""
     return f"for {' or '.join(statement['groups']) or 'nobody'} ({SAID_BY[statement['by']]})"
 
 
@@ -237,7 +237,7 @@ def _reason(settings: Settings, placed: PlacedDocument, person: Person) -> str:
 
 
 def _way(person: Person, principal: str) -> str:
-    """Say how somebody is in a principal, and who says so."""
+    """Return how a person is a member of a principal, and the source of that membership."""
     chain, said_by = [principal], ""
     while reached := person.reached.get(chain[-1]):
         said_by = said_by or reached.said_by
@@ -246,7 +246,7 @@ def _way(person: Person, principal: str) -> str:
 
 
 def _shown_groups(person: Person) -> list[str]:
-    """Return the groups of somebody, and what was proved of them, without what follows from membership."""
+    """Return a person's groups and proved accounts, without those that follow from membership."""
     return sorted(map(_shown, person.viewer.groups - person.reached.keys()))
 
 
@@ -255,7 +255,7 @@ def _shown(name: str) -> str:
 
 
 def _principals(settings: Settings, rule: Rule) -> list[PrincipalDocument]:
-    """Say what is known of the principals in a rule."""
+    """Return the known members of each principal in a rule."""
     memberships = settings.memberships
     stated = memberships.known() if memberships else {}
     names = sorted({name for statement in rule if is_of_rights(statement) for name in statement})

@@ -1,6 +1,6 @@
-"""Who uses a name: documents that hold the word are parsed when somebody asks, and nothing is stored.
+"""Uses of a name: documents that contain the word are parsed on demand, and nothing is stored.
 
-So a use is gone with its document, and nobody is shown or counted what they may not see.
+So a use disappears with its document, and viewers only get and count uses that they may see.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _PARTING = re.compile(r"\.|::|->|#")
 
 
 def check_name(name: str) -> str:
-    """Return a name as definitions are called, parted by dots.
+    """Return a name in dotted form, as definitions are stored.
 
     Raises:
-        QueryError: nothing in code is called so.
+        QueryError: the text cannot be a name in code.
     """
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise QueryError(
@@ -63,7 +63,7 @@ def check_name(name: str) -> str:
 
 @dataclass(slots=True)
 class _Read:
-    """Files by source, and what was not read."""
+    """The parsed files by source, and the files that were not read."""
 
     files: dict[str, list[FileReferences]] = field(default_factory=lambda: defaultdict(list))
     not_looked_at: list[NotLookedAtDocument] = field(default_factory=list)
@@ -77,8 +77,8 @@ def find_uses(index: Index, name: str, deadline: float, within: Mask | None = No
     """Find the uses of a name.
 
     Args:
-        name: alone, or with what is around its definition: ``Ledger.add``, ``payments.ledger.Ledger``.
-        deadline: ``time.monotonic()`` after which what has been found is returned.
+        name: a name alone, or qualified by its class or module: ``Ledger.add``, ``payments.ledger.Ledger``.
+        deadline: the ``time.monotonic()`` after which the uses found so far are returned.
     """
     wanted = check_name(name)
     last = wanted.rpartition(".")[2]
@@ -144,7 +144,7 @@ def _is_called(wanted: str, names: Sequence[str]) -> bool:
 def draw_graph(
     index: Index, path: str, source_id: str | None, deadline: float, within: Callable[[str], Mask | None]
 ) -> GraphDocument | None:
-    """Return what a file imports and what imports it; ``None`` when it is not there, or not for this viewer.
+    """Return the imports of a file and the files that import it; ``None`` if this viewer can see no such file.
 
     Args:
         within: returns the chunks of a source.
@@ -188,7 +188,7 @@ def draw_graph(
 
 
 def _imported(modules: Modules, importer: str, statement: Import) -> Sequence[str]:
-    """Return the files that a statement imports: the module, or what it takes from a package."""
+    """Return the files that a statement imports: the module, or the name from a package."""
     if statement.name and not shares_folder(importer):
         below = modules.files(importer, f"{statement.module.rstrip('/')}/{statement.name}")
         if below:
@@ -213,7 +213,7 @@ def _dependencies(found: Iterable[tuple[str, Import]]) -> list[DependencyDocumen
 
 
 def _read(found: WordTexts, name: str, deadline: float) -> _Read:
-    """Parse the texts that were found, in processes apart."""
+    """Parse the texts in separate processes."""
     read = _Read()
     read.leave(found.beyond, f"more than {MOST_DOCUMENTS} documents hold the name; ask in one source")
     if not found.is_complete:

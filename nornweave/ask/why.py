@@ -1,6 +1,6 @@
-"""Why a passage is not in an answer: the stage at which it lost, by what margin, and the smallest change that lifts it.
+"""Why a passage is not in an answer: the stage at which it lost, the margin, and the smallest change that helps.
 
-Nothing is ranked in another way than the answer was. A change that is named was tried: the changed question was asked,
+The ranking is the same as for the answer. A named change was tried: the changed question was asked,
 and its answer shows the passage.
 """
 
@@ -41,7 +41,7 @@ NAMED = 1.5
 
 @dataclass(frozen=True, slots=True)
 class SoughtPlace:
-    """A place as a person names it: a path, and what is known beside it."""
+    """A place as a person names it: a path, with a line, source or domain if given."""
 
     path: str
     line: int | None = None
@@ -57,10 +57,10 @@ def read_place(text: str) -> SoughtPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoughtChunks:
-    """What is asked about: a document, or the part of it that holds a line.
+    """The chunks in question: those of a document, or of the part that holds a line.
 
     Attributes:
-        words: of these chunks, that a person might add to the question, the best first.
+        words: words of these chunks that a person might add to the question, best first.
     """
 
     domain: Domain
@@ -77,10 +77,10 @@ class Why:
 
     Attributes:
         stage: at which it lost; ``None`` if it is shown.
-        rank: in the ranking of all domains or, where it does not come so far, in that of its own; from 1.
-        margin: what its score lacks to the last place that is shown, on the scale of ``rank``; ``None`` without a rank.
-        change: the smallest one that was found to lift it, in words; empty if none was.
-        changed: the question so changed.
+        rank: in the ranking of all domains or, if it is not there, in that of its own domain; from 1.
+        margin: how far its score is below the last shown one, in the ranking of ``rank``; ``None`` without a rank.
+        change: the smallest change that helps, in words; empty if none was found.
+        changed: the changed question.
         retrievers: retriever → rank there; those that did not find it are left out.
     """
 
@@ -151,7 +151,7 @@ def _rank(answer: Answer, place: SoughtChunks) -> int | None:
 
 
 def _changes(question: Question, place: SoughtChunks, stage: Stage | None) -> Iterator[Change]:
-    """Yield changes that may lift a place, the smallest first."""
+    """Yield changes that may bring a place into the answer, smallest first."""
     domain = place.domain.value
     if stage == "budget":
         yield (
@@ -185,7 +185,7 @@ def _without_filters(question: Question, domain: Domain) -> dict[Domain, Filters
 def place_in(
     generation: Index, domain: Domain, sought: SoughtPlace, text: str, encoder: Encoder | None = None
 ) -> SoughtChunks | None:
-    """Return the place in a generation, of the first source that has it; ``None`` if none has."""
+    """Return the place in a generation, from the first source that has it; ``None`` if none has."""
     sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
     for source_id in sources:
         chunks = chunks_at(generation, source_id, sought.path, sought.line)
@@ -220,10 +220,10 @@ def chunks_at(generation: Index, source_id: str, path: str, line: int | None = N
 def telling_words(
     generation: Index, chunks: Sequence[StoredChunk], text: str, encoder: Encoder | None
 ) -> tuple[str, ...]:
-    """Return words of chunks that a person might add to a question, the best first.
+    """Return words of chunks that a person might add to a question, best first.
 
-    They are rare in the domain, no number, part of a word or slip that stands only once, and their meaning is near to
-    the question's; words of headings and names first.
+    These are rare words of the domain with a meaning near to
+    the question's, without numbers, parts of words and misspellings. Words of headings and names come first.
     """
     asked = {term for terms in words_of(text).values() for term in terms}
     heading = "\n".join(filter(None, (part for chunk in chunks for part in (chunk.title, chunk.section))))

@@ -1,4 +1,4 @@
-"""An agent on another machine: asked as one that is here is asked."""
+"""An agent on another machine, asked in the same way as a local one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAY_BACK_MS = 20
 
 @dataclass(slots=True)
 class AgentCounts:
-    """What was sent to an agent since this process knows it: requests, and those that failed."""
+    """How many requests were sent to an agent, and how many of them failed."""
 
     requests: int = 0
     failures: int = 0
@@ -35,11 +35,11 @@ class AgentCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteAgent:
-    """One agent: where it is registered, what allows it, and the token that it is shown.
+    """An agent on another machine: its registration, the entry that allows it, and the token to send.
 
     Attributes:
-        filters: those that are declared for its domain.
-        has_access: viewers are told apart.
+        filters: the declared filters of its domain.
+        has_access: whether viewers have different rights.
         wait_s: how long a question waits for it.
     """
 
@@ -54,30 +54,30 @@ class RemoteAgent:
 
     @property
     def agent_id(self) -> str:
-        """Return its name."""
+        """Return the agent's name."""
         return self.registration.agent_id
 
     @property
     def domain(self) -> Domain:
-        """Return the domain that it answers for."""
+        """Return the domain for which the agent answers."""
         return self.registration.domain
 
     def is_for(self, viewer: Viewer) -> bool:
-        """Tell whether its items may be shown to a viewer."""
+        """Tell whether the agent's items may be shown to a viewer."""
         allowed = self.allowed
         if viewer.sees_everything or allowed.public or allowed.checks_groups:
             return True
         return bool(viewer.groups.intersection(allowed.groups)) if allowed.groups else not self.has_access
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters as the domain's are read here; raises ``QueryError`` as ``read_filters``."""
+        """Read the domain's filters as for a local agent; raises ``QueryError`` as ``read_filters``."""
         return read_filters(self.filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:
-        """Ask the agent, by the question's deadline or its own, whichever is earlier.
+        """Ask the agent, by the question's deadline or the agent's own, whichever is earlier.
 
         Raises:
-            AgentError: it gives no answer, or none that can be used.
+            AgentError: the agent gives no answer, or not a usable one.
         """
         if question.as_of is not None:
             raise AgentError("agents on other machines answer from what they have now, not as of an earlier time")
@@ -133,7 +133,7 @@ class RemoteAgent:
 
 
 def _groups_for(viewer: Viewer, allowed: AllowedAgent) -> str | None:
-    """Return the groups to tell an agent of: none of them unless it is there to check them."""
+    """Return the groups to send to an agent; empty if it does not check any, ``None`` if the viewer sees all."""
     if viewer.sees_everything:
         return None
     return groups_text(viewer) if allowed.checks_groups else ""

@@ -1,4 +1,4 @@
-"""Who has joined and may: the registry against the allow-list, as agents that can be asked."""
+"""The remote agents that can be asked: those that are registered and allowed by the configuration."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ THREADS_PER_AGENT = 16
 
 
 class RemoteAgents:
-    """Agents on other machines; every method may be called from any thread."""
+    """Agents on other machines. Every method may be called from any thread."""
 
     def __init__(self, settings: Settings, allowed: AgentsSettings, environment: Mapping[str, str]) -> None:
-        """Read what is configured.
+        """Read the configuration.
 
         Raises:
             ConfigError: the variable of a token is not set.
@@ -47,27 +47,27 @@ class RemoteAgents:
 
     @property
     def has_token(self) -> bool:
-        """Tell whether agents have a token of their own to register with."""
+        """Tell whether agents register with a token of their own."""
         return self._allowed.registration_token_env is not None
 
     def allowed(self, url: str) -> AllowedAgent | None:
-        """Return the entry that allows an address in its normal form."""
+        """Return the configuration's entry that allows a normalised address; ``None`` if there is none."""
         return next((entry for entry in self._allowed.allow if is_allowed(url, entry.url)), None)
 
     def check_allowed(self, url: str) -> None:
         """Refuse an address that no entry allows.
 
         Raises:
-            ConflictingAgentError: none does.
+            ConflictingAgentError: no entry allows it.
         """
         if self.allowed(url) is None:
             raise ConflictingAgentError(f"{url!r} is not allowed: no entry of 'agents.allow' matches it")
 
     def check_name(self, agent_id: str) -> None:
-        """Refuse what a source, a domain or an agent here is called: its items would be taken for theirs.
+        """Refuse a name that a local source, domain or agent has: items could be taken for theirs.
 
         Raises:
-            ConflictingAgentError: something is.
+            ConflictingAgentError: the name is taken.
         """
         settings = self._settings
         here = [domain for domain in Domain if settings.sources_of(domain) or settings.inbox(domain).is_dir()]
@@ -76,36 +76,39 @@ class RemoteAgents:
             raise ConflictingAgentError(f"{agent_id!r} names a source, a domain or an agent here; take another")
 
     def asked_for(self, viewer: Viewer) -> tuple[RemoteAgent, ...]:
-        """Return the agents whose items may be shown to a viewer, by domain and name."""
+        """Return the agents whose items a viewer may see, by domain and name."""
         return tuple(agent for agent in self._current() if agent.is_for(viewer))
 
     def listed_for(self, viewer: Viewer) -> tuple[Registration, ...]:
-        """Return the registrations of the agents that are asked for a viewer; of all to who operates the service."""
+        """Return the registrations of agents whose items a viewer may see; for operators, of all agents."""
         return tuple(agent.registration for agent in self._current() if viewer.operates or agent.is_for(viewer))
 
     def agents(self) -> tuple[RemoteAgent, ...]:
-        """Return all agents, by domain and name, for who operates the service."""
+        """Return all agents, by domain and name, for operators."""
         return self._current()
 
     def executor(self, agent_id: str) -> ThreadPoolExecutor:
-        """Return the threads of an agent: one that hangs holds its own."""
+        """Return the agent's own threads, so that an agent that hangs blocks no other."""
         with self._lock:
             if agent_id not in self._executors:
                 self._executors[agent_id] = ThreadPoolExecutor(THREADS_PER_AGENT, thread_name_prefix=f"to-{agent_id}")
             return self._executors[agent_id]
 
     def changed(self) -> None:
-        """Read the registry again with the next question."""
+        """Read the registry again at the next question."""
         self._read_at = float("-inf")
 
     def close(self) -> None:
-        """End what is being asked."""
+        """End running requests."""
         self._transport.close()
         for executor in self._executors.values():
             executor.shutdown(wait=True)
 
     def _current(self) -> tuple[RemoteAgent, ...]:
-        """Return the agents, of a registry that was read a moment ago; the last known ones if it cannot be read."""
+        """Return the registered agents.
+
+        The registry is read at most once in ``FRESH_S``. If it cannot be read, the last known agents are returned.
+        """
         with self._lock:
             if time.monotonic() - self._read_at >= FRESH_S:
                 self._read_at = time.monotonic()

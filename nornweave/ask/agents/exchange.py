@@ -1,7 +1,7 @@
-"""What an agent is sent, and what it answers, checked like any input: it is somebody else's text.
+"""Requests to remote agents and their answers, which are checked like any foreign input.
 
-Agents may know less than ours, or more: of an item only ``chunk_id``, ``content`` and ``score`` are needed; what else
-they say is passed over.
+Agents may send less or more than ours: an item needs only ``chunk_id``, ``content`` and ``score``. Unknown fields
+are ignored.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Count = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class Foreign(BaseModel):
-    """What an agent says: what we know no use for is passed over."""
+    """A part of an agent's answer. Unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
 class CitationBody(Foreign):
-    """Where an item stands, as far as its agent knows."""
+    """The place of an item, as far as its agent knows it."""
 
     domain_id: DomainId | None = None
     source_id: Line | None = None
@@ -68,7 +68,7 @@ class CitationBody(Foreign):
     verified_at: Annotated[Moment | None, Field(description="when the source last confirmed it")] = None
 
     def citation(self, domain_id: str, chunk_id: str, length: int) -> Citation:
-        """Return it as fusion takes it; the content's ``length`` where no characters are named."""
+        """Return the citation for fusion. Without a range of characters it covers the content's ``length``."""
         known = {
             "domain_id": self.domain_id or domain_id,
             "source_id": self.source_id or "",
@@ -81,7 +81,7 @@ class CitationBody(Foreign):
 
 
 class SourceScoreBody(Foreign):
-    """What one retrieval source gave an item."""
+    """The rank and score that one retriever gave an item."""
 
     rank: Annotated[int, Field(ge=1, le=10**9)]
     score: Annotated[float, Field(allow_inf_nan=False)]
@@ -100,7 +100,7 @@ class ItemBody(Foreign):
     folded: Annotated[list[CitationBody] | None, Field(max_length=MAX_ITEMS)] = None
 
     def item(self, domain_id: str) -> RecallItem:
-        """Return it as fusion takes it."""
+        """Return the item for fusion."""
         sources = {name: SourceScore(source.rank, source.score) for name, source in (self.sources or {}).items()}
         return RecallItem(
             chunk_id=ChunkId(self.chunk_id),
@@ -118,7 +118,7 @@ _NOWHERE = CitationBody()
 
 
 class ResponseBody(Foreign):
-    """One agent's answer, as `/agents/{domain}/recall` gives it or with less."""
+    """One agent's answer, as `/agents/{domain}/recall` returns it or with fewer fields."""
 
     agent_id: Name
     domain_id: Annotated[DomainId, Field(description="any name; `docs` and `convo` are read as our domains")]
@@ -141,7 +141,7 @@ class ResponseBody(Foreign):
         return self
 
     def response(self) -> RecallResponse:
-        """Return it as fusion takes it."""
+        """Return the answer for fusion."""
         known = {
             "items": tuple(item.item(self.domain_id) for item in self.items),
             "retrieval": MappingProxyType(dict(self.retrieval)),
@@ -157,7 +157,7 @@ MAX_GROUPS = 200
 
 
 def recall_body(question: Question, domain: Domain, capabilities: Capabilities, left_ms: int | None) -> bytes:
-    """Return the body of a recall: fields beyond the first three only where the agent says that it takes them."""
+    """Return the body of a recall. Fields beyond the first three are sent only if the agent accepts them."""
     fields: dict[str, object] = {
         "query_text": " ".join((question.text, *(f'-"{word}"' for word in question.left_out))),
         "top_k": question.top_k,
@@ -175,7 +175,7 @@ def recall_body(question: Question, domain: Domain, capabilities: Capabilities, 
 
 
 def recall_headers(question: Question, token: str | None, groups: str | None) -> dict[str, str]:
-    """Return the headers of a recall: who asks, for whom, and of which trace."""
+    """Return the headers of a recall: token, groups and trace."""
     headers = {"content-type": "application/json"}
     if token:
         headers["authorization"] = f"Bearer {token}"
@@ -187,7 +187,7 @@ def recall_headers(question: Question, token: str | None, groups: str | None) ->
 
 
 def groups_text(viewer: Viewer) -> str:
-    """Return a viewer's groups as a header holds them, without their own accounts."""
+    """Return a viewer's groups as the value of a header, without personal accounts."""
     groups = sorted((is_principal(group), group) for group in viewer.groups if not group.startswith(HELD))
     return ",".join(quote(group, safe="") for _, group in groups[:MAX_GROUPS])
 
@@ -195,14 +195,14 @@ def groups_text(viewer: Viewer) -> str:
 def read_answer(
     content: bytes, *, agent_id: str, domain: Domain, top_k: int, now: datetime, origins: Sequence[str] = ()
 ) -> RecallResponse:
-    """Read what an agent answered.
+    """Read an agent's answer.
 
-    Its name and domain are those that it registered with; items come best first, each chunk once, ``top_k`` at most.
-    Ids and sources begin with the agent's name, so that none is one of ours; times after ``now`` are left out, and so
+    Its name and domain are those of its registration. Items come best first, each chunk once, ``top_k`` at most.
+    Ids and sources begin with the agent's name, so that none is one of ours. Times after ``now`` are left out, and so
     are links that do not lead to one of ``origins``.
 
     Raises:
-        AgentError: it is not a recall of this domain.
+        AgentError: the answer is not a recall of this domain.
     """
     try:
         response = ResponseBody.model_validate(json.loads(content)).response()
@@ -226,7 +226,7 @@ def read_answer(
 
 
 def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
-    """Return the items in the order of their scores, each chunk once."""
+    """Return the items by descending score, each chunk once."""
     by_chunk: Mapping[str, RecallItem] = {
         item.chunk_id: item
         for item in sorted(items, key=lambda item: item.score)  # the best one stays
@@ -236,14 +236,14 @@ def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
 
 
 def name_elsewhere(agent_id: str, name: str) -> str:
-    """Return what an agent on another machine calls something, in a name space that nothing here has a name in."""
+    """Return a remote agent's name for something as ``agent:name``, which no local name can be."""
     return f"{agent_id}:{name}"
 
 
 def _as_item_of_agent(
     item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]
 ) -> RecallItem:
-    """Return an item under its agent's name, of its domain, whose link leads to one of ``origins`` or nowhere."""
+    """Return an item with its agent's name and domain. Its link must lead to one of ``origins``, or is removed."""
     said = item.citation
     citation = replace(
         said,
@@ -258,7 +258,7 @@ def _as_item_of_agent(
 
 
 def _leads_to(url: str, origin: str) -> bool:
-    """Tell whether a link stays at or below an address, whatever a browser makes of it."""
+    """Tell whether a link stays at or below an address in every browser."""
     try:
         link = urlsplit(url)
         server = checked_server(f"{link.scheme}://{link.netloc}")

@@ -1,4 +1,4 @@
-"""Who has joined: one SQLite file that all serving processes share, kept over restarts, of a bounded size."""
+"""The registry of remote agents: a SQLite file of limited size that all serving processes share and that lasts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_FILTERS = 100
 
 
 class RemoteState(StrEnum):
-    """What an agent says of itself; ``STOPPED`` is also one that has been silent for longer than its lease."""
+    """The state that an agent reports. An agent whose lease has expired is ``STOPPED``."""
 
     STARTING = "STARTING"
     READY = "READY"
@@ -39,7 +39,7 @@ Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
 class Capabilities(BaseModel):
-    """What an agent can do beyond ``query_text`` and ``top_k``; what is not known here is passed over."""
+    """Fields that an agent accepts beyond ``query_text`` and ``top_k``. Unknown ones are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -56,17 +56,17 @@ class Capabilities(BaseModel):
 
     @classmethod
     def read(cls, stored: Mapping[str, JsonValue]) -> Self:
-        """Return what was stored."""
+        """Return the capabilities in a stored text."""
         return cls.model_validate(dict(stored))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """An agent, as the registry has it.
+    """A registered agent.
 
     Attributes:
         url: of the server; it answers at ``<url>/recall``.
-        state: as it said last.
+        state: the last reported one.
         registered_at, seen_at, expires_at: seconds since 1970.
     """
 
@@ -80,18 +80,21 @@ class Registration:
     expires_at: float
 
     def state_at(self, now: float) -> RemoteState:
-        """Return its state, which is ``STOPPED`` once its lease has run out, or begins later than now: a clock went."""
+        """Return the agent's state, ``STOPPED`` if its lease has expired.
+
+        A lease that lies in the future by more than its length counts as expired too: the clock was set back.
+        """
         lease_s = self.expires_at - self.seen_at
         return self.state if self.seen_at - lease_s <= now < self.expires_at else RemoteState.STOPPED
 
 
 @dataclass(frozen=True, slots=True)
 class Registrant:
-    """Who registers, beats or removes an agent.
+    """The caller who registers, renews or removes an agent.
 
     Attributes:
-        secret: the agent's token, as far as it was sent.
-        operates: whether it is an operator of the service, who needs none.
+        secret: the agent's token, if it was sent.
+        operates: whether the caller is an operator, who needs no token.
     """
 
     secret: str | None = None
@@ -144,13 +147,13 @@ _ALL = "select * from registrations order by domain_id, agent_id, url"
 
 
 class Registry:
-    """Who has joined; every method may be called from any thread, in any number of processes."""
+    """The registered agents. Every method may be called from any thread, in any number of processes."""
 
     def __init__(self, folder: Path, lease_s: float, now: Callable[[], float] = time.time) -> None:
-        """Store where it is kept; the file is made with the first registration.
+        """Store the place of the file. The first registration makes it.
 
         Args:
-            lease_s: how long somebody is asked who says nothing.
+            lease_s: how long an agent is asked after its last heartbeat.
             now: the clock, seconds since 1970: processes share it, and a lease outlives them.
         """
         self._file = folder / FILE
@@ -166,15 +169,15 @@ class Registry:
         state: RemoteState = RemoteState.READY,
         by: Registrant = OPERATOR,
     ) -> tuple[bool, str | None]:
-        """Note that an agent is at an address, and whose its name is: whoever sends its token later.
+        """Register an agent at an address. Its name belongs to the owner of its token.
 
         Returns:
-            Whether it was not known there; and the token that was made for it, if it brought none.
+            Whether the agent is new at this address, and the token that was made for it, if it sent none.
 
         Raises:
-            ConflictingAgentError: the agent is alive at another address, or no more agents are taken.
+            ConflictingAgentError: the agent is alive at another address, or the registry is full.
             NotPermittedError: the name is another agent's.
-            StoreError: it cannot be stored now.
+            StoreError: the file cannot be written now.
         """
         now = self._now()
         values = {
@@ -202,7 +205,7 @@ class Registry:
     def beat(
         self, agent_id: str, url: str | None = None, state: RemoteState | None = None, by: Registrant = OPERATOR
     ) -> int:
-        """Renew the lease of an agent, unless ``url`` is not where it is; return how many it has renewed.
+        """Renew an agent's lease, unless it is registered at another ``url``; return how many leases were renewed.
 
         Raises:
             NotPermittedError: it is another agent's.
@@ -214,7 +217,7 @@ class Registry:
             return connection.execute(_BEAT, {**values, "now": now, "expires_at": now + self.lease_s}).rowcount
 
     def remove(self, agent_id: str, url: str | None = None, by: Registrant = OPERATOR) -> int:
-        """Forget an agent, unless ``url`` is not where it is; return how many it has forgotten.
+        """Remove an agent, unless it is registered at another ``url``; return how many agents were removed.
 
         Raises:
             NotPermittedError: it is another agent's.
@@ -224,7 +227,7 @@ class Registry:
             return connection.execute(_REMOVE, {"agent_id": agent_id, "url": url}).rowcount
 
     def registrations(self) -> tuple[Registration, ...]:
-        """Return who has joined, by domain and name; those that were silent for long are left out.
+        """Return the registered agents by domain and name. Those with a long expired lease are left out.
 
         Raises:
             StoreError: the file cannot be read.
@@ -241,7 +244,7 @@ class Registry:
             raise StoreError(message) from error
 
     def _check_token(self, connection: sqlite3.Connection, agent_id: str, by: Registrant) -> str | None:
-        """Return the hash of an agent's token, ``None`` for a free name; refuse whoever has another one."""
+        """Return the hash of an agent's token, ``None`` for a free name; refuse a caller with another token."""
         row = connection.execute(_HELD, {"agent_id": agent_id}).fetchone()
         given = sha256((by.secret or "").encode()).hexdigest()
         if row and not by.operates and not hmac.compare_digest(given, row["token"]):

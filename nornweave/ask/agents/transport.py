@@ -1,7 +1,7 @@
 """HTTP to agents: pooled connections, in one thread whose event loop ends every request at its deadline.
 
-Whatever an agent does (accept and say nothing, send a byte a second, never end), the request is cancelled: no thread of
-a question is held by it.
+If an agent accepts and sends nothing, or a byte a second without end, the request is cancelled: no thread of
+a question waits longer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ IDLE_CONNECTIONS, IDLE_S = 32, 30.0
 
 
 class RefusedError(AgentError):
-    """The agent does not take the question; that says nothing of how it is."""
+    """The agent refuses the question. This says nothing about the agent's health."""
 
 
 class Transport:
-    """Sends questions; started with the first of them."""
+    """Sends questions in one thread, which the first question starts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,10 +38,10 @@ class Transport:
         self._closed = False
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        """Run a coroutine in the loop; wait for at most so many seconds.
+        """Run a coroutine in the event loop; wait at most ``seconds``.
 
         Raises:
-            AgentError: it took longer, or nothing is asked any more.
+            AgentError: it took longer, or the transport is closed.
         """
         try:
             loop = self._start_loop()
@@ -59,7 +59,7 @@ class Transport:
         """Post JSON; return the answer's body, at most ``MAX_ANSWER_BYTES``, and its headers.
 
         Raises:
-            AgentError: it cannot be reached, or answers with something else than 200 and plain bytes.
+            AgentError: the agent cannot be reached, or its answer is not a 200 with plain bytes.
         """
         import httpx
 
@@ -77,7 +77,7 @@ class Transport:
             raise AgentError(f"cannot be reached ({type(error).__name__})") from error
 
     def close(self) -> None:
-        """End what is being asked, and the thread."""
+        """End running requests and the thread."""
         with self._lock:
             self._closed = True
             loop, thread = self._loop, self._thread

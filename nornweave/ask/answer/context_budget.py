@@ -1,6 +1,6 @@
-"""The context budget: what of a ranking is handed over.
+"""The context budget: the part of a ranking that an answer shows.
 
-``min_score → diversity → top_k → max_tokens``. Items leave in the order in which they were selected, which is the order
+``min_score → diversity → top_k → max_tokens``. Items come in the order of their selection, which is the order
 of the ranking unless diversity moves another domain's item up. Tokens are those of the items' contents; citations and
 headers around them come on top.
 """
@@ -31,11 +31,11 @@ def estimate_tokens(text: str) -> int:
 
 
 def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]:
-    """Cut a ranking, best first, to what was asked for; ``shortened`` tells where not all of an item is shown.
+    """Cut a ranking to ``top_k``, ``min_score`` and ``max_tokens``. ``shortened`` marks items that are not shown whole.
 
-    ``top_k``: at most so many items, ≥ 1. An item that only a lost conflict keeps out is among them, at its place.
-    ``max_tokens``: never exceeded; long items are shortened to fair shares, towards the question; what does not fit
-    even so is passed over, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: see
+    ``top_k``: the largest number of items, ≥ 1. An item that only a lost conflict would remove is kept, at its place.
+    ``max_tokens``: never exceeded. Long items are shortened to fair shares, by relevance; an item that does not fit
+    even then is skipped, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: see
     ``diversified``; with more than 0, two domains are among the items whenever two are among the candidates, ``top_k``
     is at least 2 and both fit ``max_tokens``.
 
@@ -55,17 +55,17 @@ def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]
 
 
 def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> list[FusedItem]:
-    """Select items one by one so that more than one domain has its say.
+    """Select items one by one so that more than one domain appears.
 
     The next is the item with the largest ``(1 − d) · score / best score + d / (1 + items of its domain so far)``, the
-    earlier one on a tie; the first is therefore the first of the ranking, and within a domain the order stays. If all
-    that are selected are of one domain, the last gives way to the best item of another.
+    earlier one on a tie. So the first is always the first of the ranking, and the order within a domain stays. If all
+    selected items are of one domain, the last is replaced by the best item of another.
 
     Args:
         items: ranked, best first.
-        diversity: ``d`` in [0, 1]: 0 asks for scores alone, 1 takes the domains in turn; 0.2 is a usual value.
+        diversity: ``d`` in [0, 1]: 0 uses only scores, 1 takes the domains in turn; 0.2 is usual.
 
-    Source: maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) with the domain as what items have in common.
+    Source: maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) with the domain as similarity.
     """
     best = max((item.score for item in items), default=0.0)
     queues: dict[str, list[int]] = {}
@@ -95,7 +95,7 @@ def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> lis
 def shown_conflicts(
     items: Sequence[FusedItem], conflicts: Sequence[ConflictRecord]
 ) -> tuple[tuple[FusedItem, ...], tuple[ConflictRecord, ...]]:
-    """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
+    """Return the conflicts with at least one shown side, and the items with updated numbers of conflicts."""
     chunks = {ranked.chunk_id for ranked in items}
     shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
     places = {before: after for after, before in enumerate(shown)}
@@ -106,9 +106,9 @@ def shown_conflicts(
 
 
 def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:
-    """Put items back that only their demotion keeps out, in place of the last that are in no conflict.
+    """Put items back that only their demotion removed, in place of the last ones without a conflict.
 
-    A demotion orders, it does not hide: the reader sees the conflict that it comes from.
+    A demotion must not hide an item, because the reader should see its conflict.
     """
     here = {item.chunk_id for item in chosen}
     undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]
@@ -119,13 +119,13 @@ def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Se
 
 
 def _two_domains_first(items: Sequence[FusedItem]) -> list[int]:
-    """Return the places in the order in which tokens are given out: a second domain's best before the first's rest."""
+    """Return the places in the order of getting tokens: the first item, the best of a second domain, then the rest."""
     second = next((place for place, item in enumerate(items) if item.domain != items[0].domain), 0)
     return sorted(range(len(items)), key=lambda place: (place not in {0, second}, place))
 
 
 def _within(items: Sequence[FusedItem], order: Sequence[int], query: str, max_tokens: int | None) -> dict[int, str]:
-    """Return the content of each item that stays, by its place."""
+    """Return the content of each remaining item, by its place."""
     contents = {place: items[place].item.content for place in order}
     sizes = {place: estimate_tokens(content) for place, content in contents.items()}
     if max_tokens is None or sum(sizes.values()) <= max_tokens:
@@ -156,10 +156,10 @@ def _shared_out(
 
 
 def _share(waiting: Sequence[int], left: int) -> int:
-    """Return how many tokens the first of those who wait may have.
+    """Return how many tokens the first waiting item may have.
 
-    What max-min fairness gives it, but a paragraph at least; so that a second item still fits, that paragraph is not
-    more than half of what is left, unless the half would be too little to be of use.
+    This is the share by max-min fairness, but at least a paragraph. So that a second item still fits, the paragraph is
+    not more than half of the rest, unless the half would be too short to be useful.
     """
     if len(waiting) == 1:
         return left
@@ -168,7 +168,7 @@ def _share(waiting: Sequence[int], left: int) -> int:
 
 
 def _part(item: FusedItem, terms: Sequence[str], tokens: int, *, useful: int) -> str | None:
-    """Return what of an item fits, or ``None`` if that is of no use."""
+    """Return the part of an item that fits into ``tokens``; ``None`` if the part would be too short to be useful."""
     content = item.item.content
     if estimate_tokens(content) <= tokens:
         return content

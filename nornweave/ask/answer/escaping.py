@@ -1,8 +1,8 @@
-"""Untrusted text → text that nobody can take for what the renderer writes itself.
+"""Untrusted text → text that cannot be mistaken for lines of the renderer.
 
-Retrieved text is data. What it says stays, but a line of it that looks like a header, a separator, a citation or a
+Retrieved text is data. Its words stay, but a line that looks like a header, a separator, a citation or a
 block of the answer is marked as quoted (``> ``), and the dash of anything that looks like a header is escaped
-(``[NEWS \\— headlines]``), so that neither a line-wise nor a simple textual search finds a header that is none.
+(``[NEWS \\— headlines]``), so that a search by lines or by text finds only true headers.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _INNER_HEADER = re.compile(r"(\[[^\[\]a-z\n]{1,60}\s)(—\s[^\[\]\n]{0,200}\])")
 
 
 def quoted(text: str) -> str:
-    """Return untrusted text line by line; only lines that could be taken for ours change, and unseen characters go.
+    """Return untrusted text without invisible characters. Lines that look like ours are marked as quoted.
 
-    Line ends of every kind become line feeds; blank lines around the text and blanks at line ends go.
+    Line ends of every kind become line feeds. Blank lines around the text and blanks at line ends are removed.
     """
     lines = [_quoted_line(line.rstrip()) for line in legible(text).split("\n")]
     return "\n".join(lines).strip("\n")
 
 
 class QuotedStream:
-    """Quotes a text, free of unseen characters and of ``\\n`` at its ends, as ``quoted`` does, while it is written.
+    """Quotes a text in pieces, with the same result as ``quoted``. The text has no invisible characters.
 
-    A line is passed on as soon as nothing that follows can make it look like one of ours.
+    A line is sent as soon as no further text can make it look like one of ours.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class QuotedStream:
         self._begun = False
 
     def add(self, text: str) -> str:
-        """Return what can be passed on by now; a text ends before a blank or a line end."""
+        """Return the part that can be sent now. ``text`` ends before a blank or a line end."""
         passed: list[str] = []
         *lines, rest = text.split("\n")
         for line in lines:
@@ -74,7 +74,7 @@ class QuotedStream:
         return "".join(passed)
 
     def rest(self) -> str:
-        """Return what is left of the line when it is complete."""
+        """Return the rest of the last line once the text is complete."""
         line = self._line.rstrip()
         passed = _escape_line(line) if self._begun else _quoted_line(line)
         self._line, self._begun = "", False
@@ -82,7 +82,7 @@ class QuotedStream:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return untrusted text as one line of at most ``limit`` characters, to stand inside a line of ours."""
+    """Return untrusted text as one line of at most ``limit`` characters, for use inside a line of ours."""
     line = _escape_line(" ".join(legible(text[: limit * 4]).split()))
     return line if len(line) <= limit else f"{line[: max(0, limit - 1)].rstrip()}{ELLIPSIS}"
 
@@ -109,7 +109,7 @@ def _imitates(line: str) -> bool:
 
 
 def _may_imitate(start: str) -> bool:
-    """Tell whether a line that begins so may turn out to imitate one of ours."""
+    """Tell whether a line with this beginning may look like one of our lines."""
     if len(start) > HEADER_CHARACTERS:
         return False
     seen, bare = _seen(start)
@@ -120,7 +120,7 @@ def _may_imitate(start: str) -> bool:
 
 
 def _seen(line: str) -> tuple[str, str]:
-    """Return a line as Markdown shows it, with and without what adorns it."""
+    """Return a line as Markdown shows it, with and without its markup."""
     seen = _ESCAPE.sub("", line if line.isascii() else unicodedata.normalize("NFKC", line))
     return seen, seen.strip(_ADORNMENT)
 

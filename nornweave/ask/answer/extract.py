@@ -1,10 +1,10 @@
-"""The sentences of an answer's passages that answer, word for word: an answer without a language model.
+"""Sentences of the passages that answer the question, word for word: an answer without a language model.
 
-The best sentence of each of the best passages. A sentence counts by the words of the question that it holds, weighed by
-how rare they are among the sentences; words that only its heading or a neighbour holds count a little. Of code the
-sentences of comments and docstrings are read; its lines only where the question is a name or holds one, as code writes
-names, and the lines that say the value of a setting which the question names. Of prose that says a default, what is
-quoted goes from the name to the value.
+These are the best sentences of the best passages. A sentence is scored by the question's words in it, weighed by
+how rare they are among the sentences; words of its heading or a neighbour count a little. In code the
+sentences of comments and docstrings are read. Lines of code are read only if the question has a name as code writes
+names, or if they state the value of a setting in the question. In prose that states a default, the quotation
+runs from the name to the value.
 """
 
 from __future__ import annotations
@@ -99,17 +99,17 @@ _FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTIL
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a question asks for.
+    """The properties of a question that decide which sentences answer it.
 
     Attributes:
-        wanted: the terms that a sentence may hold.
-        settings: what it may call a setting, as facts name it, with the terms that do.
-        named: the words of the one that it names and asks nothing else about.
-        for_code: a line of code may answer.
-        for_default: it asks for the default of something.
-        for_value: it asks for what something is set to.
-        for_quantity: it asks how much, how many or how long.
-        kinds: of values that may answer; none where no value is asked for.
+        wanted: the terms to look for in sentences.
+        settings: possible names of a setting, as facts spell them, each with its terms.
+        named: the words of the setting, if the question only names one.
+        for_code: whether a line of code may answer.
+        for_default: whether it asks for a default.
+        for_value: whether it asks for the value of a setting.
+        for_quantity: whether it asks how much, how many or how long.
+        kinds: the kinds of values that may answer; empty if no value is asked for.
     """
 
     wanted: frozenset[str]
@@ -135,15 +135,15 @@ class _Candidate:
 
 
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
-    """Choose up to three sentences that answer, the best first, each of another passage.
+    """Choose up to three sentences that answer, best first, each from another passage.
 
-    A passage that another one contradicts, and that probably does not hold, is not quoted; nor is one that affirms what
-    the question negates, if another does not, or a page of another version than the first, if none are compared.
+    A passage that lost a conflict with another one is not quoted. Nor is one that affirms what the question negates, if
+    another does not, or a page of another version than the first, unless versions are compared.
 
     Returns:
-        Nothing when no sentence holds a word of the question. What begins the section of a release where the question
-        asks for nothing else, "what changed in 2.1": three sentences of that one. Of a commit, where the past is asked
-        for, what it says first, and who made it when.
+        Nothing if no sentence holds a word of the question. For a question about a whole release, such as "what changed
+        in 2.1", three sentences from the beginning of its section. For a question about the past, the subject of a
+        commit with its author and date.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     if holding and (begins := _extract_release(holding[0], question) or _extract_commit(holding[0], question)):
@@ -182,7 +182,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
-    """Return the passages of one version, and of those the ones that do not say the opposite of what is asked."""
+    """Return the passages of one version that do not say the opposite of what the question asks."""
     if len(asked_versions(question)) < 2:
         paths = [item.citation.source_path if item.domain != Domain.CODE else "" for item in items]
         versions = [variant_of(path).version for path in paths]
@@ -194,9 +194,9 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
 
 
 def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
-    """Return what begins the section of a release, with its heading where the newest is asked for.
+    """Return the first sentences of a release's section. Its heading comes first if the newest release is asked for.
 
-    Nothing where the passage is no such section, or the question asks for something in it.
+    Nothing if the passage is not such a section, or the question asks for a detail in it.
     """
     citation = item.citation
     words = [word.whole for word in read_query(question).words if not word.is_function_word]
@@ -214,9 +214,9 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
-    """Return what a commit says first, and who made it when; the first lines of a release.
+    """Return a commit's subject, author and date, or the first lines of a release.
 
-    Nothing where the past is not asked for.
+    Nothing if the question does not ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
     if kind not in {COMMIT, RELEASE} or not asks_for_past(question):
@@ -228,15 +228,15 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
 
 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
-    """Return what an answer would begin with that doubts whether something answers; nothing where nothing seems to.
+    """Return the best sentences of a doubtful answer; empty if the answer is not doubtful or nothing may answer.
 
-    For a reader, who is told of the doubt: a program gets no sentence then.
+    They are for people, who also see the doubt. Programs get no sentence in this case.
     """
     return extract(answer.items, answer.question.text) if answer.answerable.may_answer else ()
 
 
 def as_read(sentence: str) -> str:
-    """Return a sentence of code on one line, without the mark of a comment that each of its lines begins with."""
+    """Return a sentence of code on one line, without the comment mark of each line."""
     return one_line(_LINE_MARK.sub(" ", sentence))
 
 
@@ -267,7 +267,7 @@ def _is_unset(fact: Fact) -> bool:
 
 
 def _is_shown(fact: Fact, said: str) -> bool:
-    """Tell whether a value stands where it is stated, no name of it."""
+    """Tell whether the text at a fact's place shows its value. A number must be written in digits."""
     return fact.kind != "number" or _DIGITS.search(said) is not None
 
 
@@ -278,11 +278,12 @@ def _is_in(name: str, names: frozenset[str]) -> bool:
 def _candidates(
     item: FusedItem, asked: _Asked, valued: frozenset[str], declared: frozenset[tuple[str, str]]
 ) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage; of code, if that is asked for, the lines, or those that state a setting.
+    """Yield the sentences of a passage. Of code, also lines or lines that state a setting, if these are asked for.
 
     Args:
-        valued: names of facts that say a value; *none* is passed over where the same passage does, ``"unset"`` always.
-        declared: names with their defaults; where a default is asked for, what sets or takes another value comes last.
+        valued: names of facts with a value; a fact *none* is skipped if the passage also states a value, ``"unset"``
+            always.
+        declared: names with their defaults; if a default is asked for, statements of other values come last.
     """
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
@@ -337,7 +338,7 @@ def _candidates(
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:
-    """Return what says the value of the setting that the question describes: from its name, with what describes it."""
+    """Return the text that states the value of the described setting, with the words that describe it."""
     text, at = item.item.content, _place(fact, item)
     before = [each for each in item.facts if each.span.start <= fact.span.start]
     read = [unit for each, unit in described(before, text, fact.span.start - at[0]) if each == fact]
@@ -356,8 +357,8 @@ def _told(item: FusedItem, fact: Fact) -> _Candidate:
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:
     """Return the sentences of comments, and the lines that state a value with the words that describe it.
 
-    A comment right above such a line is one with it, and what a comment calls the setting with its default. Where a
-    value is asked for, the lines of a configuration are read whether words describe them or not.
+    A comment directly above such a line is joined to it, and so is the name that a comment gives to a default. If a
+    value is asked for, lines of a configuration are also read without such words.
     """
     units = list(comments)
     for fact, at in stated:
@@ -374,7 +375,7 @@ def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], 
 
 
 def _place(fact: Fact, item: FusedItem) -> Unit:
-    """Return where a fact stands in its passage; the line of it where something of the document is not shown."""
+    """Return the range of a fact in its passage; if the passage is shortened, the range of its line."""
     first, last = item.citation.char_range
     text, numbers = item.item.content, item.citation.line_range
     if len(text) != last - first and numbers and text.count("\n") == numbers[1] - numbers[0]:
@@ -387,9 +388,9 @@ def _place(fact: Fact, item: FusedItem) -> Unit:
 
 
 def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
-    """Return what says a value, from the sentence that holds its name, or from below the heading that does.
+    """Return the range that states a value, from the sentence or heading with the setting's name on.
 
-    Where the value comes first below the heading, the sentence after it tells what it is of.
+    If the value comes first below the heading, the sentence after it is included for its subject.
     """
     saying = [place for place, unit in enumerate(units) if _overlap(unit, at)]
     if not saying:
@@ -412,9 +413,9 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
 
 
 def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]:
-    """Join each line that is nothing but what is asked for with what stands below it; nothing there drops it.
+    """Join each line that is only a label for a wanted word with the text below it; drop a label without text.
 
-    That is all up to the value, where one is asked for and stands before the next such line, else one sentence.
+    If a value is asked for and stands before the next such line, all text up to it is joined, else one sentence.
     """
     says = _DEFAULT if asked.for_default else _QUANTITY if asked.for_quantity else _WORDS
     joined: list[Unit] = []
@@ -439,7 +440,7 @@ def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]
 
 
 def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units; an item of a list from the sentence above on that denies it, or not at all if that is far."""
+    """Yield the units. An item of a denied list starts at the sentence that denies it; it is dropped if that is far."""
     denied_from: int | None = None
     for first, last in units:
         said = text[first:last].strip()
@@ -464,7 +465,7 @@ def _is_heading_or_question(text: str, unit: Unit) -> bool:
 
 
 def _sentences(text: str, *, is_manual: bool = False) -> Iterator[Unit]:
-    """Yield the sentences of prose below its front matter, and the lines of fenced code in it."""
+    """Yield the sentences of prose after its front matter, and the lines of its fenced code."""
     at = front_matter(text).end
     for fence in _FENCED.finditer(text):
         yield from _units_in(text, at, fence.start(2), is_manual=is_manual)

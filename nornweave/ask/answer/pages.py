@@ -1,4 +1,4 @@
-"""An answer as text in pages, each within a size: what agents read that have little room and can ask for more."""
+"""An answer as text in pages of limited size, for agents that have little room and can ask for more."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class AnswerPage:
     """A part of an answer's ranking as text.
 
     Attributes:
-        lead: of the first page: what is doubtful, and the sentences that answer or come nearest.
-        body: the conflicts, the items, and what was not searched; as ``text_renderer`` writes them.
-        items: that the text shows, in their order; contents as they are shown.
+        lead: the beginning of the first page: doubts, and the sentences that answer or come nearest.
+        body: the conflicts, the items, and the gaps, as ``text_renderer`` writes them.
+        items: the shown items in order, with their shown contents.
         cited: the items that the text numbers, shown or only quoted, by number; from 1 on in the whole ranking.
         start: the place of the first of them in the ranking, from 0.
-        left: items of the ranking that come after them.
-        conflicts: in which the items take part.
+        left: the number of items after them in the ranking.
+        conflicts: the number of conflicts of these items.
         conflicts_shown: of those, how many the text shows: such as the question asks about.
     """
 
@@ -52,23 +52,23 @@ class AnswerPage:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole page as text."""
         return SEPARATOR.join(filter(None, (self.lead, self.body)))
 
 
 def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) -> AnswerPage:
-    """Return the page of an answer that begins at an item.
+    """Return the page that begins at an item of the answer.
 
     Args:
-        answer: the whole of it; long enough for several pages.
+        answer: the whole answer, long enough for several pages.
         start: the place of the first item, from 0.
         fits: tells whether a page is small enough; a page with fewer items of the same answer is smaller.
 
     Returns:
-        The page with the most items that fits. Where not ``ITEMS_WANTED`` fit, items are shortened, the first least,
-        and then conflicts are left out. Where that is not enough, as many items as have ``LEAST_SHARE`` characters each
-        are on it, with the best sentence and their own. The last resort is a page that does not fit, with one item of
-        ``LEAST_CHARACTERS``.
+        The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first
+        least, and then conflicts are left out. If that is not enough, the page has as many items as get ``LEAST_SHARE``
+        characters are on it, with the best sentence and their own. The last resort is a page that does not fit, with
+        one item of ``LEAST_CHARACTERS``.
     """
     answer = replace(answer, extract=answer.extract or nearest(answer))
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
@@ -97,7 +97,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to ``most`` that fits, 0 if none does; whatever is below one that fits, fits."""
+    """Return the largest number up to ``most`` that fits, 0 if none does. All numbers below one that fits must fit."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -106,13 +106,13 @@ def largest(most: int, fits: Callable[[int], bool]) -> int:
 
 
 def snippet(item: FusedItem, query: str, max_characters: int, around: Span | None = None) -> str:
-    """Return the part of an item's text that is most relevant to a query, ``around`` what answers it."""
+    """Return the part of an item's text that is most relevant to a query, around the sentence that answers it."""
     is_code = item.domain == Domain.CODE
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code, around=around)
 
 
 def _shorten_items(answer: Answer, start: int, characters: int, count: int | None = None) -> tuple[FusedItem, ...]:
-    """Shorten the items from ``start`` on, the first half as much: the best passage is what an answer is read for."""
+    """Shorten the items from ``start`` on. The first one keeps twice as much, because it is read first."""
     items = answer.items[start : None if count is None else start + count]
     return tuple(_shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in enumerate(items))
 

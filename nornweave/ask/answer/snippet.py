@@ -1,7 +1,7 @@
-"""Long text → the part of it that answers, with every cut marked ``[…]``.
+"""Long text → its part that answers, with every cut marked ``[…]``.
 
 Text is cut between *units*: sentences, list items and table rows of prose, lines of code. ``shorten`` keeps the units
-that the query is about, ``cut`` the first ones. A unit is divided only if it alone is longer than the room, and then
+that match the query, ``cut`` the first ones. A unit is divided only if it alone is longer than the limit, and then
 between words.
 """
 
@@ -64,13 +64,13 @@ def shorten(
 ) -> str:
     """Keep the most relevant units of a text that is too long.
 
-    A unit counts ``Σ ln(1 + units / units with the term)`` over the query's terms in it, so that what is rare in this
-    text tells most; a quarter of its best neighbour's count comes on top, and for a line of code half of the best count
-    in the block that it opens. The first sentence (the signature of code) stays as context. What room is left goes to
-    units that touch those, the earliest first.
+    The score of a unit is ``Σ ln(1 + units / units with the term)`` over the query's terms in it, so that terms rare in
+    this text count most. A quarter of its best neighbour's score is added, and for a line of code half of the best
+    score in the block that it opens. The first sentence (the signature of code) stays as context. The remaining room
+    goes to neighbouring units, earliest first.
 
     Args:
-        around: what answers: it stays, and others count less the farther they are from it.
+        around: the range that answers: it stays, and other units count less with their distance from it.
 
     Returns:
         ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
@@ -91,7 +91,7 @@ def shorten(
 
 
 def _join_blocks(text: str, units: Sequence[Unit], most: int) -> list[Unit]:
-    """Join the units of each fenced block of at most so many characters: half an example is none."""
+    """Join the units of each fenced block that is short enough, so that no example is shown by half."""
     blocks = [block.span() for block in _FENCED.finditer(text) if block.end() - block.start() <= most]
     starts = {start for first, last in blocks for start, _ in units if first < start < last}
     kept = [start for start, _ in units if start not in starts]
@@ -99,9 +99,9 @@ def _join_blocks(text: str, units: Sequence[Unit], most: int) -> list[Unit]:
 
 
 def cut(text: str, max_characters: int, *, is_code: bool) -> str:
-    """Keep the beginning of a text that is too long, up to the end of a unit, and mark the cut.
+    """Keep the beginning of a text that is too long, up to the end of a unit. The cut is marked.
 
-    Where the last whole units fill less than half of what there is room for, the next one is cut between words.
+    If whole units fill less than half of the room, the next unit is cut between words.
 
     Returns:
         ``text`` itself if it fits; never more than ``max_characters``. The mark alone, or nothing, where not even one
@@ -120,9 +120,9 @@ def cut(text: str, max_characters: int, *, is_code: bool) -> str:
 
 
 def fair_share(sizes: Sequence[int], total: int) -> int:
-    """Return the largest share with which everybody gets at most that and all together at most ``total``.
+    """Return the largest share so that all sizes, each cut to the share, together have at most ``total``.
 
-    Who needs less than the share leaves the rest to the others (max-min fairness); with room for all it is the largest
+    A smaller size leaves its rest to the others (max-min fairness). With room for all, the share is the largest
     size.
     """
     left = total
@@ -164,7 +164,7 @@ def _sentence_ends(text: str, *, is_manual: bool = False) -> list[int]:
 
 
 def _line_ends_unit(text: str, line_end: re.Match[str], *, is_manual: bool) -> bool:
-    """Tell the end of a paragraph, heading, list item, row or message from a sentence that runs on."""
+    """Tell whether a line end is the end of a paragraph, heading, list item, row or message."""
     at = line_end.start()
     first = text.rfind("\n", 0, at) + 1
     is_short = at - first < WRAP_COLUMN
@@ -184,7 +184,7 @@ def _line_ends_unit(text: str, line_end: re.Match[str], *, is_manual: bool) -> b
 
 
 def _divide_unit(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
-    """Divide a unit that is longer than the room at its lines; what is still longer at sentences, at last at words."""
+    """Divide a unit that is too long at its lines, then at sentences, then at words."""
     if end - start <= room:
         yield start, end
         return
@@ -208,7 +208,10 @@ def _windows(text: str, start: int, end: int, size: int) -> Iterator[Unit]:
 
 
 def _word_end(text: str, start: int, limit: int) -> int:
-    """Return where the first word starts that does not end before ``limit``; the very first word stays whole."""
+    """Return a place at or before ``limit`` where the text can be cut between words.
+
+    Only a first word that is longer than the limit ends after it.
+    """
     piece = text[start:limit]
     words = piece.split()
     if not words or piece[-1].isspace() or text[limit].isspace():
@@ -226,7 +229,7 @@ def _word_end(text: str, start: int, limit: int) -> int:
 def _by_relevance(
     text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, said: Span | None, *, is_code: bool
 ) -> tuple[list[int], list[int]]:
-    """Return the places of the units to keep, the most important first, and of those that say nothing to the query."""
+    """Return the numbers of the units to keep, most important first, and those of units without relevance."""
     relevance = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
     around = [0.0, *relevance, 0.0]
     worth = [own + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, own in enumerate(relevance)]
@@ -245,7 +248,7 @@ def _by_relevance(
 
 
 def terms_of_units(text: str, units: Sequence[Unit], query_terms: frozenset[str]) -> list[frozenset[str]]:
-    """Return which of the terms stand in each unit."""
+    """Return for each unit the query's terms in it."""
     # A word begins like its stem but for two letters at most ("retri" of "retry", "die" of "dying"): to analyze only
     # what has the letters before them is three times as fast.
     heads = frozenset(term[: max(1, len(term) - 2)] for term in query_terms)
@@ -270,7 +273,7 @@ def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> 
 
 
 def _best_in_block(text: str, units: Sequence[Unit], relevance: Sequence[float]) -> dict[int, float]:
-    """Return for every line that opens a block, by indentation, the best count of a line right inside it."""
+    """Return for each line that opens an indented block the best relevance of a line directly inside it."""
     best: dict[int, float] = {}
     openers: list[tuple[int, int]] = []
     for place, (start, end) in enumerate(units):
@@ -286,14 +289,14 @@ def _best_in_block(text: str, units: Sequence[Unit], relevance: Sequence[float])
 
 
 def _opening(text: str, units: Sequence[Unit], room: int, *, is_code: bool) -> frozenset[int]:
-    """Return the units that stay whatever they say: the first sentence; of code the first line and the signature."""
+    """Return the units that are always kept: the first sentence; of code the first line and the signature."""
     if not is_code:
         return frozenset({0} if units[0][1] <= room else ())
     return frozenset({0, *_signature(text, units, room)})
 
 
 def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
-    """Yield the first line that is no comment and the lines up to where its brackets are closed again."""
+    """Yield the first line that is not a comment, and the lines up to its closing bracket."""
     lines = [text[start:end] for start, end in units[: ABOVE_LINES + SIGNATURE_LINES]]
     first = next((place for place, line in enumerate(lines) if not _ABOVE_SIGNATURE.match(line)), 0)
     opened = 0
@@ -310,7 +313,7 @@ def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
 def _fitting(
     text: str, units: Sequence[Unit], relevant: Sequence[int], rest: Sequence[int], max_characters: int
 ) -> list[int]:
-    """Choose relevant units in this order while they fit, counting the marks of gaps; fill up with what touches them.
+    """Choose units in this order while they and the marks of gaps fit; then add neighbours.
 
     Returns:
         Places in reading order.
@@ -327,7 +330,7 @@ def _fitting(
 
 
 def _join_units(text: str, units: Sequence[Unit]) -> str:
-    """Join units; where something between two of them is missing, and before and after them, stands a mark."""
+    """Join units. A mark stands in each gap between them and at a cut beginning or end."""
     runs: list[Unit] = []
     for start, end in units:
         if runs and runs[-1][1] == start:
@@ -351,6 +354,6 @@ def _join_units(text: str, units: Sequence[Unit]) -> str:
 
 
 def _break(blank: str) -> str:
-    """Return what stands between a unit and a mark: a line break if the text has one there, else a blank."""
+    """Return the separator between a unit and a mark: a line break if the text has one there, else a blank."""
     tail = blank[len(blank.rstrip()) :]
     return "\n" if "\n" in tail else " "

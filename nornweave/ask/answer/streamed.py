@@ -1,4 +1,4 @@
-"""An answer in two parts: its items, and the text that a model writes about them."""
+"""An answer in two parts: its items first, then a model's text about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nornweave.ask.views.answer import FusionResult
 
 @dataclass(frozen=True, slots=True)
 class StreamedAnswer:
-    """An answer whose items are there.
+    """An answer whose items are known and whose text is not written yet.
 
     Attributes:
         document: the answer without a text.
@@ -27,10 +27,10 @@ class StreamedAnswer:
     _synthesizer: Synthesizer
 
     def write(self, on_text: Callable[[str], None], *, timeout_ms: int | None = None) -> Future[Synthesis]:
-        """Let a model begin to write the text, and return at once.
+        """Let a model start to write the text, and return at once.
 
         Returns:
-            How it went; cancelling it ends the model's call.
+            A future of the outcome; cancelling it ends the model's call.
         """
         answer = self._answer
         gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.words
@@ -38,5 +38,5 @@ class StreamedAnswer:
         return self._synthesizer.start(context, timeout_ms=timeout_ms, on_text=on_text)
 
     def page(self) -> AnswerPage:
-        """Return the sentences that answer and the best items as text, for who gets no other."""
+        """Return the best sentences and items as text, for clients without a model's text."""
         return answer_page(self._answer, 0, lambda page: estimate_tokens(page.text) <= USUAL_TOKENS)

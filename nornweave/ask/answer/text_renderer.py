@@ -1,4 +1,4 @@
-"""An answer as text: sections of one source each, in the order in which the sources' best items come.
+"""An answer as text: a section for each source, in the order of the sources' best items.
 
 ::
 
@@ -11,10 +11,10 @@
     [DOCUMENTATION — guides and reference]
     …
 
-Blocks follow one another between ``---`` lines: the model's answer if there is one, a section a source, the conflicts,
-what was not searched. A source is a domain and has one section, wherever in the ranking its items stand. Nothing that
-comes from outside can make such a line (``quoting``), and ``_header`` alone makes headers, for whole sections only:
-what arrives with headers of its own is quoted text in a section, never wrapped or taken apart.
+Blocks are separated by ``---`` lines: the model's answer if there is one, a section per source, the conflicts,
+and the gaps. A source is a domain and has one section, wherever its items are in the ranking. No foreign
+text can make such a line (``escaping``), and only ``_header`` makes headers, for whole sections:
+foreign text with headers is quoted inside a section, never wrapped or taken apart.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ def render_text(
     """Render an answer as text.
 
     Args:
-        items: in their final order; the same item found twice is shown once, where it stands first.
-        conflicts: what ``FusedItem.conflict`` points into; each is shown with both sides, why one holds, or that none
+        items: in their final order; an item that was found twice is shown once, at its first place.
+        conflicts: the list of ``FusedItem.conflict``; each is shown with both sides, why one holds, or that none
             does.
-        synthesis: what a model wrote about the items; stands first.
-        doubt: why the items may not answer; stands before them.
-        max_chars_per_source: with two sources or more a section has at most so many characters below its header, ≥ 100;
-            what is cut is marked, and what is left out is still cited as far as there is room. A source that is alone
-            drowns out nobody: it comes whole, without a header.
+        synthesis: a model's text about the items; it comes first.
+        doubt: why the items may not answer; it comes before them.
+        max_chars_per_source: the limit for a section below its header, ≥ 100, if there are several sources;
+            cuts are marked, and items left out are still cited as far as there is room. A source that is alone
+            comes whole, without a header.
     """
     sections = _sections(items)
     cited = synthesis is not None and synthesis.text is not None
@@ -125,7 +125,7 @@ def render_text(
 
 
 def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
-    """Render what an answer begins with for a reader with little room: what is doubtful, and the sentences that answer.
+    """Render the beginning of an answer for a reader with little room: doubts, and the sentences that answer.
 
     Args:
         numbers: of the items, by chunk.
@@ -151,7 +151,7 @@ def render_numbered(
     coverage_gaps: Sequence[CoverageGap] = (),
     also: Sequence[FusedItem] = (),
 ) -> str:
-    """Render the rest: the conflicts, then a section a source, each item under its number, and the places of others."""
+    """Render the rest: conflicts, a section per source with numbered items, and the places of further items."""
     pieces = {
         source: [_piece(item, len(conflicts), number=numbers[item.chunk_id]) for item in section]
         for source, section in _sections(items).items()
@@ -175,13 +175,13 @@ def _rendered_sections(pieces: dict[str, list[_Piece]], limit: int) -> Iterator[
 
 
 def _header(source: str) -> str:
-    """Return the header of a source's section: the only place where one is made."""
+    """Return the header of a source's section. No other function makes headers."""
     label = LABELS.get(source.lower()) or re.sub(r"[\s_-]+", " ", source.lower()).strip()
     return f"[{source} — {label}]"
 
 
 def _sections(items: Sequence[FusedItem]) -> dict[str, list[FusedItem]]:
-    """Group items by source: sources in the order of their first items, items in theirs, none twice."""
+    """Group items by source, in order of the first items. Equal items are left out."""
     sections: dict[str, list[FusedItem]] = {}
     for item in items:
         section = sections.setdefault(_source(item), [])
@@ -191,7 +191,7 @@ def _sections(items: Sequence[FusedItem]) -> dict[str, list[FusedItem]]:
 
 
 def _source(item: FusedItem) -> str:
-    """Name the source of an item: its domain; of an item that came by way of a nested fusion, its own."""
+    """Name the source of an item: its domain, or for an item of a nested fusion its original domain."""
     for domain in (item.domain, item.citation.domain_id):
         plain = _NO_NAME.sub(" ", unicodedata.normalize("NFKC", domain).upper())
         name = " ".join(plain.split())[:NAME_CHARACTERS].strip()
@@ -201,7 +201,7 @@ def _source(item: FusedItem) -> str:
 
 
 def _is_same(item: FusedItem, shown: FusedItem) -> bool:
-    """Tell an item that two clauses found: the same chunk, or the same title line about the same part of a document."""
+    """Tell whether two items are the same: the same chunk, or parts of one section with the same title line."""
     first, second = item.item, shown.item
     if first.chunk_id == second.chunk_id:
         return True
@@ -240,7 +240,7 @@ def _piece(item: FusedItem, conflicts: int, *, with_key: bool = False, number: i
 
 
 def _place(citation: Citation, otherwise: str = "") -> str:
-    """Say where an item stands: ``path:lines``, ``path p. 4``, and the source that the path belongs to."""
+    """Return the place of an item: ``path:lines`` or ``path p. 4``, and the path's source."""
     path = one_line(citation.source_path or citation.url or citation.title or otherwise, LINE_CHARACTERS)
     if citation.line_range:
         path += f":{citation.line_range[0]}-{citation.line_range[1]}"
@@ -274,13 +274,13 @@ def _details(item: FusedItem, conflicts: int) -> Iterator[str]:
 
 
 def behind(folded: Sequence[Citation]) -> str:
-    """Say what folds behind an item: ``and 3 like it: docs/v1/a.md, docs/v2/a.md``."""
+    """Return a text about the items folded behind one: ``and 3 like it: docs/v1/a.md, docs/v2/a.md``."""
     paths = [*dict.fromkeys(one_line(each.source_path, LINE_CHARACTERS) for each in folded)]
     return f"and {len(folded)} like it: {', '.join(paths[:ALSO_IN_SHOWN])}{' …' if len(paths) > ALSO_IN_SHOWN else ''}"
 
 
 def _body(pieces: Sequence[_Piece], limit: int) -> str:
-    """Render the items of one of several sections: long texts are cut to fair shares, the last items may be only cited.
+    """Render the items of one section. Long texts are cut to fair shares; the last items may be only cited.
 
     Returns:
         At most ``limit`` characters.
@@ -311,7 +311,7 @@ def _part(piece: _Piece, room: int, limit: int) -> str | None:
 
 
 def _also(pieces: Sequence[_Piece], room: int) -> str:
-    """Name the places of items that are not shown on one line, and how many more there are."""
+    """Return one line with the places of items that are not shown, and the number of further ones."""
     line, best = f"{CITED} also:", ""
     for named, piece in enumerate(pieces):
         counted = f"{line} {len(pieces) - named} more"

@@ -1,7 +1,7 @@
-"""How probable it is that something in an answer answers, and what to say where it is not.
+"""How probable it is that something in an answer answers the question, and the warning if it is not.
 
-A logistic model over the signals of the domain that answers best; its coefficients lie beside this module. What they
-were fitted on, and how well it tells: ``docs/figures-archive.md``, *Is there an answer?*
+This is a logistic model over the signals of the best domain; its coefficients are in a file beside this module. Their
+training data and accuracy are in ``docs/figures-archive.md``, *Is there an answer?*
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 @dataclass(frozen=True, slots=True)
 class AnswerableModel:
-    """The model, and the probability below which nothing answers: that of questions of another field."""
+    """The model, and the probability below which nothing answers; it separates questions of other fields."""
 
     model: Model
     nothing_below: float
@@ -39,10 +39,10 @@ class Answerable:
     """Whether an answer answers.
 
     Attributes:
-        probability: in (0, 1); ``None`` where an agent elsewhere answered, whose search says nothing of it.
-        unknown_words: of the question, that stand nowhere in the domains asked, as far as the viewer may see them.
+        probability: in (0, 1); ``None`` if a remote agent answered, whose search gives no signals.
+        unknown_words: words of the question that occur nowhere in the asked domains, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
-        read_as: how the question was read, in words, where not as it stands: a long one shortened, words left out.
+        read_as: a note if the question was not read as it is: shortened, or with words left out.
     """
 
     probability: float | None = None
@@ -52,17 +52,20 @@ class Answerable:
 
     @property
     def is_doubtful(self) -> bool:
-        """Tell whether it is not sure that something answers."""
+        """Tell whether it is doubtful that something answers."""
         return self.probability is not None and self.probability < UNSURE_BELOW
 
     @property
     def may_answer(self) -> bool:
-        """Tell whether something may answer although that is doubtful: of questions with an answer three in five do."""
+        """Tell whether something may still answer a doubtful question.
+
+        This holds for three in five doubtful questions that have an answer.
+        """
         return self.is_doubtful and (self.probability or 0.0) >= shipped().nothing_below
 
     @property
     def words(self) -> str:
-        """Say in words what a reader should know; empty where something probably answers."""
+        """Return a warning for the reader; empty if something probably answers."""
         return " ".join(filter(None, [self.read_as, self._doubt]))
 
     @property
@@ -85,7 +88,7 @@ def shipped() -> AnswerableModel:
 
 
 def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable:
-    """Judge whether what domains answered to a question answers it."""
+    """Judge whether the domains' answers answer the question."""
     told = [response.signals for response in responses]
     if not told or None in told:
         return Answerable(read_as=_read_as(question, responses))
@@ -101,7 +104,7 @@ def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable
 
 
 def _read_as(question: Question, responses: Sequence[RecallResponse]) -> str:
-    """Say what was searched of a question, and what it leaves out or does not."""
+    """Return sentences on how the question was read: words left out, and a shortened text."""
     counts = {
         word: [response.left_out[word] for response in responses if word in response.left_out]
         for word in question.left_out

@@ -1,4 +1,4 @@
-"""What a question wants to know, and whose word counts more on it: the domains' order of authority."""
+"""The kind of a question, and the domains' order of authority for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nornweave.core.types import Domain
 
 
 class QueryType(StrEnum):
-    """What a query wants to know; the strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
+    """The kind of a query. The strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
 
     CURRENT_BEHAVIOUR = "current_behaviour"
     INTENDED_DESIGN = "intended_design"
@@ -52,14 +52,15 @@ _AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
 
 
 def query_type(text: str) -> QueryType:
-    """Infer what a query wants to know from its words.
+    """Return the kind of a query by its words.
 
-    Of several the rarer wins: a decision over a design over behaviour (``why did we decide …`` asks for the decision).
+    If several kinds match, the rarer one wins: a decision over a design over behaviour (``why did we decide …`` asks
+        for the decision).
     """
     lowered = text.lower()
     return next((kind for kind, pattern in _TYPE_SIGNALS if pattern.search(lowered)), QueryType.AMBIGUOUS)
 
 
 def authority_order(kind: QueryType) -> tuple[Domain, ...]:
-    """Return the domains by authority for a type of query, highest first."""
+    """Return the domains in order of authority for a kind of query, highest first."""
     return _AUTHORITY[kind]

@@ -1,4 +1,4 @@
-"""Stages 1 and 2: gather the items of all answers with the facts that they state, and put their scores on one scale."""
+"""Stages 1 and 2: gather the items of all answers with their facts, and put their scores on one scale."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ NEUTRAL = 0.5
 
 
 def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
-    """Gather the items of all answers, in the order of the answers, best first within each.
+    """Gather the items of all answers, in the order of the answers, each best first.
 
-    Items of agents that name no facts have them read from their text: of a long one from its beginning, and of very
-    many from the best of each answer.
+    If an agent sends no facts, they are read from the text of its items: of a long text from the beginning, of very
+    many items from the best of each answer.
     """
     unread = sorted(
         (rank, place, min(max(len(item.content), _LEAST), MAX_COMPARED))
@@ -51,7 +51,7 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
-    """Return the scale for these items; ``auto`` takes the one that keeps every score which compares with others."""
+    """Return the scale for these items. ``auto`` chooses one that keeps scores which are comparable already."""
     if normalization != "auto":
         return normalization
     calibrated = {fused.calibrated for fused in items}
@@ -61,10 +61,10 @@ def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale 
 def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]:
     """Bring relevance to [0, 1].
 
-    ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 where they are all the same: for agents whose scores mean
-    nothing to each other. It makes every agent's best item a 1, relevant or not; therefore ``calibrated`` keeps scores
-    as they are where the agents say that theirs compare, cut to [0, 1]. ``mixed``: scores that compare stay, and agents
-    whose scores do not join by their rankings (``_by_rank``).
+    ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 if they are all the same. It is for agents whose scores
+    do not compare. It makes every agent's best item a 1, relevant or not. ``calibrated`` therefore keeps scores that
+    agents declare as comparable, cut to [0, 1]. ``mixed``: comparable scores stay, and items of the other agents are
+    placed by their ranks (``_by_rank``).
     """
     if scale == "calibrated":
         return tuple(map(_cut, items))
@@ -111,11 +111,12 @@ def _cut(fused: FusedItem) -> FusedItem:
 
 
 def _by_rank(items: Sequence[FusedItem]) -> tuple[FusedItem, ...]:
-    """Keep calibrated scores; join each other agent's ranking by reciprocal rank.
+    """Keep calibrated scores; place the items of each other agent by reciprocal rank.
 
     In reciprocal rank fusion, items of one rank in rankings without a common item are equal: an agent's item of rank
-    ``r`` gets what is midway between the calibrated items of ranks ``r`` and ``r + 1``, so that of equals the one whose
-    relevance is known comes first. Below the last of ``n`` calibrated items relevance falls as ``1 / (60 + rank)``.
+    ``r`` gets the mean relevance of the calibrated items of ranks ``r`` and ``r + 1``, so that of equal items the one
+    whose relevance is known comes first. Below the last of ``n`` calibrated items relevance falls as ``1 / (60 +
+    rank)``.
     """
     known = sorted((_cut(fused).relevance for fused in items if fused.calibrated), reverse=True)
 

@@ -20,7 +20,7 @@ from nornweave.disagree.conflicts.origins import LedgerNotes
 
 
 class Stopwatch:
-    """Times steps by name; it runs from its making on."""
+    """Measures steps by name. It starts when it is made."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -28,7 +28,7 @@ class Stopwatch:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Note how long a block took; one that fails has no time."""
+        """Measure a block. A block that fails has no time."""
         started = time.perf_counter()
         with span(f"nornweave.{name}"):
             yield
@@ -36,12 +36,12 @@ class Stopwatch:
 
     @property
     def milliseconds(self) -> MappingProxyType[str, float]:
-        """Return the time of each step so far."""
+        """Return the time of each finished step."""
         return MappingProxyType(dict(self._milliseconds))
 
     @property
     def total_ms(self) -> float:
-        """Return the time since it was made."""
+        """Return the time since the stopwatch was made."""
         return (time.perf_counter() - self._started) * 1000
 
 

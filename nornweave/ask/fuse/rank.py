@@ -38,8 +38,8 @@ def rank(
     ``exp(−days / 90)`` of the source, 0 for an unknown time; the router's signal for the domain; ``length_signal``.
 
     Returns:
-        Every item once, best first. Scores within 1e-6 of each other are ties, which go to agents whose scores compare,
-        then by the agent's own score, the more recent source, the domain's name, the chunk id.
+        Every item once, best first. Scores within 1e-6 of each other are ties: agents with calibrated scores come
+        first, then the agent's own score, the more recent source, the domain's name and the chunk id decide.
     """
     places = {chunk: place for place, record in reversed([*enumerate(conflicts)]) for chunk in record.items}
     scored = [_score_item(fused, weights, domain_signals, now, places.get(fused.chunk_id)) for fused in items]
@@ -47,7 +47,7 @@ def rank(
 
 
 def length_signal(content: str) -> float:
-    """Prefer substance: ``words / 10``, 0.2 at least, below ten words; 0.7 above 500; else 1.
+    """Return ``words / 10`` below ten words, at least 0.2; 0.7 above 500 words; else 1.
 
     A flat 0.2 below ten words would put short exact answers last (docs/decisions/0009-ranking-signals.md).
     """
@@ -60,7 +60,7 @@ def length_signal(content: str) -> float:
 
 
 def recency_signal(timestamp: datetime | None, now: datetime) -> float:
-    """Return ``exp(−days / 90)``; 0 for an unknown time, 1 for one that is yet to come."""
+    """Return ``exp(−days / 90)``; 0 for an unknown time, 1 for a time in the future."""
     if timestamp is None:
         return 0.0
     days = (aware(now) - aware(timestamp)).total_seconds() / _SECONDS_PER_DAY
@@ -98,7 +98,11 @@ def _score_item(
 
 
 def _by_score(items: Sequence[FusedItem]) -> list[FusedItem]:
-    """Sort; "within 1e-6" is no order by itself, so a run of ties starts at its best score and ends 1e-6 below it."""
+    """Sort by score.
+
+    Scores within 1e-6 are ties. A run of ties starts at its best score and ends 1e-6 below it, so that the order is
+    defined.
+    """
     ordered = sorted(items, key=lambda fused: -fused.score)
     result: list[FusedItem] = []
     start = 0

@@ -1,4 +1,4 @@
-"""The nouns of fusion: what each stage hands to the next. Every record is frozen; no stage changes what it is given."""
+"""The records of fusion, which each stage passes to the next. Every record is frozen; no stage changes its input."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusedItem:
-    """An item of an agent, with what fusion knows of it: each stage hands on copies in which it has filled in its part.
+    """An agent's item during fusion. Each stage returns copies with its own fields filled in.
 
     Attributes:
-        item: as the agent answered it, its own score included.
+        item: the agent's item, with its own score.
         relevance: the agent's score, from stage 2 on comparable between agents, in [0, 1]; a lost conflict lowers it.
         calibrated: whether the agent's scores compare with those of other agents that say the same.
-        encoder: what made ``item.vector``.
+        encoder: the encoder of ``item.vector``.
         corroborated_by: citations of the items that were merged into this one.
-        lost: what that took off ``relevance``, ≥ 0.
+        lost: how much a lost conflict lowered ``relevance``, ≥ 0.
         score: weighted sum of the signals, in [0, 1]; the order of the ranking.
         signals: signal → its part of the score.
-        penalty: what a lost conflict took off ``score``, ≥ 0.
-        conflict: place among the answer's conflicts of the first one it takes part in, if any.
+        penalty: how much a lost conflict lowered ``score``, ≥ 0.
+        conflict: the index of its first conflict among the answer's conflicts, if any.
         shown: the part of the content that is shown; ``None`` shows the whole.
     """
 
@@ -56,17 +56,17 @@ class FusedItem:
 
     @property
     def chunk_id(self) -> ChunkId:
-        """Return the chunk that it is."""
+        """Return the item's chunk id."""
         return self.item.chunk_id
 
     @property
     def citation(self) -> Citation:
-        """Return where it stands."""
+        """Return the item's citation."""
         return self.item.citation
 
     @property
     def content(self) -> str:
-        """Return the text that is shown."""
+        """Return the shown text."""
         return self.item.content if self.shown is None else self.shown
 
     @property
@@ -76,13 +76,13 @@ class FusedItem:
 
     @property
     def is_corroborated(self) -> bool:
-        """Tell whether another domain says the same."""
+        """Tell whether an item of another domain says the same."""
         return any(citation.domain_id != self.domain for citation in self.corroborated_by)
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Two items that say the same: which stayed, which went, why, and how alike they are, in [0, 1]."""
+    """Two items that say the same: the one that stayed, the other one, the reason, and their similarity in [0, 1]."""
 
     kept: ChunkId
     dropped: ChunkId
@@ -92,7 +92,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class DedupedItems:
-    """Stage 3: items of which no two say the same, in the order in which their first version came."""
+    """Result of stage 3: items without duplicates, in the order of their first versions."""
 
     items: tuple[FusedItem, ...]
     merges: tuple[Merge, ...] = ()
@@ -103,8 +103,8 @@ class Disagreement:
     """Two items that contradict each other.
 
     Attributes:
-        first, second: places among the items that were looked at, ``first < second``.
-        entity, attribute: about what; words for people.
+        first, second: indices of the compared items, ``first < second``.
+        entity, attribute: the subject, in words for people.
         facts: the contradicting statement of each, in the order of ``first`` and ``second``.
         explanation: one sentence that names both values.
         confidence: in [0, 1].
@@ -122,10 +122,10 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictSide:
-    """What one item of a conflict says, where, and what became of it; ``says`` where nothing was settled.
+    """One side of a conflict: its statement, place and role. The role is ``says`` if nothing was settled.
 
     Attributes:
-        origin: who wrote the line that says it; ``None`` where that is not known.
+        origin: the author of the line that states it; ``None`` if not known.
     """
 
     chunk_id: ChunkId
@@ -137,16 +137,16 @@ class ConflictSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictRecord:
-    """One conflict with its resolution; explains itself.
+    """One conflict with its resolution and the reason.
 
     Attributes:
-        id: of the two statements that disagree most surely (``pair_id``).
-        items: the chunks that take part, best first.
-        sides: what each says, in the order of ``items``.
+        id: the ``pair_id`` of the two statements with the highest confidence.
+        items: the chunks of its sides, best first.
+        sides: one for each item, in the order of ``items``.
         resolved_to: the item that holds; ``None`` for a flagged conflict.
         reason: why that one holds, or why none does.
         confidence: the probability that it is a contradiction, in [0, 1].
-        asked_about: the question names what it is about; others change no order.
+        asked_about: whether the question names its subject; other conflicts do not change the order.
     """
 
     id: str
@@ -164,13 +164,13 @@ class ConflictRecord:
 
     @property
     def values(self) -> tuple[str | None, ...]:
-        """What each side says, as it writes it, in the order of ``sides``."""
+        """The value of each side as written, in the order of ``sides``."""
         return tuple(as_written(side.fact) if side.fact else None for side in self.sides)
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedItems:
-    """Stage 4: items with the losers of conflicts demoted or gone, and the record of each conflict."""
+    """Result of stage 4: items with the losers of conflicts demoted or removed, and all conflicts."""
 
     items: tuple[FusedItem, ...]
     conflicts: tuple[ConflictRecord, ...] = ()
@@ -178,14 +178,14 @@ class ResolvedItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """Stage 6: what the model made of the items.
+    """Result of stage 6: a model's text about the items.
 
     Attributes:
         text: the answer with its citations, quoted as ``check_written`` does; ``None`` when there is none.
-        reason: why there is none, or what to know of the text.
-        cited: chunks that the text cites and that it was given.
-        unknown_citations: citations in the text that name nothing it was given; they are taken out of the text.
-        links_left_out: addresses of nothing that it was given; they are taken out of the text.
+        reason: why there is no text, or a remark on the text.
+        cited: the given chunks that the text cites.
+        unknown_citations: citations of nothing that was given; they are removed from the text.
+        links_left_out: the number of addresses of nothing that was given; they are removed from the text.
     """
 
     text: str | None
@@ -198,7 +198,7 @@ class Synthesis:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedSentence:
-    """A sentence of an item, word for word; ``span`` is where it stands in the content of the chunk."""
+    """A sentence of an item, word for word. ``span`` is its place in the chunk's content."""
 
     chunk_id: ChunkId
     text: str
@@ -207,10 +207,10 @@ class ExtractedSentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """What agents answered to a question: those of an engine, or any that a program asked by itself.
+    """The agents' answers to a question, from an engine or collected by another program.
 
     Attributes:
-        asked: domain → agent: of all that were asked, in their order; of given answers, those that answered.
+        asked: domain → agent, for all that were asked, in their order; for given answers, those that answered.
         domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
     """
 
@@ -222,11 +222,11 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
-    """What the stages 1 to 5 made of the answers.
+    """Result of stages 1 to 5.
 
     Attributes:
         items: in their final order.
-        conflicts: all of them; ``FusedItem.conflict`` is a place among them.
+        conflicts: all conflicts; ``FusedItem.conflict`` is an index into them.
         merges: which items went into which others.
         total_items, deduplicated_items: how many came in, and how many were left after merging.
     """
@@ -241,14 +241,14 @@ class Fused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One answer out of those of several agents; ``views`` makes JSON of it, ``answer/text_renderer.py`` text.
+    """One answer made from those of several agents. ``views`` makes JSON of it, ``answer/text_renderer.py`` text.
 
     Attributes:
-        items: those that are shown, in reading order.
+        items: the shown items, in reading order.
         extract: the sentences of the items that answer, the best first.
-        conflicts: those of which a side is shown; ``FusedItem.conflict`` is a place among them.
+        conflicts: conflicts with a shown side; ``FusedItem.conflict`` is an index into them.
         answerable: how probable it is that one of them answers.
-        synthesis: what a model made of the items; ``None`` when none was asked for.
+        synthesis: a model's text about the items; ``None`` if none was asked for.
         stage_latency_ms: stage → time that it took.
     """
 

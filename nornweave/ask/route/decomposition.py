@@ -1,9 +1,8 @@
 """Split a compound question into independent clauses; in doubt a question stays whole.
 
-``what is the retry limit and who owns the payment service?`` asks two things that live in two places. A clause is
-recalled alone, so it must make sense alone: what leans on the other half (``and who wrote it?``), says little by itself
-(``when and why``) or holds another clause (``who decides what is due and what is late``) keeps the question in one
-piece.
+``what is the retry limit and who owns the payment service?`` asks for two things in two places. A clause is recalled
+alone, so it must make sense alone. A clause that needs the other (``and who wrote it?``), says little by itself (``when
+and why``) or holds another clause (``who decides what is due and what is late``) keeps the question in one piece.
 """
 
 from __future__ import annotations
@@ -62,11 +61,11 @@ _WORD = re.compile(r"[\w'./#-]*\w")
 def split_clauses(text: str) -> tuple[str, ...]:
     """Split a compound question into clauses that can be asked one by one.
 
-    All or nothing: if one of the clauses would not stand alone, or there are more than three, the question stays whole.
+    If one of the clauses makes no sense alone, or there are more than three, the question stays whole.
     Quoted text, brackets and code are never cut. Deterministic, linear in the length of the text.
 
     Returns:
-        Two or three parts of ``text`` in order, which leave out only the words that join them; or ``text`` as it is.
+        Two or three parts of ``text`` in order, without the words that join them; or ``text`` as it is.
         A part does not split again.
     """
     if len(text) > MAX_COMPOUND_CHARACTERS or _CODE.search(text):
@@ -84,7 +83,7 @@ def split_clauses(text: str) -> tuple[str, ...]:
 
 
 def _cut(text: str) -> list[str]:
-    """Cut wherever a question follows a connector outside quotes and brackets."""
+    """Cut a text wherever a question follows a connector outside quotes and brackets."""
     protected = [match.span() for match in _QUOTED.finditer(text)]
     parts: list[str] = []
     start = 0
@@ -97,7 +96,7 @@ def _cut(text: str) -> list[str]:
 
 
 def _opens(text: str, words: Sequence[str]) -> bool:
-    """Whether a compound question may begin like this: with a question, a request, or a short topic, which is whole."""
+    """Tell whether a compound question may begin with this text: a question, a request, or a short topic."""
     if not words or words[-1] in _AUXILIARIES | _DETERMINERS | {"of", "to", "and", "or", "between"}:
         return False
     is_topic = len(words) <= MAX_TOPIC_WORDS and not any(
@@ -113,6 +112,6 @@ def _stands_alone(words: Sequence[str]) -> bool:
 
 
 def _names(text: str) -> set[str]:
-    """Return the capitalised words after the first: two clauses about the same person or product stay together."""
+    """Return the capitalised words after the first. Clauses that share such a name stay together."""
     words = [match[0].removesuffix("'s") for match in _WORD.finditer(text)]
     return {word for word in words[1:] if word[0].isupper() and word.lower() not in FUNCTION_WORDS}

@@ -1,8 +1,8 @@
-"""Choose the domains of a query: those that it names, else all; then weigh them by what their indexes answer.
+"""Choose the domains of a query: the named ones, else all; then weigh them by the answers of their indexes.
 
 Only a query that says where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than
-there are. What a query otherwise looks like (words of programs, of people, of papers) tells nothing that the scores of
-the domains do not tell better (docs/recall.md).
+there are. Other words of a query (of programs, of people, of papers) tell no more than the scores of
+the domains (docs/recall.md).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ A = TypeVar("A", bound=Recaller)
 
 
 def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
-    """Choose which agents to ask: those of the domains named, else of those that the words do not rule out.
+    """Return the agents to ask: those of the named domains, else those that the words do not exclude.
 
     Raises:
         QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
@@ -116,11 +116,11 @@ def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, floa
 def choose_domains(
     signals: Mapping[Domain, float], allowed: Collection[Domain] = tuple(Domain), max_sources: int = len(Domain)
 ) -> tuple[Domain, ...]:
-    """Choose which domains to ask.
+    """Return the domains to ask.
 
-    All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
-    (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first: those that a query does not
-    name which names another.
+    These are all allowed domains, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
+    (``FUSION_MAX_SOURCES``). Domains that are 0.65 or more behind the first are left out: the query names
+    another one.
     """
     candidates = [domain for domain in Domain if domain in allowed]
     ordered = sorted(candidates, key=lambda domain: -signals.get(domain, NEUTRAL))
@@ -135,6 +135,6 @@ def _sigmoid(log_odds: float) -> float:
 
 
 def _logit(probability: float) -> float:
-    """Return the log-odds, of 0 and 1 as of 0.001 and 0.999: no cue is beyond doubt."""
+    """Return the log-odds of a probability, which is first limited to 0.001 … 0.999."""
     certain = min(max(probability, 0.001), 0.999)
     return math.log(certain / (1.0 - certain))

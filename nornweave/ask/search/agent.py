@@ -1,4 +1,4 @@
-"""One domain's memory: it answers from the published generation, says what it can do and how it is."""
+"""The agent of one domain: it answers from the published generation, and reports its abilities and health."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Agent:
-    """Recalls from one domain; every method may be called from any thread."""
+    """Recalls from one domain. Every method may be called from any thread."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Agent:
         following: Callable[[], Following | None] = lambda: None,
         freshness: Freshness | None = None,
     ) -> None:
-        """Store the parts; nothing is loaded before ``start``."""
+        """Store the parts. Nothing is loaded before ``start``."""
         self.domain = domain
         self.settings = settings
         self.generation = generation
@@ -73,12 +73,12 @@ class Agent:
 
     @property
     def agent_id(self) -> str:
-        """Name the agent."""
+        """Return the agent's name."""
         return self.settings.agent_id
 
     @property
     def state(self) -> AgentState:
-        """Say where in its life it is: ``DEGRADED`` answers, though not as it should."""
+        """Return the agent's state. A ``DEGRADED`` agent answers, but with a problem."""
         if self._closing:
             return AgentState.DRAINING if self.generation.is_used else AgentState.OFFLINE
         if not self._started:
@@ -87,14 +87,17 @@ class Agent:
 
     @property
     def ingestion_problem(self) -> str | None:
-        """Say why it takes no documents: it is closing, or DEGRADED by more than that nothing is published yet."""
+        """Return why the agent accepts no documents: it is closing or has a problem; ``None`` if it accepts them.
+
+        That nothing is published yet is no such problem.
+        """
         if self._closing:
             return "it is shutting down"
         problems = agent_report.problems(self) if self._started else []
         return "; ".join(problem for problem in problems if problem != agent_report.UNPUBLISHED) or None
 
     def start(self) -> None:
-        """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
+        """Load the encoder and the published generation. A failure to load is recorded as a problem and not raised."""
         try:
             self.encoder()
             if self.settings.plan.rerank and not self._closing:
@@ -109,7 +112,7 @@ class Agent:
             self._started = True
 
     def refresh(self) -> bool:
-        """Swap to the published generation if it is a new one; tell whether it is."""
+        """Swap to the published generation if it is new; return whether it was."""
         if self._closing:
             return False
         is_new = self.generation.refresh()
@@ -121,7 +124,7 @@ class Agent:
         return True
 
     def close(self) -> None:
-        """Refuse new questions, let the running ones end."""
+        """Refuse new questions, and let the running ones end."""
         self._closing = True
         self.generation.close()
 
@@ -130,10 +133,10 @@ class Agent:
         return self.encoding.load()
 
     def recall(self, question: Question) -> RecallResponse:
-        """Answer from the published generation; of what is asked by domain, this one's part counts.
+        """Answer from the published generation, with this domain's part of the question's filters.
 
         Returns:
-            At most ``top_k`` items, best first, ties by chunk number; which retrieval sources answered.
+            At most ``top_k`` items, best first, ties by chunk number, and the state of each retriever.
 
         Raises:
             QueryError: the query, ``top_k`` or a filter is wrong.
@@ -158,7 +161,7 @@ class Agent:
         return response
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters of this domain; raises ``QueryError`` for one that is not declared, or a wrong value."""
+        """Read filters of this domain; raises ``QueryError`` for an undeclared filter or a wrong value."""
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
 
     def altered(
@@ -168,7 +171,7 @@ class Agent:
         encoder: Encoder | None = None,
         query_map_of: Callable[[Index], QueryMap | None] | None = None,
     ) -> Agent:
-        """Return an agent that answers by another plan, encoder or map, out of the same generation; not to close."""
+        """Return a copy that answers by another plan, encoder or map from the same generation. Do not close it."""
         other = copy.copy(self)
         other.statistics = agent_report.Statistics()
         if plan:
@@ -185,7 +188,7 @@ class Agent:
             return generation.paths()
 
     def filter_counts(self, viewer: Viewer) -> Mapping[str, FilterCounts]:
-        """Count what the filters find of what a viewer may see, once a generation; nothing where none can be read."""
+        """Return counts of the filters' values in a viewer's documents, cached by generation; empty if unreadable."""
         try:
             with self.generation.use(viewer) as generation:
                 return self._counts.of(generation, self.settings.filters)
@@ -194,19 +197,19 @@ class Agent:
             return {}
 
     def facets(self, viewer: Viewer) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of each filter that takes one of a few, of the chunks a viewer may see."""
+        """Return the most frequent values of filters with few values, over the chunks that a viewer may see."""
         return facets_of(self.filter_counts(viewer))
 
     def describe(self, viewer: Viewer) -> dict[str, JsonValue]:
-        """Say what the agent knows, as far as a viewer may see it, and which filters it takes."""
+        """Return the agent's description: filters, and sizes as far as a viewer may see the domain."""
         return agent_report.describe(self, viewer)
 
     def health(self, viewer: Viewer) -> dict[str, JsonValue]:
-        """Say how the agent is; what all others have asked of it only to who operates the service."""
+        """Return the agent's health. Only operators get the statistics of all requests."""
         return agent_report.health(self, viewer)
 
     def _visible(self, question: Question, generation: Index) -> Index:
-        """Return the generation as the question wants it read."""
+        """Return the generation as changed by the question's view, if it has one for this domain."""
         view = question.views.get(self.domain)
         if view is None:
             return generation
@@ -214,7 +217,7 @@ class Agent:
         return view(generation, memo.encoder if memo else None)
 
     def rank_of(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> DomainRank | None:
-        """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""
+        """Return the rank of the best of some chunks, ``None`` if no retriever found any; raises as ``recall``."""
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
         with self.generation.using(question.viewer, question.as_of) as (generation, _):
             question, within, _ = leaving_out(question, generation)

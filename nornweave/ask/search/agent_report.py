@@ -1,4 +1,4 @@
-"""What an agent says of itself: what it knows, which filters it takes, how it is, and what it was asked."""
+"""Reports of an agent: its content and filters, its health, and statistics of its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATENCIES = 1000
 
 
 class Statistics:
-    """Counts requests; every method may be called from any thread."""
+    """Counts requests. Every method may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Statistics:
 
 
 def problems(agent: Agent) -> list[str]:
-    """Say what of an agent is not as it should be."""
+    """Return the agent's problems as sentences; empty if there are none."""
     following = agent.following()
     found = (
         _generation_problem(agent),
@@ -77,7 +77,7 @@ def _generation_problem(agent: Agent) -> str | None:
 
 
 def describe(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
-    """Say what an agent knows, as far as a viewer may see it, and which filters it takes."""
+    """Return an agent's description: filters, and sizes as far as a viewer may see the domain."""
     settings = agent.settings
     return {
         "agent_id": agent.agent_id,
@@ -107,7 +107,7 @@ def _index_facts(agent: Agent, viewer: Viewer) -> Mapping[str, JsonValue]:
 
 
 def health(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
-    """Say how an agent is; what all others have asked of it only to who operates the service."""
+    """Return an agent's health. Only operators get the statistics of all requests."""
     encoder = agent.encoding
     checks: dict[str, JsonValue] = {
         "generation": _generation_problem(agent) or "ok",
@@ -128,7 +128,7 @@ def health(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
 
 
 def _freshness(agent: Agent) -> dict[str, JsonValue]:
-    """Say how old what answers is, and for how long something newer has been published that does not answer."""
+    """Return the age of the served generation, and for how long a newer one has been published."""
     following = agent.following()
     built_at = agent.generation.meta.get("built_at")
     age_s = (datetime.now(UTC) - datetime.fromisoformat(built_at)).total_seconds() if built_at else None

@@ -18,7 +18,7 @@ EXACT = "exact"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leg:
-    """What one retrieval source says of the candidates.
+    """The scores that one retriever gives the candidates.
 
     Attributes:
         scores: one per candidate, in [0, 1] on the source's theoretical bounds, 0 where it found nothing.
@@ -32,12 +32,12 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactEvidence:
-    """What else is known of the chunks of a generation.
+    """Further evidence about the chunks of a generation.
 
     Attributes:
-        scores: of exact evidence, one per chunk, in [0, 1]; ``None`` where there is none.
+        scores: exact evidence, one value per chunk, in [0, 1]; ``None`` if there is none.
         kept: chunks, ascending, that keep only a share of their score, in [0, 1]: tests and import blocks.
-        places: what marks chunks, such as ``place:aside`` where the query asks for no tests → those chunks, ascending.
+        places: mark → its chunks, ascending; such as ``place:aside`` if the query does not ask for tests.
     """
 
     scores: Scores | None
@@ -45,7 +45,7 @@ class ExactEvidence:
     places: Mapping[str, Numbers] = field(default_factory=dict)
 
     def kept_shares(self, candidates: Numbers) -> NDArray[np.float64]:
-        """Return the share of its score that each candidate keeps."""
+        """Return for each candidate the share of its score that it keeps."""
         shares = np.ones(len(candidates), np.float32)
         for chunks, share in self.kept:
             places = np.minimum(np.searchsorted(chunks, candidates), len(chunks) - 1)
@@ -60,8 +60,8 @@ class Ranking:
     Attributes:
         numbers: chunk numbers, best first, ties by number.
         scores: in [0, 1]; the order follows them.
-        contributions: leg → its part of each score; they add up to it.
-        places: what each place in the order is worth beside those of other domains, descending, in [0, 1].
+        contributions: leg → its part of each score; the parts add up to the score.
+        places: the calibrated score of each place, comparable between domains, descending, in [0, 1].
     """
 
     numbers: Numbers
@@ -78,14 +78,14 @@ def convex_combination(
 ) -> Ranking:
     """Combine retrieval sources by their scores.
 
-    ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, nothing is
-    stretched to the best hit of the query: a domain whose best hit is weak stays weak beside the others.
+    ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, and no score
+    is stretched to the best hit of the query: a domain with a weak best hit stays weak beside the others.
 
     Args:
         candidates: distinct chunk numbers.
         legs: one per retrieval source.
         weights: per leg, ≥ 0; only their proportion matters.
-        evidence: exact evidence, which no vote outweighs.
+        evidence: exact evidence, which the retrievers cannot outvote.
 
     Returns:
         Every candidate once.
@@ -105,10 +105,10 @@ def on_one_scale(
     common: Mapping[str, float],
     evidence: ExactEvidence | None = None,
 ) -> Ranking:
-    """Give each rank of a domain the score that it has under the weights that all domains share.
+    """Give each place of a domain's ranking the score that it has under the weights common to all domains.
 
-    A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
-    match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
+    A domain's own weights only decide the order inside it; they do not make domains comparable. If words do not
+    match, a score is little more than the weight of dense retrieval times a cosine. A domain that weighs it twice as
     much as the others would come before them with half their similarity.
     """
     scores = _sum_parts(_with(evidence, _parts(legs, common), candidates), len(ranking))
@@ -139,7 +139,7 @@ def reciprocal_rank_fusion(
 
 
 def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
-    """Return a ranking whose scores are times their factors, and 1 at most."""
+    """Return the ranking after its scores are multiplied by factors; scores are at most 1."""
     scores = np.minimum(ranking.scores * factors, 1)
     order = np.lexsort((ranking.numbers, -scores))
     parts = {name: (part * factors)[order] for name, part in ranking.contributions.items()}
@@ -147,7 +147,7 @@ def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
-    """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``."""
+    """Merge the results of variants. A candidate keeps its best score; scores of variants count ``share`` times."""
     scored: dict[int, tuple[float, dict[str, float]]] = {}
     worth: dict[int, float] = {}
     for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
@@ -172,7 +172,7 @@ def _reciprocal_ranks(candidates: Numbers, ranked: Numbers, k: int) -> NDArray[n
 
 
 def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-    """Return what each leg adds to the score of each candidate; together 1 at most."""
+    """Return each leg's part of the score of each candidate. The parts add up to at most 1."""
     bound = math.fsum(weights.values())
     return {leg.name: weights[leg.name] * leg.scores.astype(np.float64) / bound for leg in legs}
 
@@ -180,7 +180,7 @@ def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArr
 def _with(
     evidence: ExactEvidence | None, parts: Mapping[str, NDArray[np.float64]], candidates: Numbers
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Add exact evidence to what the legs give: ``(1 − (1 − Σ parts) · (1 − evidence)) · kept``."""
+    """Add exact evidence to the legs' parts: ``(1 − (1 − Σ parts) · (1 − evidence)) · kept``."""
     if evidence is None:
         return parts
     exact = np.zeros(len(candidates), np.float64)

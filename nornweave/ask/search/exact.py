@@ -1,12 +1,12 @@
-"""Exact evidence: a query names what a chunk defines, or a file, or quotes a run of words that few chunks hold.
+"""Exact evidence: a query names a chunk's definition or file, or quotes a run of words that few chunks hold.
 
 The four retrieval sources vote. This is evidence of another kind: three sources that prefer a test which calls
-``Table.upsert`` five times must not outvote the one chunk that defines it. It is therefore no weight beside theirs:
+``Table.upsert`` five times must not outvote the one chunk that defines it. So it is not a fifth weight:
 
     score = 1 − (1 − combined) · (1 − evidence)
 
 Evidence is in [0, 1] and comparable between domains: how rare the name or the run of words is in the domain, times how
-much of the query it accounts for. There is no list of query types. A question that happens to contain a common name has
+much of the query it covers. There is no list of query types. A question that happens to contain a common name has
 next to no evidence, however it is written, and an error message has much, whatever values it carries.
 """
 
@@ -140,13 +140,13 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Searched:
-    """What evidence is looked for with.
+    """The query and the generation, prepared for finding evidence.
 
     Attributes:
-        known: lookup key → chunks, of what the query may name, and of what is of less worth.
-        files: path that the query names, perhaps below folders of another machine → chunks of the file that is meant.
-        reach: the logarithm of the number of chunks: what rarity is measured by.
-        within: which chunks may be found; ``None`` are all.
+        known: lookup key → chunks, for possible names in the query, and for marks of less valuable chunks.
+        files: path in the query, perhaps with folders of another machine → chunks of the file that it means.
+        reach: the logarithm of the number of chunks, the unit of rarity.
+        within: the chunks that may be found; ``None`` means all.
     """
 
     query: Query
@@ -158,16 +158,16 @@ class _Searched:
     within: Mask | None
 
     def rarity(self, chunks: int) -> float:
-        """Return how rare it is that so many chunks have something, in [0, 1]."""
+        """Return how rare a property of ``chunks`` chunks is, in [0, 1]."""
         return 1 - math.log(chunks) / self.reach
 
     def defined_in(self, chunks: Numbers) -> int:
-        """Count chunks that define something; tests and examples of the same name make it no more common."""
+        """Count the chunks that define something, without tests and examples unless there are no others."""
         aside = self.known.get(ASIDE, chunks[:0])
         return len(np.setdiff1d(chunks, aside, assume_unique=True)) or len(chunks)
 
     def nothing(self) -> Scores:
-        """Return scores of 0."""
+        """Return a score of 0 for every chunk."""
         return np.zeros(self.generation.size, np.float32)
 
 
@@ -182,8 +182,8 @@ def exact_evidence(
     """Return the evidence for every chunk of a generation.
 
     Args:
-        quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
-        told: how well each chunk describes the setting that the query asks for (``telling``).
+        quoting: chunks that hold a quoted phrase of the query, word for word.
+        told: how well each chunk describes the setting in question (``telling``).
     """
     asked = [word for word in query.words if not word.is_function_word]
     unasked = [place for place, terms in _PLACES.items() if terms.isdisjoint(query.in_order)]
@@ -242,7 +242,7 @@ def exact_evidence(
 
 
 def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:
-    """Raise the evidence of chunks that define a name: the fewer they are, the rarer; other spellings count less."""
+    """Raise the evidence of chunks that define a name. It is higher for rare names and lower for other spellings."""
     if not len(chunks):
         return
     shares = np.full(len(chunks), most * OTHER_SPELLING * searched.rarity(searched.defined_in(chunks)), np.float32)
@@ -254,7 +254,7 @@ def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Defined:
-    """A word of the query with the chunks that define it, and what that counts for."""
+    """A word of the query, the chunks that define it, and the highest evidence that it gives."""
 
     word: Word
     chunks: Numbers
@@ -262,7 +262,7 @@ class _Defined:
 
 
 def _defining(searched: _Searched) -> Scores | None:
-    """Weigh what each chunk defines of what the query names; ``None`` where that proves nothing."""
+    """Return evidence for chunks that define names of the query; ``None`` if nothing is defined."""
     statistics, known = searched.statistics, searched.known
     asked = [word for word in searched.query.words if not word.is_function_word]
     defined = [each for word in asked if (each := _definers(word, searched)) is not None]
@@ -274,11 +274,11 @@ def _defining(searched: _Searched) -> Scores | None:
 
 
 def _named_in_words(searched: _Searched) -> Scores | None:
-    """Weigh definitions whose names consist of words of the query: ``hashPassword`` of "where is a password hashed".
+    """Return evidence for definitions named by words of the query: ``hashPassword`` of "where is a password hashed".
 
-    Which of the words make a name is not known, so that all of the rarest are tried together. What is written as a name
-    means what is called so, but for words with a dash, as code writes no names. Who asks where something is done may
-    have another verb for it: ``read_cookie_header`` of "where is the Cookie header parsed".
+    It is not known which words make a name, so all of the rarest are tried together. A word written as a name is looked
+    up as a name, except words with a dash, which code does not use. A person who asks where something is done may use
+    another verb: ``read_cookie_header`` of "where is the Cookie header parsed".
     """
     if not is_question(searched.query.text):
         return None
@@ -299,7 +299,7 @@ def _named_in_words(searched: _Searched) -> Scores | None:
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:
-    """Return what each word of the query counts for."""
+    """Return the weight of each word of the query."""
     idf = searched.statistics.idf
     return {
         word: idf[word.whole]
@@ -309,7 +309,7 @@ def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, f
 
 
 def _may_own(owner: Word, word: Word) -> bool:
-    """Tell whether a query may name a member and what it is in: two words, or one that it says twice."""
+    """Tell whether the first word may be the owner of the second: they differ, or the query repeats the word."""
     return owner != word or word.is_repeated
 
 
@@ -319,7 +319,7 @@ def _may_be_misspelt(word: Word, statistics: TermStatistics) -> bool:
 
 
 def _defining_chunks(word: Word, known: Mapping[str, Numbers]) -> Numbers | None:
-    """Return the chunks that define a name; those that only declare it count where none does."""
+    """Return the chunks that define a name; if there are none, those that declare it."""
     chunks = known.get(f"defines:{word.spelled}")
     return chunks if chunks is not None else known.get(f"declares:{word.spelled}")
 
@@ -335,7 +335,7 @@ def _definers(word: Word, searched: _Searched) -> _Defined | None:
 
 
 def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], searched: _Searched) -> Scores:
-    """Weigh names alone, and with the class, module or package that the query names as well."""
+    """Return evidence for names alone, and for names together with their class, module or package."""
     scores = searched.nothing()
     whole = math.fsum(weights.values()) or 1.0
     for each in defined:
@@ -355,9 +355,9 @@ def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], sea
 
 
 def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index) -> list[Numbers | None]:
-    """Return the chunks that define a name as the query writes it, alone and behind each qualifier, ``None`` for none.
+    """Return for each qualifier the chunks that define the name exactly as the query writes it, ``None`` for none.
 
-    Where none does, ``upsertAll`` is ``upsert_all``, which like it is no type: ``UpsertAll`` is.
+    If none does, ``upsertAll`` also finds ``upsert_all``, but not the type ``UpsertAll``.
     """
     written = defined.word.written
     if defined.most < DEFINED:
@@ -369,7 +369,7 @@ def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index)
 
 
 def _weigh_named_files(searched: _Searched) -> Scores | None:
-    """Weigh where each file begins that the query names; ``None`` where it names none."""
+    """Return evidence for the first chunk of each file that the query names; ``None`` if it names none."""
     if not searched.files:
         return None
     weights, scores = _weights(searched, ()), searched.nothing()
@@ -385,10 +385,10 @@ def _weigh_named_files(searched: _Searched) -> Scores | None:
 
 
 def _weigh_named_lines(searched: _Searched) -> Scores | None:
-    """Weigh the chunks with the lines that a query points at; ``None`` where no file of the domain is meant.
+    """Return evidence for the chunks with lines to which the query points; ``None`` if it points to none here.
 
-    The first place counts most: a traceback names where it was raised first. Where a line stands is another matter in
-    another version, so that the nearest chunk of the file is meant.
+    The first place counts most: a traceback first names the place of the error. Line numbers differ in
+    another version, so the nearest chunk of the file counts.
     """
     scores, share = searched.nothing(), DEFINED
     for place in searched.query.places:
@@ -408,7 +408,7 @@ def _weigh_named_lines(searched: _Searched) -> Scores | None:
 
 
 def _weigh_versions(searched: _Searched) -> Scores | None:
-    """Weigh the sections that have a version for a heading which the query names; ``None`` where none has."""
+    """Return evidence for sections whose heading is a version in the query; ``None`` if there are none."""
     named: dict[str, list[Word]] = {}
     for version in versions_in(searched.query.text):
         pieces = frozenset((*version.split("."), f"v{version.split('.')[0]}"))
@@ -417,9 +417,11 @@ def _weigh_versions(searched: _Searched) -> Scores | None:
 
 
 def _newest(searched: _Searched) -> Scores | None:
-    """Weigh the newest section of each changelog, by version or else by day; ``None`` where a query asks for none.
+    """Return evidence for the newest section of each changelog; ``None`` if the query does not ask for it.
 
-    What says at its head that it is not released is passed over where the file has an older one.
+    Sections are compared by version, or else by day.
+
+    A section with the heading "unreleased" is skipped if the file has an older one.
     """
     whole = [word.whole for word in searched.query.words]
     if ASKS_FOR_NEWEST.isdisjoint(whole) or ASKS_FOR_RELEASE.isdisjoint(whole):
@@ -445,7 +447,7 @@ def _newest(searched: _Searched) -> Scores | None:
 
 
 def _saying(searched: _Searched) -> Scores | None:
-    """Weigh the runs of neighbouring words that each chunk shares with the query; ``None`` where all are chance."""
+    """Return evidence for runs of words that chunks share with the query; ``None`` if all may be chance."""
     query, statistics = searched.query, searched.statistics
     values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
     weights = [
@@ -476,10 +478,10 @@ def _saying(searched: _Searched) -> Scores | None:
 
 
 def _stating(searched: _Searched) -> Scores | None:
-    """Weigh the chunks that say the value of a setting which the query names; ``None`` where none does.
+    """Return evidence for chunks that state the value of a setting in the query; ``None`` if there are none.
 
-    The value of a setting is said where it is defined, read with a fallback, set, or documented: facts know that, and
-    no words tell it from the places that use it.
+    The value of a setting is stated where it is defined, read with a fallback, set or documented. Facts know these
+    places; words alone cannot distinguish them from uses of the setting.
     """
     named = {
         f"states:{name}": [word for word in searched.query.words if word in words or word.whole in name.split()]
@@ -500,14 +502,14 @@ def _stating(searched: _Searched) -> Scores | None:
 
 
 def _set_back(scores: Scores, searched: _Searched) -> Scores:
-    """Return evidence of values, less of those that a release once had, or that tests and examples set."""
+    """Return the scores, lowered for values of old releases and for values that tests and examples set."""
     for place in (RELEASE, ASIDE):
         scores[searched.known.get(place, NO_HITS.numbers)] *= ELSEWHERE_SHARE
     return scores
 
 
 def kinds_asked(question: str) -> frozenset[str]:
-    """Return the kinds of values that may answer a question: a switch does not say which, nor a name how long."""
+    """Return the kinds of values that may answer a question. "How long" asks for numbers, "which" not for switches."""
     if ASKS_QUANTITY.search(question):
         return frozenset({"number", "unlimited"})
     named = frozenset({"number", "unlimited", "string", "list", "version"})
@@ -517,12 +519,12 @@ def kinds_asked(question: str) -> frozenset[str]:
 def _holding(
     named: Mapping[str, Sequence[Word]], asks: Collection[str], count: Callable[[Numbers], int], searched: _Searched
 ) -> Scores | None:
-    """Weigh the chunks that hold a key, by the share of the query that names it; ``None`` where none holds one.
+    """Return evidence for chunks that hold a key, by the share of the query that names the key; ``None`` for no chunk.
 
     Args:
         named: key → the words of the query that name it.
-        asks: words that only ask for such a thing, and count nothing.
-        count: counts the chunks of a key, which tells how rare it is.
+        asks: words that only ask for such a thing; they have no weight.
+        count: counts the chunks of a key, for its rarity.
     """
     held = searched.generation.named(list(named))
     return _weigh_held(held, named, asks, count, searched) if held else None
@@ -535,7 +537,7 @@ def _weigh_held(
     count: Callable[[Numbers], int],
     searched: _Searched,
 ) -> Scores:
-    """Weigh chunks by the share of the query that names what they hold, as ``_holding`` says."""
+    """Return evidence for chunks by the share of the query that names their keys, as in ``_holding``."""
     weights = {
         word: 0.0 if word.is_function_word or word.whole in asks else weight
         for word, weight in _weights(searched, ()).items()
@@ -548,9 +550,9 @@ def _weigh_held(
 
 
 def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
-    """Return what a query may call a setting, as facts name it → its words: identifiers, and words side by side.
+    """Return the names that may be settings in a query, as facts spell them → their words.
 
-    A word with a dash in it is words side by side.
+    These are identifiers and neighbouring words. A word with a dash counts as several words.
     """
     named: dict[str, tuple[Word, ...]] = {}
     for start in range(len(query.words)):

@@ -1,4 +1,4 @@
-"""Leave out the passages that a question does not want, and put what says the opposite of what it asks last."""
+"""Leave out passages that a question excludes, and put passages that affirm what it negates last."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OPPOSITE, LOOKED_AT = 0.25, 20
 
 
 def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask | None, dict[str, int]]:
-    """Return what is searched for a question that leaves words out.
+    """Prepare a question that excludes words (``-redis``).
 
     Returns:
-        The question, with the words that passages write with the sign: ``-race`` is a flag then. The chunks that hold
-        none of the others, ``None`` for all; and word → how many chunks hold it.
+        The question; excluded words that passages write with the sign, such as the flag ``-race``, are put back. The
+        chunks that hold none of the other words, ``None`` for all. And word → how many chunks hold it.
     """
     flags = [word for word in question.left_out if len(generation.containing(f" -{word}", 1))]
     words = [word for word in question.left_out if word not in flags]
@@ -38,7 +38,7 @@ def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask |
 
 
 def below_opposite(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking in which passages that affirm what a question negates stand below those that do not."""
+    """Return a ranking in which passages that affirm a negated word of the question come after the others."""
     negated = negated_terms(text)
     if not negated:
         return ranking

@@ -35,17 +35,17 @@ _Forms: TypeAlias = Callable[[re.Match[str]], Sequence[str]]
 
 
 class _Phrases:
-    """Phrases with what may replace them, best first. Of those at one place the longest matches, its plural too."""
+    """Phrases and their replacements, best first. At one place the longest phrase matches, also its plural."""
 
     def __init__(self, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Compile the phrases; of a phrase that comes twice the first counts."""
+        """Compile the phrases. If a phrase occurs twice, its first entry is used."""
         self._forms = {_normal(phrase): forms for phrase, forms in reversed(entries)}
         longest_first = sorted(self._forms, key=len, reverse=True)
         phrases = "|".join(phrase.replace(" ", r"(?:\s+|[-‐‑])") for phrase in longest_first)
         self.pattern = re.compile(rf"{_QUOTED}|(?<!\w)({phrases})(?:(?<=\w{{3}})s)?(?!\w)", re.IGNORECASE)
 
     def forms(self, match: re.Match[str]) -> Sequence[str]:
-        """Return what may replace a match: nothing, if it is a quotation."""
+        """Return the replacements of a match; empty for a quotation."""
         return self._forms.get(_normal(match[1] or ""), ())
 
 
@@ -72,7 +72,7 @@ def _vocabulary() -> _Vocabulary:
 
 
 def stated_category(filters: Filters) -> str | None:
-    """Return the error category that is filtered by, if it is one of the vocabulary's and the only one."""
+    """Return the error category in the filters if it is the only one and in the vocabulary; else ``None``."""
     for key in ("error_category", "category"):
         match filters.get(key):
             case str(name) | [str(name)] if name.strip().upper() in _vocabulary().keywords:
@@ -81,10 +81,10 @@ def stated_category(filters: Filters) -> str | None:
 
 
 def should_expand(text: str, *, candidates: Mapping[str, int], switch: Switch = "auto") -> bool:
-    """Say whether a query is worth putting in other words; ``on`` and ``off`` decide alone.
+    """Tell whether variants of a query should be searched. The modes ``on`` and ``off`` decide alone.
 
-    ``auto`` expands when a source found fewer than 20 candidates (before the first retrieval there are none), and not
-    when the query has more than 10 words or a source found more than 100.
+    ``auto`` expands if a retriever found fewer than 20 candidates (before the first retrieval there are none), and not
+    if the query has more than 10 words or a retriever found more than 100.
     """
     if switch != "auto":
         return switch == "on"
@@ -94,10 +94,10 @@ def should_expand(text: str, *, candidates: Mapping[str, int], switch: Switch = 
 
 
 def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
-    """Return other wordings of a query, at most ``limit - 1`` (the query itself counts), none over 4,096 characters.
+    """Return at most ``limit - 1`` other wordings of a query, none longer than 4,096 characters.
 
     The first variant of each kind comes before the second of any: acronyms (one replaced at a time), the keywords of
-    an error category that is known, identifiers as words, synonyms (all words of a variant at once).
+    a known error category, identifiers as words, synonyms (all words of a variant at once).
     """
     known, words = _vocabulary(), set(_normal(text).split())
     kinds = (
@@ -114,9 +114,9 @@ def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANT
 
 
 def acronym_variants(text: str, is_said: Callable[[str], bool], *, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
-    """Return wordings with the other form of an acronym, short or long, one in each variant.
+    """Return variants that replace one acronym by its long form or the reverse.
 
-    Both forms mean the same, so every query is searched this way, if the corpus contains the other form (``is_said``).
+    Both forms mean the same, so every query is searched with them if the corpus contains the other form (``is_said``).
     A name that the vocabulary lacks ("Web Content Accessibility Guidelines") is replaced by its initials.
     """
     return _distinct(text, (*_acronyms(text, is_said), *_in_turn(text, _NAME, _initials, is_said)), limit)
@@ -139,14 +139,14 @@ def _initials(match: re.Match[str]) -> Sequence[str]:
 
 
 def _in_turn(text: str, pattern: re.Pattern[str], forms: _Forms, is_said: Callable[[str], bool]) -> Iterator[str]:
-    """Replace what has one form, wherever it stands; then what has the next one."""
+    """Yield one text per replacement. Each text has its replacement at all places whose best form it is."""
     said = {match.start(): next(filter(is_said, forms(match)), None) for match in pattern.finditer(text)}
     for form in filter(None, dict.fromkeys(said.values())):
         yield _replace_matches(text, pattern, {start: form for start, other in said.items() if other == form})
 
 
 def _synonyms(text: str) -> Iterator[str]:
-    """Replace every word that has synonyms by its first, then by its second, and so on."""
+    """Yield a text with the first synonym of every word, then one with the second, and so on."""
     known = _vocabulary().synonyms
     places = {match.start(): forms for match in known.pattern.finditer(text) if (forms := known.forms(match))}
     for turn in range(1, 1 + max(map(len, places.values()), default=0)):
@@ -158,7 +158,7 @@ def _replace_matches(text: str, pattern: re.Pattern[str], forms: Mapping[int, st
 
 
 def _distinct(text: str, others: Iterable[str], limit: int) -> tuple[str, ...]:
-    """Return the first variants that differ from the query and from each other, but for case and spaces."""
+    """Return the first variants that differ from the query and from each other, ignoring case and spaces."""
     distinct = {" ".join(text.casefold().split()): text}
     for other in others:
         if len(distinct) >= limit:

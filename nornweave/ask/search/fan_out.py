@@ -29,15 +29,15 @@ USUAL_TOP_K = 10
 
 
 class Recaller(Protocol):
-    """What can be asked: an agent of this process or of another machine."""
+    """An agent that can be asked, local or remote."""
 
     @property
     def agent_id(self) -> str:
-        """The name that answers and coverage gaps carry."""
+        """The agent's name in answers and coverage gaps."""
 
     @property
     def domain(self) -> Domain:
-        """The domain that it answers for."""
+        """The agent's domain."""
 
     def recall(self, question: Question) -> RecallResponse:
         """Answer a question from this domain alone."""
@@ -47,7 +47,7 @@ class Recaller(Protocol):
 
 
 def one_a_domain(own: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[Domain, Recaller]:
-    """Return one agent for each domain that can be asked: the one of this process where there is one."""
+    """Return one agent for each domain that can be asked, preferably the local one."""
     by_domain = {agent.domain: agent for agent in reversed(elsewhere)} | dict(own)
     return {domain: by_domain[domain] for domain in Domain if domain in by_domain}
 
@@ -55,8 +55,8 @@ def one_a_domain(own: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) 
 def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[AgentKey, Recaller]:
     """Return all agents of the chosen domains.
 
-    A domain may have an agent here and others elsewhere: all of them are asked. One elsewhere of the same name as the
-    one here is the same agent, and the one here answers.
+    A domain may have a local agent and remote ones: all of them are asked. A remote agent with the same name as the
+    local one is the same agent, and the local one answers.
     """
     agents: dict[AgentKey, Recaller] = {}
     for domain, first in chosen.items():
@@ -71,10 +71,10 @@ def with_elsewhere(chosen: Mapping[Domain, Recaller], elsewhere: Sequence[Recall
 def recall_everywhere(
     question: Question, agents: Mapping[P, Recaller], lanes: Lanes
 ) -> tuple[dict[P, RecallResponse], tuple[CoverageGap, ...]]:
-    """Ask several agents, until all have answered, the question's deadline has passed or strangers are late.
+    """Ask several agents until all have answered, the deadline has passed, or only late remote agents are left.
 
     Returns:
-        The answers, in the order of the agents, and who gave none.
+        The answers, in the order of the agents, and a gap for each agent without an answer.
 
     Raises:
         QueryError: an agent refuses the query or its filters.
@@ -95,7 +95,7 @@ def recall_everywhere(
 
 
 def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
-    """Merge rankings by their calibrated scores; ties go by the order of the rankings; a chunk keeps its best score.
+    """Merge rankings by calibrated scores. A chunk keeps its best score; ties follow the order of the rankings.
 
     Every ranking keeps its own order, so that the first five are the first five of ten.
     """
@@ -108,7 +108,7 @@ def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[R
 
 
 def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> RecallResponse:
-    """Ask one agent for the whole question, and for each of its clauses while there is time."""
+    """Ask one agent the whole question, then each of its clauses while time is left."""
     widened = replace(question, top_k=min(max(question.top_k, USUAL_TOP_K) + SPARE_ITEMS, MAX_TOP_K))
     whole = agent.recall(widened)
     if len(clauses) < 2:
@@ -127,7 +127,7 @@ def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> Reca
 
 
 def _outcome(future: Future[RecallResponse], question: Question, budget_s: float | None) -> RecallResponse | str:
-    """Return the answer, or why there is none; ``budget_s`` if it was waited for no longer after the others."""
+    """Return the answer, or the reason why there is none. ``budget_s`` is set if waiting ended before the deadline."""
     timeout = f"timeout after {question.deadline.timeout_ms}ms" if question.deadline else "no answer"
     if not future.done():
         future.cancel()

@@ -1,4 +1,4 @@
-"""What the filters of a domain find: their frequent values, and what could not be read."""
+"""Counts of the frequent values of a domain's filters, and notes on metadata that could not be read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ UNREAD_EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class FilterCounts:
-    """What one filter finds."""
+    """The counts of one filter's values."""
 
     values: ValueCounts
     unread: UnreadValues
 
 
 class FilterCountsMemo:
-    """Counts what the filters of a domain find, once for each part of a generation that somebody may see."""
+    """Counts of a domain's filters, cached for each visible part of a generation."""
 
     def __init__(self) -> None:
         self._generation = ""
@@ -46,7 +46,7 @@ class FilterCountsMemo:
 
 
 def count_filters(generation: Index, filters: Sequence[FilterSettings]) -> dict[str, FilterCounts]:
-    """Count the values of every filter that has some to count, by key.
+    """Count the values of every countable filter, by key.
 
     Raises:
         StoreError: the generation cannot be read.
@@ -62,7 +62,7 @@ def count_filters(generation: Index, filters: Sequence[FilterSettings]) -> dict[
 
 
 def facets_of(counts: Mapping[str, FilterCounts]) -> dict[str, list[tuple[str, int]]]:
-    """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
+    """Return the most frequent values of filters with few values, each with its number of chunks."""
     return {
         key: [(spelled(each.value), each.chunks) for each in counted.values.frequent[:FACET_VALUES]]
         for key, counted in counts.items()
@@ -71,7 +71,7 @@ def facets_of(counts: Mapping[str, FilterCounts]) -> dict[str, list[tuple[str, i
 
 
 def described_filters(filters: Sequence[FilterSettings], counts: Mapping[str, FilterCounts]) -> list[JsonValue]:
-    """Return the filters as ``describe`` shows them, with counts of documents and chunks of each value."""
+    """Return the filters for ``describe``, with counts of documents and chunks for each value."""
     return [
         {
             "key": each.key,
@@ -84,7 +84,7 @@ def described_filters(filters: Sequence[FilterSettings], counts: Mapping[str, Fi
 
 
 def spelled(value: Value) -> str:
-    """Return a value as it is written in an address or on the command line."""
+    """Return a value as text for an address or the command line."""
     return f"{value:g}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
 
 

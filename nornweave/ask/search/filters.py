@@ -1,6 +1,6 @@
 """Translate the filters of a request into the conditions that chunks must meet.
 
-Values come as JSON has them, or as text from the command line and the page. Every error names the place, and what is
+Values are JSON values, or text from the command line and the page. Every error names the place, and what is
 expected there.
 """
 
@@ -41,7 +41,7 @@ _KINDS_END = ("_definition", "_declaration", "_item", "_specifier", "_statement"
 
 
 def kind_of(node_type: str) -> str:
-    """Return a kind of code as people say it, such as ``function``, which as a filter finds it in every grammar."""
+    """Return the common name of a kind of code, such as ``function``, for every language's grammar."""
     return next((node_type.removesuffix(ending) for ending in _KINDS_END if node_type.endswith(ending)), node_type)
 
 
@@ -56,7 +56,7 @@ def read_filters(
     Raises:
         QueryError: a key that the domain does not declare, a value of another type than declared, blank or empty, with
             a NUL or half a surrogate pair, of more than ``MAX_CHARACTERS`` characters or ``MAX_VALUES`` values; a date
-            that is none; a range without ends or from late to early; ``..`` in a path.
+            that is not valid; a range without ends or from late to early; ``..`` in a path.
     """
     if not isinstance(values, Mapping):
         raise QueryError(prefix, f"expected an object of filter keys and values, found {shown(values)}")
@@ -66,15 +66,15 @@ def read_filters(
 
 
 def has_few_values(declared: FilterSettings) -> bool:
-    """Tell whether a filter takes one of the values that chunks have: no pattern, heading or time."""
+    """Tell whether a filter selects among a few values of chunks, not by path, heading or time."""
     return declared.type in {"string", "list"} and declared.column not in {*_PATHS, "heading_path"}
 
 
 def declared_filter(declared: Sequence[FilterSettings], key: str, prefix: str) -> FilterSettings:
-    """Return the filter of a key.
+    """Return the declared filter with this key.
 
     Raises:
-        QueryError: there is none; says which there are.
+        QueryError: there is none; the message lists the declared ones.
     """
     for each in declared:
         if each.key == key:
@@ -84,7 +84,7 @@ def declared_filter(declared: Sequence[FilterSettings], key: str, prefix: str) -
 
 
 def shown(value: object) -> str:
-    """Show a value in a message, cut where it is long; what cannot be printed comes escaped."""
+    """Return a value for a message. Long values are cut, and unprintable characters escaped."""
     shown = repr(value)
     return shown if len(shown) <= 80 else f"{shown[:80]}…"
 
@@ -135,7 +135,7 @@ def _text(value: JsonValue, where: str, kind: str) -> str:
 
 
 def _texts(value: JsonValue, where: str, kind: str) -> tuple[str, ...]:
-    """Read a list; a string is taken as a list of one."""
+    """Read a list; a string is a list of one."""
     if isinstance(value, str):
         return (_text(value, where, kind),)
     if not isinstance(value, Sequence):
@@ -145,7 +145,7 @@ def _texts(value: JsonValue, where: str, kind: str) -> tuple[str, ...]:
 
 
 def _numbers(column: str, value: JsonValue, where: str, kind: str) -> AnyNumber | InRange:
-    """Read a number, a list of numbers, of which any may be met, or a range with both ends included."""
+    """Read a number, a list of alternative numbers, or a range that includes both ends."""
     if isinstance(value, Mapping):
         ends = {name: _number(end, f"{where}.{name}", kind) for name, end in _ends(value, where, ("min", "max"), kind)}
         least, most = ends.get("min"), ends.get("max")
@@ -159,7 +159,7 @@ def _numbers(column: str, value: JsonValue, where: str, kind: str) -> AnyNumber 
 
 
 def _moments(column: str, value: JsonValue, where: str, kind: str) -> Between:
-    """Read a range of moments, both ends included."""
+    """Read a range of moments that includes both ends."""
     if not isinstance(value, Mapping):
         _refuse(value, where, kind)
     stated = _ends(value, where, ("start", "end"), kind)
@@ -171,7 +171,7 @@ def _moments(column: str, value: JsonValue, where: str, kind: str) -> Between:
 
 
 def _moment(value: JsonValue, where: str, *, is_end: bool = False) -> datetime:
-    """Read a moment in UTC; a date without a time is that day's first moment, as the end of a range its last."""
+    """Read a moment in UTC. A date alone is the first moment of its day, or the last one at the end of a range."""
     text = _text(value, where, "datetime").strip()
     try:
         return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
@@ -193,7 +193,7 @@ def _number(value: JsonValue, where: str, kind: str) -> float:
 def _ends(
     value: Mapping[str, JsonValue], where: str, names: tuple[str, str], kind: str
 ) -> Sequence[tuple[str, JsonValue]]:
-    """Return the ends of a range that are stated, one at least, in the order of their names."""
+    """Return the given ends of a range in the order of ``names``. At least one is required."""
     if unknown := [key for key in value if key not in names]:
         raise QueryError(_place_of(where, unknown[0]), f"no such key; allowed here: {', '.join(sorted(names))}")
     stated = [(name, value[name]) for name in names if value.get(name) is not None]
@@ -208,12 +208,12 @@ def _check_count(values: Sequence[JsonValue], where: str) -> None:
 
 
 def _refuse(value: JsonValue, where: str, kind: str) -> NoReturn:
-    """Say that a value is of another type than its filter."""
+    """Raise an error: a value has another type than its filter."""
     raise QueryError(where, f"expected {_EXPECTED[kind]}, found {shown(value)}")
 
 
 def _place_of(prefix: str, key: str) -> str:
-    """Name a place by a key that may be anything."""
+    """Return the name of a key's place in the request. The key may be any text."""
     return f"{prefix}.{key if key.isprintable() else ascii(key)[1:-1]}"[:MAX_CHARACTERS]
 
 
@@ -236,10 +236,10 @@ def parse_filter_options(
     ``2026-01-01..`` or ``..2026-02-01``; numbers as ``3``, ``3,4`` or ``2..4``.
 
     Returns:
-        Per domain filter key → value; what ``read_filters`` still has to check.
+        For each domain filter key → value; ``read_filters`` still has to check the values.
 
     Raises:
-        QueryError: no ``DOMAIN.KEY=VALUE``; an unknown domain or key; a second value where one is allowed.
+        QueryError: an option is not ``DOMAIN.KEY=VALUE``; an unknown domain or key; a second value for a single one.
     """
     parsed: dict[Domain, dict[str, JsonValue]] = {}
     for option in options:
@@ -264,10 +264,10 @@ def parse_filter_options(
 
 
 def value_from_text(type_: str, text: str, where: str) -> JsonValue:
-    """Read a value that is written as text; ``read_filters`` still has to check it.
+    """Convert a text to a value. ``read_filters`` still has to check it.
 
     Raises:
-        QueryError: no list, range, number or boolean, where the type needs one.
+        QueryError: the type needs a list, range, number or boolean, and the text is none.
     """
     if type_ in {"list", "keyword"}:
         return list(_members(text, where))
@@ -283,10 +283,10 @@ def value_from_text(type_: str, text: str, where: str) -> JsonValue:
 
 
 def plain_value(type_: str, text: str, where: str) -> JsonValue:
-    """Read one number, boolean or text.
+    """Convert a text to one number, boolean or text.
 
     Raises:
-        QueryError: no number or boolean, where the type needs one.
+        QueryError: the type needs a number or boolean, and the text is none.
     """
     try:
         if type_ in {"integer", "number"} and len(text) <= _MAX_DIGITS:

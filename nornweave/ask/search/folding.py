@@ -1,7 +1,7 @@
-"""Chunks that share one place: the best leads, the rest fold behind it.
+"""Similar chunks share one place of the ranking: the best one leads, the others are folded behind it.
 
-The tests or examples of one file and the sections of one changelog, once they crowd out others; the variants of one
-page: its translations, its versions, the copies of it that are kept.
+These are tests or examples of one file and sections of one changelog, if they crowd out others; and variants of one
+page: its translations, versions and kept copies.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _NUMBERS = re.compile(r"\bv?\d[\d.]*")
 def fold(
     ranking: Ranking, text: str, places: Mapping[str, Numbers], generation: Index
 ) -> tuple[Ranking, dict[int, Numbers]]:
-    """Let what is alike share one place.
+    """Fold similar chunks, which share one place of the ranking.
 
     Args:
         text: the question.
-        places: what marks chunks → those chunks; of those that share a place unless a question asks for them.
+        places: mark → its chunks, which share a place unless the question asks for them.
 
     Returns:
-        The ranking with those that lead at the best place of those that they lead, without these; and chunk → the
-        chunks behind it, best first.
+        The ranking without the folded chunks, each leader at the best place of its group; and chunk → the
+        chunks folded behind it, best first.
     """
     variants = np.isin(ranking.numbers[:LOOKED_AT], places.get(VARIANT, NO_HITS.numbers)).any()
     asked = asked_versions(text)
@@ -68,7 +68,7 @@ def fold(
 
 
 def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) -> Ranking:
-    """Return a ranking that prefers the pages of a version to those of others, if it has one."""
+    """Return a ranking that prefers pages of the asked version, if there are any."""
     factors = np.ones(len(ranking))
     chunks = generation.chunks(ranking.numbers[:LOOKED_AT])
     told = [variant_of(chunks[number].path) for number in ranking.numbers[:LOOKED_AT].tolist()]
@@ -80,7 +80,7 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
 
 
 def _of_release(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking that a section of the changelog leads which is on a release, or on one since it."""
+    """Return a ranking led by changelog sections on the asked release, or on releases since then."""
     sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
     held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
     (version,) = asked_versions(text)
@@ -107,10 +107,12 @@ def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dic
 def _of_one_page(
     chunks: Mapping[int, StoredChunk], text: str, *, is_compared: bool, generation: Index
 ) -> dict[int, int]:
-    """Return which variant leads which others: that of the asker's language, of the version that is named or newest.
+    """Return which variant of a page leads which others.
 
-    A translation stands for its whole document, if its text is in another language too: ``hr/`` may be a department. A
-    section folds behind the same section of another version only: what one version alone has keeps its place.
+    The leader has the language of the asker and the version that is named, or the newest.
+
+    A folder is a translation only if its text is in another language too: ``hr/`` may be a department. A
+    section folds only behind the same section of another version. A section of one version alone keeps its place.
     """
     families: dict[tuple[str, str], list[tuple[Variant, int]]] = defaultdict(list)
     for place, chunk in chunks.items():

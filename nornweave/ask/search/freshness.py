@@ -1,4 +1,4 @@
-"""When the sources last confirmed what an answer cites, and how soon what changes there counts."""
+"""When the sources last confirmed the cited documents, and how soon changes there are indexed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ASKED_FOR_S = 600.0
 
 
 class Lags:
-    """The lags of some sources, asked for in the background; used by several threads.
+    """How many commits repositories are ahead of the index. Git is asked in the background; methods are thread-safe.
 
     Args:
-        sources: that lie in repositories on this machine.
+        sources: in repositories on this machine.
     """
 
     def __init__(self, sources: Iterable[SourceSettings]) -> None:
@@ -41,7 +41,7 @@ class Lags:
 
         Args:
             commits: source id → the commit that was read.
-            wait_s: for its answers.
+            wait_s: how long to wait for git's answers.
         """
         wanted = frozenset((name, commit) for name, commit in commits.items() if commit and name in self._sources)
         with self._lock:
@@ -55,7 +55,7 @@ class Lags:
             asking.join(wait_s)
 
     def of(self, source: str, commit: str | None) -> Lag | None:
-        """Return how far a source is ahead of the commit that was read, as far as that is known now."""
+        """Return how far a source is ahead of the commit that was read, as far as it is known now."""
         lag, at = self._known.get((source, commit or ""), (None, 0.0))
         return lag if time.monotonic() - at < 3 * FRESH_S else None
 
@@ -66,19 +66,19 @@ class Lags:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What is known of the sources of a domain."""
+    """The freshness of a domain's sources."""
 
     file: VerifiedFile
     bounds: Mapping[str, str]
     lags: Lags
 
     def begin(self, generation: str) -> Verified:
-        """Return what is confirmed of a generation that a question is about; git is asked meanwhile."""
+        """Return the confirmations of a generation, and let git be asked in the background."""
         self.lags.questioned_at = time.monotonic()
         return self._asking(generation)
 
     def keep(self, generation: str | None) -> None:
-        """Ask git again while questions come."""
+        """Ask git repeatedly while questions arrive."""
         if generation and time.monotonic() - self.lags.questioned_at < ASKED_FOR_S:
             self._asking(generation)
 
@@ -88,11 +88,11 @@ class Freshness:
         return verified
 
     def verified_at(self, generation: str, source_id: str, path: str) -> datetime | None:
-        """Return when the source of a document last confirmed that it is as a generation has it."""
+        """Return when a document's source last confirmed the version in a generation; ``None`` if unknown."""
         return self.file.of(generation).at(source_id, path)
 
     def add_freshness(self, response: RecallResponse, verified: Verified, *, sees_all: bool) -> RecallResponse:
-        """Return an answer that says how fresh the sources of its items are and, to who ``sees_all``, the others."""
+        """Return the response with the freshness of its sources; with ``sees_all`` also of all others."""
         cited = {item.citation.source_id for item in response.items}
         sources = {
             name: self._of_source(name, source)
@@ -108,10 +108,10 @@ class Freshness:
 
 
 def freshness_of(settings: Settings, domain: Domain, *, asks_git: bool) -> Freshness:
-    """Return it for a domain; nothing is read yet. A replica learns the bounds with what sources confirmed.
+    """Return the freshness of a domain. Nothing is read yet. A replica gets the bounds from its publisher.
 
     Args:
-        asks_git: a process that answers once has its answer before git has its own.
+        asks_git: whether to ask git; a process for one answer would be finished before git answers.
     """
     own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
     bounds = {INBOX: AT_ONCE, **own}
@@ -120,6 +120,6 @@ def freshness_of(settings: Settings, domain: Domain, *, asks_git: bool) -> Fresh
 
 
 def lags_of(settings: Settings, domain: Domain) -> Lags:
-    """Return how far the repositories of a domain on this machine went on; nothing is asked yet."""
+    """Return the lags of a domain's repositories on this machine. Git is not asked yet."""
     sources = () if settings.replica_of else settings.sources_of(domain)
     return Lags(each for each in sources if repository_of(each))

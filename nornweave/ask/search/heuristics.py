@@ -1,4 +1,4 @@
-"""Bonuses for a candidate beside its relevance, as one table.
+"""Bonuses for a candidate in addition to its relevance, as one table.
 
 A question names symbols, files and words of headings; a chunk has a date, reactions, citations. Pure: the clock is a
 parameter.
@@ -44,7 +44,7 @@ USUAL_WEIGHT = 0.3
 
 
 class Cues(NamedTuple):
-    """What candidates are compared with."""
+    """The properties of a query with which candidates are compared."""
 
     identifiers: frozenset[str]  # of the query, as written
     paths: frozenset[str]  # of files and folders that it names, ``/src/payments/``, in lower case
@@ -53,14 +53,14 @@ class Cues(NamedTuple):
 
 
 def _symbol(cues: Cues, item: RecallItem) -> bool:
-    """Tell whether the query names the defined symbol, exactly as it is written."""
+    """Return whether the query names the defined symbol exactly as written."""
     names = (item.metadata.get(key) for key in ("function_name", "class_name"))
     written = (part for name in names if isinstance(name, str) for part in _NAME_SEPARATORS.split(name))
     return not cues.identifiers.isdisjoint(written)
 
 
 def _path(cues: Cues, item: RecallItem) -> bool:
-    """Tell whether the query names the file or a folder of it, by whole names in one run."""
+    """Return whether the query names the file or one of its folders by whole names, without gaps."""
     return any(path in f"/{item.citation.source_path.lower()}/" for path in cues.paths)
 
 
@@ -70,7 +70,7 @@ def _heading(cues: Cues, item: RecallItem) -> bool:
 
 
 def _recency(cues: Cues, item: RecallItem) -> float:
-    """Return ``exp(-days / 30)`` for messages, else ``1 - days / 90``; what is dated in the future is of today."""
+    """Return ``exp(-days / 30)`` for messages, else ``1 - days / 90``. A date in the future counts as today."""
     written = dated(item.citation.domain_id, item.metadata, item.citation.timestamp)
     if written is None:
         return 0.0
@@ -79,7 +79,7 @@ def _recency(cues: Cues, item: RecallItem) -> float:
 
 
 def _powers_of_ten(item: RecallItem, key: str) -> float:
-    """Return ``log10(1 + n)`` of a count; 0 for what is none (missing, text, negative, not finite)."""
+    """Return ``log10(1 + n)`` of a count; 0 for a value that is no count (missing, text, negative, not finite)."""
     count = item.metadata.get(key)
     if isinstance(count, bool) or not isinstance(count, (int, float)) or not 0 <= count < math.inf:
         return 0.0
@@ -99,7 +99,7 @@ SHARES: Mapping[str, Callable[[Cues, RecallItem], float]] = {
 
 
 def heuristics_of(domain: Domain, settings: RerankingSettings) -> dict[str, tuple[float, float]]:
-    """Return the highest bonus and the weight of each heuristic of a domain, those that the configuration sets too."""
+    """Return the highest bonus and the weight of each heuristic of a domain, with those of the configuration."""
     known = dict(TABLE[domain])
     for name, setting in SETTINGS.items():
         if setting in settings.heuristics:
@@ -111,14 +111,14 @@ def heuristics_of(domain: Domain, settings: RerankingSettings) -> dict[str, tupl
 def all_bonuses(
     items: Sequence[RecallItem], query: str, heuristics: Mapping[str, tuple[float, float]], now: datetime
 ) -> list[Bonuses]:
-    """Return the bonuses of each item by heuristic, before weights; what gives nothing is left out."""
+    """Return each item's bonuses by heuristic, before weights; zero bonuses are left out."""
     cues = cues_of(query, now)
     given = ({name: highest * SHARES[name](cues, item) for name, (highest, _) in heuristics.items()} for item in items)
     return [MappingProxyType({name: bonus for name, bonus in each.items() if bonus > 0}) for each in given]
 
 
 def cues_of(query: str, now: datetime) -> Cues:
-    """Return what heuristics look for."""
+    """Return the cues of a query."""
     named = (path.lstrip("/").rstrip("/.") for path in paths_in(query.lower()))
     paths = frozenset(f"/{path}/" for path in named if "/" in path or "." in path)
     return Cues(frozenset(_IDENTIFIER.findall(query)), paths, frozenset(query_terms(query)) - FUNCTION_TERMS, now)

@@ -1,4 +1,4 @@
-"""Questions about the past, which commits and releases answer; all others are answered without them."""
+"""Questions about the past, which commits and releases answer. Other questions are answered without them."""
 
 from __future__ import annotations
 
@@ -131,32 +131,32 @@ _FIELDS = frozenset({"kind", "touches"})
 
 
 def asks_for_past(text: str) -> bool:
-    """Tell whether a question is about what happened: why, when, since when, who, what changed, which commit."""
+    """Tell whether a question asks about the past: why, when, since when, who, what changed, which commit."""
     return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(commits_in(text)))
 
 
 def may_ask_for_past(text: str) -> bool:
-    """Tell whether commits may answer a question, alone or beside the present: why something is so, or still is."""
+    """Tell whether commits may answer a question, also together with the present: "why is it so?"."""
     return asks_for_past(text) or (len(text) <= MAX_ASKED and bool(_MAY_ASK.search(text)))
 
 
 def asks_for_release(text: str) -> bool:
-    """Tell whether a question is about all that changed, in a release or since it, not about one change."""
+    """Tell whether a question asks for all changes of a release or since it, not for one change."""
     return asks_for_past(text) and not _ONE_CHANGE.search(text)
 
 
 def commits_in(text: str) -> set[str]:
-    """Return the keys of the commits that a question names by their digits."""
+    """Return the keys of the commits that a question names by their hexadecimal digits."""
     return {f"commit:{found[: COMMIT_DIGITS[1] - 1].lower()}" for found in _COMMIT.findall(text)}
 
 
 def without_past(text: str) -> str:
-    """Return a question without what asks for the past in it: the words of that stand in no commit."""
+    """Return a question without its words that ask for the past, because commits do not contain these."""
     return _ASKS.sub(" ", text) if len(text) <= MAX_ASKED else text
 
 
 def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
-    """Return a generation as if it had no commits and no releases, unless the question or a filter asks for these."""
+    """Return the generation without commits and releases, unless the question or a filter asks for them."""
     is_wanted = may_ask_for_past(text) or any(
         (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
         for each in conditions
@@ -165,7 +165,7 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
 
 
 def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking in which commits and releases lead if the past is asked for, first a release that is named."""
+    """Return a ranking led by commits and releases if the past is asked for; a named release comes first."""
     if not asks_for_past(text) or not len(past := of_past(generation)):
         return ranking
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
@@ -178,12 +178,11 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
 
 
 def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking of commits and releases by what they are, too.
+    """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
-    Those of another time, for another release or of another issue than a question names count half. A commit that
-    changed nothing but documentation counts a little less, unless documentation is asked about: what it describes was
-    done by another one. If the first or the last change of a name is asked for, those that say it come in the order of
-    their time.
+    Commits of another time, release or issue than the question names count half. A commit that changed only
+    documentation counts a little less, unless documentation is asked about: the described change was made by another
+    commit. If the first or the last change of a name is asked for, commits with the name come in order of time.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages = _PAGES.search(text)
@@ -204,9 +203,9 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
 def _in_order_of_time(
     text: str, chunks: Sequence[StoredChunk], scores: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return factors with which the commits that say the asked names lead, from the best score down by a tenth.
+    """Return factors that put the commits with the asked names first, in order of time.
 
-    The newest comes first if the last change is asked for, the oldest if the first one is; else nothing changes.
+    The newest comes first if the last change is asked for, the oldest if the first change is; else nothing changes.
     """
     newest = _NEWEST.search(text)
     names = [name.strip("`").removesuffix("()").lower() for name in _NAME.findall(text)]
@@ -236,7 +235,7 @@ def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: tup
 
 
 def days_in(text: str) -> tuple[date, date] | None:
-    """Return the first and the last day of the month, season, year or part of a year that a question names, if one."""
+    """Return the first and last day of a month, season, year or part of a year in a question; ``None`` for none."""
     if not (found := _DATE.search(text)):
         return None
     first, last = _PART_OF_YEAR[(found[1] or "").lower()[:3]]
@@ -246,7 +245,7 @@ def days_in(text: str) -> tuple[date, date] | None:
 
 
 def releases_in(text: str) -> tuple[_Release, _Release] | None:
-    """Return the oldest and the newest release that a question is about, if it names one by its numbers."""
+    """Return the oldest and the newest release that a question names by numbers; ``None`` if it names none."""
     versions = [
         tuple(map(int, version.split("."))) for found in _OF_RELEASE.findall(text) for version in versions_in(found)
     ]
@@ -266,15 +265,15 @@ def _filled(release: _Release) -> _Release:
 
 
 def share_behind(leading: float, others: NDArray[np.float64]) -> float:
-    """Return what others count at most so that the best of them stays behind a score."""
+    """Return the largest factor that keeps all other scores below a leading score."""
     best = float(others.max(initial=0))
     return BEHIND_RELEASE * leading / best if best > 0 else 1.0
 
 
 def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P, RecallResponse]:
-    """Return responses in which pages count half, if a commit answers who did something, when, or what changed.
+    """Return the responses with half scores for pages, if a commit answers who, when or what changed.
 
-    Pages say how things are. Sections of changelogs do not, nor does what asks *why* need to stand in a commit.
+    Pages describe the present. This does not apply to sections of changelogs, nor to questions that ask *why*.
     """
     found = [item.metadata.get("kind") for response in responses.values() for item in response.items]
     if not asks_for_past(question) or _WHY.search(question) or not {COMMIT, RELEASE}.intersection(found):
@@ -291,7 +290,7 @@ def _halved(response: RecallResponse) -> RecallResponse:
 
 
 def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:
-    """Return the commit that changed the file of a chunk last; ``None`` where it is not known, and of commits."""
+    """Return the commit that last changed a chunk's file; ``None`` if unknown, and for chunks of commits."""
     key = f"commit:{(chunk.revision or '')[: COMMIT_DIGITS[1] - 1]}"
     for found in generation.chunks(generation.named([key]).get(key, NO_HITS.numbers)).values():
         if found.source_id == chunk.source_id and found.path != chunk.path and found.char_range[0] == 0:
@@ -300,9 +299,9 @@ def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:
 
 
 def numbers_of(chunk: StoredChunk) -> tuple[str, frozenset[str]]:
-    """Return where a repository is read in a browser, and the issues and pull requests there that a chunk is about.
+    """Return a chunk's repository address, and the numbers of issues and pull requests that it concerns.
 
-    Those are the numbers that a commit names, or the number of the thread that it is from; none of anything else.
+    These are the numbers that a commit names, or the number of the chunk's thread; empty for other chunks.
     GitLab counts merge requests (``!12``) apart from issues (``12``).
     """
     if not (place := _IN_REPOSITORY.match(chunk.url or "")):
@@ -315,7 +314,7 @@ def numbers_of(chunk: StoredChunk) -> tuple[str, frozenset[str]]:
 
 
 def about_numbers(generation: Index, repository: str, numbers: Iterable[str]) -> list[StoredChunk]:
-    """Return the first chunks of the commits and threads of a repository that are about these numbers, newest first."""
+    """Return the first chunks of a repository's commits and threads with these numbers, newest first."""
     wanted = frozenset(numbers)
     found = generation.named([f"name:{number.lstrip('!')}" for number in wanted]).values()
     documents: dict[str, StoredChunk] = {}

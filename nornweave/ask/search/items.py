@@ -1,4 +1,4 @@
-"""Make items with their citations of the chunks of a generation; an address opens the passage where it stands."""
+"""Make items with citations from chunks of a generation, and the addresses that open their passages."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DATED_BY: Mapping[str, str] = MappingProxyType(
 
 
 def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
-    """Return when a chunk was said or published, in other domains when its source changed; ``None`` if unknown."""
+    """Return when a message or paper was published; in other domains when the source changed; ``None`` if unknown."""
     return iso_moment(metadata.get(_DATED_BY[domain])) if domain in _DATED_BY else updated_at
 
 
 def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None = None) -> Citation:
-    """Return the citation of a chunk; messages and pages are cited instead of lines of extracted text."""
+    """Return the citation of a chunk. Messages and pages are cited instead of lines of extracted text."""
     line_range = None if chunk.message_ids or chunk.page else chunk.line_range
     return Citation(
         domain_id=domain,
@@ -63,7 +63,7 @@ def item_of(
     folded: Sequence[StoredChunk] = (),
     told: Fact | None = None,
 ) -> RecallItem:
-    """Return a chunk as an item with this score, what is known of how it was found, and what folds behind it."""
+    """Return a chunk as an item with its score, how it was found, and the chunks folded behind it."""
     return RecallItem(
         chunk_id=chunk.chunk_id,
         content=chunk.content,
@@ -85,12 +85,12 @@ _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a web page of repositories names lines.
+    """The form of a repository host's addresses of files and lines.
 
     Attributes:
-        place: what its addresses of a file of a commit have between host and path.
+        place: the part between host and path in the address of a file at a commit.
         one, several: the fragment for one line and for several.
-        plain: what makes it show the text of a file that it renders otherwise.
+        plain: the query that shows the plain text of a file that is usually rendered.
     """
 
     place: re.Pattern[str]
@@ -123,12 +123,12 @@ _IN_FRAGMENT = "!$&'()*+,;=:@/?-._~%"
 def passage_url(
     url: str | None, metadata: Metadata, *, line_range: tuple[int, int] | None = None, message_ids: Sequence[str] = ()
 ) -> str | None:
-    """Return the address that opens a passage: at its first message, its lines or its section, as far as known.
+    """Return the address that opens a passage at its first message, lines or section, as far as known.
 
     Args:
-        metadata: of the chunk: ``permalink`` and ``thread_permalink`` are templates of the address of a message, in
-            which ``{id}`` stands for its id and ``{digits}`` for the digits of that; ``anchor`` names the section.
-        line_range: first and last line, from 1; ``None`` where the passage has no lines.
+        metadata: of the chunk: ``permalink`` and ``thread_permalink`` are templates for the address of a message, in
+            which ``{id}`` stands for its id and ``{digits}`` for the digits of the id; ``anchor`` names the section.
+        line_range: first and last line, from 1; ``None`` if the passage has no lines.
         message_ids: of the passage, in order.
     """
     own = metadata.get("url")  # of a part that has one, such as an answer to a question

@@ -1,4 +1,4 @@
-"""Threads for several agents at once: those that are quick take turns in one."""
+"""Threads for several agents at once: quick agents take turns in one thread."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ T = TypeVar("T")
 
 
 class Lanes:
-    """Runs the work of several agents; every method may be called from any thread.
+    """Runs the work of several agents. Every method may be called from any thread.
 
-    Agents of this process compute, and one thread of an interpreter computes at a time: threads that do so at once hand
-    it to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which
-    all questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared
-    threads are replaced. From then on the slow one has threads of its own, until it is quick again: an agent that hangs
-    holds only its own threads. Agents elsewhere always have their own, and do not set how long a question takes: once
-    there is a quorum, all agents of this process or else half of those elsewhere, the others are given ``budget_s``.
+    Local agents compute, and only one thread of an interpreter computes at a time: parallel threads would hand the lock
+    to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which all
+    questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared threads
+    are replaced. From then on the slow agent has threads of its own, until it is quick again: an agent that hangs holds
+    only its own threads. Remote agents always have their own and must not slow a question down: once there is a quorum,
+    all local agents or else half of the remote ones, the others have ``budget_s`` left.
     """
 
     def __init__(
         self, threads: Callable[[AgentKey], Executor], shared: Callable[[], Executor], budget_s: float = math.inf
     ) -> None:
-        """Store what returns the threads of an agent, what makes those that quick agents share, and the budget."""
+        """Store the functions that return an agent's own threads and that make the shared threads, and the budget."""
         self.budget_s = budget_s
         self._threads = threads
         self._make_shared = shared
@@ -48,7 +48,10 @@ class Lanes:
         self._shared.shutdown(wait=True)
 
     def run(self, tasks: Mapping[P, Callable[[], T]], timeout_s: float | None = None) -> dict[P, Future[T]]:
-        """Run the tasks of some agents; return when all have ended or the time is over, in their order."""
+        """Run tasks of some agents; return when all have ended or the time is over.
+
+        Return their futures, in the order of ``tasks``.
+        """
         futures: dict[P, Future[T]] = {place: Future() for place in tasks}
         quorum = _Quorum(futures)
         quick = [place for place in tasks if self._is_quick(place)]
@@ -82,7 +85,7 @@ class Lanes:
     def _start(
         self, executor: Executor, line: deque[P], tasks: Mapping[P, Callable[[], T]], futures: Mapping[P, Future[T]]
     ) -> None:
-        """Let a thread work through a line, in a copy of the context: what it logs is still of this request."""
+        """Let a thread work through a queue of agents, in a copy of the context, so that logs have the trace id."""
         executor.submit(copy_context().run, self._work, line, tasks, futures)
 
     def _work(self, line: deque[P], tasks: Mapping[P, Callable[[], T]], futures: Mapping[P, Future[T]]) -> None:
@@ -103,7 +106,7 @@ class Lanes:
 
 
 class _Quorum:
-    """When all agents of this process had ended; where none of them is asked, half of the others."""
+    """The time when all local agents had ended; if none was asked, half of the remote ones."""
 
     def __init__(self, futures: Mapping[P, Future[T]]) -> None:
         self.at = math.inf

@@ -1,11 +1,11 @@
-"""Late interaction: how well each word of a query is matched by a chunk, beside how well all of it is.
+"""Late interaction: how well a chunk matches each word of a query, in addition to the query as a whole.
 
-The encoder gives a vector for each token in the pass that pools them. For each token of the query the nearest token of
-a chunk counts, weighted by how rare the word is that the token is of:
+The encoder returns a vector for each token before it pools them. For each token of the query the nearest token of
+a chunk counts, weighted by how rare the token's word is:
 
     score(c) = Σ idf[t] · (max over d in c of (t · d) - 0.05 · ln(tokens of c + 1)) / Σ idf[t]
 
-Only the best candidates of the four retrieval sources are scored: the others stay below them.
+Only the best candidates of the four retrievers are scored; the others stay below them.
 
 Source: Khattab & Zaharia, SIGIR 2020, arXiv:2004.12832, with the vectors of a model that was trained to pool them.
 """
@@ -35,12 +35,12 @@ def late_interaction(
     """Score the best candidates by the words of a query.
 
     Args:
-        query: by the encoder of the generation.
-        ranking: of the candidates by the retrieval sources.
+        query: encoded by the generation's encoder.
+        ranking: of the candidates by the retrievers.
         candidates: ascending.
 
     Returns:
-        ``None`` where there are no token vectors, or no word can be weighed.
+        The new ranking; ``None`` if there are no token vectors, or no word can be weighed.
     """
     if query.tokens is None or generation.meta.get("token_vectors") != VERSION:
         return None
@@ -55,7 +55,7 @@ def late_interaction(
 
 
 def token_weights(query: EncodedQuery, idf: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the idf of the word that each token is of; 0 for punctuation."""
+    """Return for each token the idf of its word; 0 for punctuation."""
     terms = list(occurrences(query.text))
     weights = [max((idf[term] for term, start, end in terms if start <= at < end), default=0.0) for at in query.starts]
     return np.array(weights, np.float32)

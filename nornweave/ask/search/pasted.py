@@ -1,4 +1,4 @@
-"""What people paste: tracebacks, places in files, texts that are longer than what is searched."""
+"""Pasted text in questions: tracebacks, places in files, texts that are too long to search."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ _PLACE = re.compile(
 
 
 class Place(NamedTuple):
-    """A line of a file that a text points at; ``path`` may begin with folders of another machine."""
+    """A line of a file named in a text. ``path`` may begin with folders of another machine."""
 
     path: str
     line: int
 
 
 def places_in(text: str) -> tuple[Place, ...]:
-    """Return the places that a text points at, distinct, in order: ``a/b.py:12``, ``a.py line 12``, ``a.py#L12``."""
+    """Return the distinct places in a text, in order: ``a/b.py:12``, ``a.py line 12``, ``a.py#L12``."""
     found = (Place(match["path"].replace("\\", "/"), int(match["line"])) for match in _PLACE.finditer(text))
     return tuple(dict.fromkeys(found))[:MAX_PLACES]
 
 
 def tails(path: str) -> list[str]:
-    """Return a path and what is left of it without its first folders, the longest first; a bare word is no path."""
+    """Return a path and its ends without the first folders, longest first. A word without ``/`` or ``.`` is no path."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
     ends = ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
     return [*ends[:1], *(end for end in ends[1:] if "/" in end or "." in end)]
 
 
 def searched_text(text: str) -> tuple[str, str]:
-    """Return what of a question is searched, and what was left out, in words; the latter is empty where nothing was.
+    """Return the part of a question to search, and a note on the rest; the note is empty if all is searched.
 
-    Of a traceback the error comes first and then the frames, the innermost first: what is said first counts most. Of
-    another text that is too long both ends are kept: a question stands before or behind what was pasted.
+    In a traceback the error comes first, then the frames, innermost first, because the beginning counts most. Of
+    other texts that are too long both ends are kept, because the question stands before or after the pasted text.
     """
     text = composed(text)
     asked, kept = text, ""
@@ -64,7 +64,7 @@ def searched_text(text: str) -> tuple[str, str]:
 
 
 def _innermost_first(trace: str) -> list[str]:
-    """Return what a traceback says behind its frames, and then the frames with their code, the last one first."""
+    """Return the message of a traceback, then its frames with their code, last one first."""
     starts = [match.start() for match in _FRAME.finditer(trace)]
     frames = [trace[start:end] for start, end in zip(starts, [*starts[1:], len(trace)], strict=True)]
     last, *rest = [line for line in frames[-1].splitlines() if line.strip()]

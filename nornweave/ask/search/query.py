@@ -1,4 +1,4 @@
-"""Analyze a query into what the retrieval sources need."""
+"""Analyze a query into the parts that the retrievers need."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Word:
     """A word of a query that may name something.
 
     Attributes:
-        written: as it stands there.
-        spelled: what spellings of it have in common.
-        is_name: it is written as names are, or the query is no sentence.
-        whole: as the index holds it beside its parts.
-        is_function_word: it shapes the sentence only.
-        is_repeated: the query says it again: ``delay.delay``.
+        written: the word as written.
+        spelled: the form that all its spellings share.
+        is_name: whether it is written as a name, or the query is not a sentence.
+        whole: the term of the whole word in the index, which also has its parts.
+        is_function_word: whether it only shapes the sentence.
+        is_repeated: whether the query has it twice: ``delay.delay``.
     """
 
     written: str
@@ -71,16 +71,16 @@ class Query:
     Attributes:
         terms: distinct terms of the analyzer.
         pairs: distinct neighbours among them → the key of the pair in the index.
-        phrases: what stands in quotation marks or backticks, and products with a version, each once; the first
+        phrases: text in quotation marks or backticks, and products with a version, each once; the first
             ``MAX_PHRASES``.
-        keys: what it may mean by name (``asked_keys``).
-        places: lines of files that it points at, in order.
-        words: those that may name something, distinct by spelling.
-        in_order: the terms as they follow each other.
-        neighbours: where the first of two neighbours stands among them, and the key of the pair in the index.
-        values: those of them that an error message may carry and its source does not have: numbers, paths.
-        meaning: the words that carry meaning → their terms: the whole, then its parts.
-        vocabulary: all terms and words, which are counted in each domain.
+        keys: lookup keys of names that it may mean (``asked_keys``).
+        places: lines of files to which it points, in order.
+        words: the words that may be names, distinct by spelling.
+        in_order: the terms in their order.
+        neighbours: for each pair of neighbours the index of the first in ``in_order``, and the pair's key in the index.
+        values: terms that an error message has and its source code does not: numbers, paths.
+        meaning: content words → their terms: the whole word, then its parts.
+        vocabulary: all terms and words, for counting in each domain.
     """
 
     text: str
@@ -99,7 +99,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """What a domain says of the terms of a query: chunks that hold each, its idf, and how many chunks there are."""
+    """A domain's statistics of the query's terms: chunks per term, idf, and the number of chunks."""
 
     frequencies: Mapping[str, int]
     idf: Mapping[str, float]
@@ -134,13 +134,13 @@ def read_query(text: str) -> Query:
 
 
 def _is_product(found: str) -> bool:
-    """Tell a product with its version from a sentence's first word, and from a document with its number: ``ADR 4``."""
+    """Tell whether a word and a number are a product with its version, not a document such as ``ADR 4``."""
     name, version = found.split()
     return name.lower() not in FUNCTION_WORDS and ("." in version or not name.isupper())
 
 
 def _names_in(text: str) -> tuple[Word, ...]:
-    """Return the words of a query that may name something, distinct by spelling."""
+    """Return the words of a query that may be names, distinct by spelling."""
     found = _WORD.findall(text)[:MAX_WORDS]
     qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
     qualified.update(folded(word[0]) for flag in FLAG.finditer(text) if (word := _WORD.match(text, flag.end())))
@@ -158,7 +158,7 @@ def _names_in(text: str) -> tuple[Word, ...]:
 
 @lru_cache(maxsize=256)
 def words_of(text: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the distinct words of a text that carry meaning, each with its terms: the whole, then its parts."""
+    """Return the distinct content words of a text, each with its terms: the whole word, then its parts."""
     spans: dict[tuple[int, int], list[str]] = {}
     word = (0, 0)
     for term, start, end in analyzer.occurrences(text):
@@ -186,7 +186,7 @@ def check_query(text: str, top_k: int) -> None:
     """Refuse a query that cannot be searched.
 
     Raises:
-        QueryError: the query is blank, too long or no text, or ``top_k`` is out of range.
+        QueryError: the query is blank, too long or not text, or ``top_k`` is out of range.
     """
     if not text.strip():
         raise QueryError("query", f"blank; ask something, 1 to {MAX_QUERY_CHARACTERS:,} characters")

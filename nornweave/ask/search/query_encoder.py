@@ -1,4 +1,4 @@
-"""The encoder that an agent's questions are encoded with: loaded once, and refused where it does not fit the index."""
+"""The encoder of an agent's questions: loaded once, and refused if it does not fit the index."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ THREADS = 8
 
 
 class QueryEncoder:
-    """Encodes questions; every method may be called from any thread."""
+    """Encodes questions. Every method may be called from any thread."""
 
     def __init__(self, load: Callable[[], QueryMemo], agent_id: str) -> None:
-        """Store how it is loaded, once; the agent's name is for the log."""
+        """Store the function that loads the encoder. The agent's name is for the log."""
         self._load = load
         self._agent_id = agent_id
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"dense-{agent_id}")
@@ -34,11 +34,11 @@ class QueryEncoder:
 
     @property
     def is_loaded(self) -> bool:
-        """Tell whether it was loaded."""
+        """Tell whether the encoder was loaded."""
         return self._memo is not None
 
     def load(self) -> QueryMemo | None:
-        """Return the encoder; ``None`` when it cannot be loaded, ``problem`` says why."""
+        """Return the encoder; ``None`` if it cannot be loaded. Then ``problem`` says why."""
         with self._lock:
             if self._memo is None and self.problem is None:
                 try:
@@ -49,9 +49,9 @@ class QueryEncoder:
             return self._memo
 
     def encode(self, text: str, meta: Mapping[str, str]) -> Future[EncodedQuery]:
-        """Begin to encode a text, to search the generation with this metadata; others may hold the future as well.
+        """Start to encode a text for a generation with this metadata; return a future, which callers may share.
 
-        Its error is an ``EncoderError``: the encoder cannot be loaded, is not the generation's, or fails.
+        The future's error is an ``EncoderError``: the encoder cannot be loaded, is not the generation's, or fails.
         """
         if self._memo and not self.mismatch(meta):
             return self._memo.begin(text)
@@ -66,7 +66,7 @@ class QueryEncoder:
         return memo.encode(text)
 
     def mismatch(self, meta: Mapping[str, str]) -> str | None:
-        """Say why the encoder cannot search a generation, if so."""
+        """Return why the encoder does not fit a generation; ``None`` if it fits."""
         if not meta or self._memo is None or same_space(meta.get("encoder"), self._memo.encoder.version):
             return None
         built_with, named = meta.get("encoder"), self._memo.encoder.version

@@ -1,7 +1,7 @@
-"""A question: the one record that goes from the edge to the last stage.
+"""A question: the one record that is passed from the edge to the last stage.
 
-The API and the command line make it, each stage reads what it needs, and nothing along the way fills anything in. What
-an edge alone can know is handed in with it: the ids, the clock and the deadline.
+The API and the command line make it. Each stage reads the fields that it needs, and no stage fills fields in. Values
+that only an edge knows are part of it: the ids, the clock and the deadline.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class ConflictStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When an answer has to be there.
+    """The time by which an answer is due.
 
     Attributes:
-        started: when the request came in, of ``time.monotonic()``; waiting for anything counts from then.
+        started: when the request arrived, by ``time.monotonic()``; all waiting counts from then.
     """
 
     timeout_ms: int
@@ -54,46 +54,46 @@ class Deadline:
 
     @property
     def at(self) -> float:
-        """Return the moment, of ``time.monotonic()``."""
+        """Return the deadline as a value of ``time.monotonic()``."""
         return self.started + self.timeout_ms / 1000
 
     @property
     def left_s(self) -> float:
-        """Return the seconds that are left, 0 when none are."""
+        """Return the remaining seconds, 0 if none are left."""
         return max(0.0, self.at - time.monotonic())
 
     @property
     def left_ms(self) -> int:
-        """Return the whole milliseconds that are left, 0 when none are."""
+        """Return the remaining whole milliseconds, 0 if none are left."""
         return int(self.left_s * 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked, of all domains or of one.
+    """A question to all domains or to one.
 
     Attributes:
-        text: 1 to 32,000 characters, not blank; ``focused`` makes 4,096 of a longer one.
-        now: what recency is counted from, in every domain and between them.
-        as_of: the moment, or the generation, that it is answered from; ``None``: what is published now.
-        viewer: who asks: what they may not see is not searched.
-        query_id: names the answer, so that it can be judged; empty for questions whose answers nobody sees.
-        trace_id: of the request, in the log as well (W3C Trace Context); empty where there is no request.
-        domains: which to ask; ``None`` leaves it to routing.
-        top_k: items wanted, 1 to 100; a fusion of given answers may keep more.
+        text: 1 to 32,000 characters, not blank; ``focused`` shortens it to 4,096.
+        now: the present, from which recency is counted in all domains.
+        as_of: the moment or the generation to answer from; ``None`` is the current one.
+        viewer: the asker; documents that they may not see are not searched.
+        query_id: the answer's id, with which it can be judged; empty for questions whose answers nobody sees.
+        trace_id: of the request, also in the log (W3C Trace Context); empty without a request.
+        domains: the domains to ask; ``None`` lets routing choose.
+        top_k: the number of items, 1 to 100; a fusion of given answers may keep more.
         filters: by domain, declared filter key → value; only chunks that pass all of them are searched.
         expand: add variants of the query: by rule, always, never.
         rerank: use the cross-encoder: as the plan says, always, never.
-        deadline: the answer is there by then, with what has arrived; ``None`` waits for everything.
+        deadline: when the answer is due, from what has arrived by then; ``None`` waits for everything.
         explain: give every item its ``Explanation``, and the answer its merges.
-        trace: let the responses say what every stage found, for evaluations.
-        views: by domain what is searched instead of its generation, for evaluations.
+        trace: add the findings of every stage to the responses, for evaluations.
+        views: by domain, an index to search instead of its generation, for evaluations.
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         max_tokens, min_score, diversity: the context budget (``answer/context_budget.py``).
-        synthesize: whether a model writes an answer, in what is left of the time.
-        asked: what was asked, where ``text`` is what is searched of it.
-        shortened: what of it is searched, in words, where that is not all.
-        left_out: words that it leaves out (``-redis``), which ``text`` does not have.
+        synthesize: whether a model writes an answer, in the remaining time.
+        asked: the original question, if ``text`` is only a part of it.
+        shortened: a note on the searched part, if that is not all.
+        left_out: excluded words (``-redis``), which ``text`` does not contain.
     """
 
     text: str
@@ -122,11 +122,11 @@ class Question:
 
     @property
     def left_s(self) -> float | None:
-        """Return the seconds that are left, ``None`` without a deadline."""
+        """Return the remaining seconds, ``None`` without a deadline."""
         return self.deadline.left_s if self.deadline else None
 
     def focused(self) -> Question:
-        """Return the question with the text that is searched: a pasted one is put in order, a long one shortened."""
+        """Return the question with the text to search: pasted text is rearranged, long text shortened."""
         text, shortened = searched_text(self.text)
         text, words = left_out(text)
         if text == self.text:

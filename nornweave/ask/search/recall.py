@@ -1,4 +1,4 @@
-"""One domain's answer to a question out of one generation: search it, expand, rerank, cut, cite."""
+"""One domain's answer to a question from one generation: search, expand, rerank, cut, cite."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
 
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
-    """Search for a question and its acronyms in the other form, or all its variants if the plan or it says so."""
+    """Search for a question and its acronym variants; for all variants if the plan or the question asks for it."""
     query, whole = read_query(question.text), context
     asks_past = context.domain == Domain.CODE and may_ask_for_past(question.text)
     past = of_past(context.generation) if asks_past else NO_HITS.numbers
@@ -81,7 +81,7 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
 
 
 def _within(numbers: Numbers, context: SearchContext) -> SearchContext:
-    """Return a context in which only these chunks are searched."""
+    """Return a context that searches only these chunks."""
     mask: Mask = np.zeros(context.generation.size, np.bool_)
     mask[numbers] = True
     return replace(context, within=mask if context.within is None else mask & context.within)
@@ -106,7 +106,7 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
 
 
 def rank_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> DomainRank | None:
-    """Return where the best of some chunks is ranked, or what it folds behind; ``None`` if no retriever found one."""
+    """Return the rank of the best of some chunks or of one that folds it; ``None`` if no retriever found any."""
     ranking = searched.ranking
     leading = [leader for leader, behind in searched.folded.items() if np.isin(behind, numbers).any()]
     places = np.flatnonzero(np.isin(ranking.numbers, [*numbers, *leading]))
@@ -125,7 +125,7 @@ def recall_from(
     """Answer a question from one generation.
 
     Returns:
-        At most ``top_k`` items, best first, ties by chunk number; the latency is the caller's to measure.
+        At most ``top_k`` items, best first, ties by chunk number. The caller measures the latency.
     """
     searched = search_expanded(question, context)
     reranker, missing = _reranker(question, context, slot)
@@ -153,7 +153,7 @@ def recall_from(
 
 
 def _reranker(question: Question, context: SearchContext, slot: RerankerSlot) -> tuple[Reranker | None, list[str]]:
-    """Return the cross-encoder if this question uses one, or what to say where it cannot."""
+    """Return the cross-encoder if this question uses one. If it is not available, return a notice."""
     if question.rerank == "off" or (question.rerank == "auto" and not context.plan.rerank):
         return None, []
     reranker = slot.reranker
@@ -165,7 +165,7 @@ def _reranker(question: Question, context: SearchContext, slot: RerankerSlot) ->
 
 
 def _notices(generation: Index, settings: DomainSettings) -> Iterator[str]:
-    """Say where a generation was built otherwise than questions are read now."""
+    """Yield notices if the generation was built with another analyzer or other filters."""
     built_with = generation.meta.get("analyzer")
     if built_with != analyzer.VERSION:
         yield f"built with analyzer {built_with}, queries are read by {analyzer.VERSION}; sync to rebuild"
@@ -175,7 +175,7 @@ def _notices(generation: Index, settings: DomainSettings) -> Iterator[str]:
 
 
 def _stages(question: Question, searched: ExpandedOutcome, context: SearchContext) -> dict[str, tuple[Placed, ...]]:
-    """Return the best ``top_k`` of each source for the query, of them combined, and of all its wordings together."""
+    """Return the best ``top_k`` of each retriever, of their combination, and of all wordings together."""
     first = searched.outcomes[0]
     hits = {name: finding.hits for name, finding in first.findings.items()}
     hits["combined"] = _hits(first.ranking)
@@ -210,7 +210,7 @@ def select(
     """Rerank more items than requested if a reranker is available, then cut to ``top_k``.
 
     Returns:
-        At most ``top_k`` items, best first, ties by chunk number; what did not go as it should.
+        At most ``top_k`` items, best first, ties by chunk number; and notices about problems.
     """
     heuristics = settings.plan.heuristics and question.rerank != "off"
     reranks = heuristics or reranker is not None
@@ -242,7 +242,7 @@ def select(
 def _model_scores(
     query: str, items: Sequence[RecallItem], reranker: Reranker | None, deadline: float | None
 ) -> tuple[Scores | None, list[str]]:
-    """Let a model score items, if there is one; say why where it could not."""
+    """Return a model's scores of items. If there is none or it fails, say why."""
     if reranker is None:
         return None, []
     try:
@@ -259,7 +259,7 @@ def _explain_items(
     *,
     explain: bool,
 ) -> tuple[RecallItem, ...]:
-    """Return the chosen items with their vectors and what found them; with ``explain`` how their scores came about."""
+    """Return the chosen items with vectors and sources. With ``explain`` they explain their scores."""
     numbers = np.array([number for _, number, _ in chosen], np.int32)
     is_chosen = np.zeros(context.generation.size, np.bool_)
     is_chosen[numbers] = True

@@ -1,4 +1,4 @@
-"""The nouns of one domain's answer: its items, and where each of them comes from. ``question.py`` has what is asked."""
+"""The records of one domain's answer: its items and their origins. ``question.py`` has the question."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class AgentState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindQuery:
-    """Which lines are looked for.
+    """The lines to find.
 
     Attributes:
-        domains: where; all that are served when empty.
+        domains: the domains to search; all served ones if empty.
         filters: declared filter key → value, for each of these domains.
         document: the path of the only document that is read, as citations print it.
     """
@@ -60,12 +60,12 @@ class FindQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Where an item stands.
+    """The place of an item.
 
     Attributes:
-        agent_id: the agent on another machine that says so, which ``source_id`` begins with; ``None`` for what is
+        agent_id: the remote agent of the item, with which ``source_id`` begins; ``None`` for items
             served here.
-        verified_at: when the source last confirmed that the document exists as it is; ``None`` where nobody knows.
+        verified_at: when the source last confirmed this version of the document; ``None`` if not known.
     """
 
     domain_id: str
@@ -86,13 +86,13 @@ class Citation:
 
     @property
     def shown_path(self) -> str:
-        """Return the path, with the agent that it belongs to where that is not here: ``vault:docs/a.md``."""
+        """Return the path; for a remote agent with its name in front: ``vault:docs/a.md``."""
         return f"{self.agent_id}:{self.source_path}" if self.agent_id else self.source_path
 
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """What one retrieval source gave an item: its rank, from 1, and its score, higher is better."""
+    """The rank (from 1) and score (higher is better) that one retriever gave an item."""
 
     rank: int
     score: float
@@ -100,11 +100,11 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class DomainRank:
-    """Where a domain ranks a document.
+    """The rank of a document in its domain.
 
     Attributes:
         rank: of its best chunk, from 1.
-        margin: what that lacks to the last one that is wanted; below 0 where it is among them.
+        margin: how far its score is below the last wanted one; negative if it is among them.
         retrievers: retriever → rank there, from 1.
     """
 
@@ -115,16 +115,16 @@ class DomainRank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """How an item's score came about.
+    """The parts of an item's score.
 
     Attributes:
         weights: retrieval source → its share, together 1.
         contributions: retrieval source → its part of ``combined``.
-        combined: what the domain orders by before reranking, in [0, 1]. The item's score is what its place in that
-            order is worth beside other domains, by weights that all of them share.
+        combined: the score before reranking, in [0, 1]. The item's final score depends on its place in that
+            order, by weights common to all domains.
         bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
         model_score: of the cross-encoder, in [0, 1], if one ran.
-        query_map: whether dense retrieval searched with the query as the domain's map says.
+        query_map: whether dense retrieval searched with the query changed by the domain's map.
     """
 
     weights: Mapping[str, float]
@@ -143,10 +143,10 @@ class RecallItem:
         score: calibrated, in [0, 1]: comparable between the domains of one engine.
         sources: retrieval source → rank and score, for those that found it.
         rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
-        facts: what it states; ``None`` when nobody has looked.
-        vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
-        folded: what is like it and shares its place, best first: tests of one file, other versions, translations.
-        told: which of its facts the question describes, if it asks for a value.
+        facts: its facts; ``None`` if they were not extracted.
+        vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` if the agent does not send it.
+        folded: similar items that share its place, best first: tests of one file, other versions, translations.
+        told: the fact that the question describes, if it asks for a value.
     """
 
     chunk_id: ChunkId
@@ -165,7 +165,7 @@ class RecallItem:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a stage found something, and the score that it gave."""
+    """The place and score of an item at one stage."""
 
     score: float
     citation: Citation
@@ -173,10 +173,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class SearchSignals:
-    """What the search of a domain says of whether something in it answers.
+    """Signals of a domain's search that tell whether it found an answer.
 
     Attributes:
-        known: those of the question's words that stand somewhere in the domain, as far as the viewer may see it.
+        known: words of the question that occur in the domain, as far as the viewer may see it.
         values: by name (``search/signals.py``).
     """
 
@@ -190,17 +190,17 @@ class RecallResponse:
 
     Attributes:
         items: best first, ties by chunk number; at most ``top_k``.
-        retrieval: retrieval source → how it went.
-        notices: what the asker should know (a source failed and why, no cross-encoder, an older generation answers).
+        retrieval: retriever → its outcome.
+        notices: notes for the asker (a retriever failed and why, no cross-encoder, an older generation answers).
         expansions: variants of the query that were searched beside it.
         total_searched: chunks that were searched, after filters.
-        stages: of a traced request: each retrieval source and ``combined`` → what it found, best first, at most
+        stages: of a traced request: each retriever and ``combined`` → its findings, best first, at most
             ``top_k``; the scores of one stage compare between domains.
         calibrated: whether the scores compare with those of other agents that say the same.
-        encoder: what made the items' vectors; only vectors of one encoder compare.
-        signals: what the search says of whether something answers; ``None`` of agents elsewhere.
-        left_out: words that the question leaves out → chunks that hold them, and were not searched.
-        sources: by source id, as far as the viewer may know of it, when it was last listed, and its bound.
+        encoder: the encoder of the items' vectors; only vectors of the same encoder compare.
+        signals: signals that tell whether something answers; ``None`` for remote agents.
+        left_out: excluded words of the question → chunks that hold them, which were not searched.
+        sources: by source id, its freshness, for the sources that the viewer may know.
     """
 
     agent_id: str
@@ -223,13 +223,13 @@ class RecallResponse:
 
 @dataclass(frozen=True, slots=True)
 class SourceFreshness:
-    """How fresh what a source gave is.
+    """The freshness of a source.
 
     Attributes:
-        listed_at: when it last named all of its documents, RFC 3339.
-        bound: after which syncs, or how much time, what was changed or deleted there stops answering.
-        commits_behind: that came since, along first parents; ``None`` where that is not known.
-        uncommitted: files of its work tree were changed since the last commit; ``None`` where that is not known.
+        listed_at: when all of its documents were last listed, RFC 3339.
+        bound: after how many syncs or how much time a change or deletion takes effect.
+        commits_behind: the number of newer commits, along first parents; ``None`` if not known.
+        uncommitted: whether its work tree has uncommitted changes; ``None`` if not known.
     """
 
     listed_at: str | None
@@ -240,7 +240,7 @@ class SourceFreshness:
 
 @dataclass(frozen=True, slots=True)
 class CoverageGap:
-    """An agent that gave no answer, and why; ``elsewhere`` for one on another machine."""
+    """An agent that gave no answer, and the reason. ``elsewhere`` marks a remote agent."""
 
     domain_id: str
     agent_id: str
@@ -249,5 +249,5 @@ class CoverageGap:
 
     @property
     def name(self) -> str:
-        """Return what was not searched: the domain, of an agent elsewhere with its name."""
+        """Return the domain that was not searched; for a remote agent with its name."""
         return f"{self.domain_id} ({self.agent_id})" if self.elsewhere else self.domain_id

@@ -8,10 +8,10 @@
     research        model · 0.70 + authority · 0.20 + recency · 0.10
 
 Without a cross-encoder the combined score stands in for ``model``. The formula decides the *order* within the domain.
-It is no scale on which domains compare: a perfect chunk reaches 0.775 in code, 0.725 in documentation; a fresh message
-gains what a fresh function cannot; and a cross-encoder's 0.9 is not a combined 0.9. So each place in the order keeps
-the calibrated score that it had before, and only who takes it changes: what one domain knows about its own chunks
-never moves it as a whole against the others.
+Its values do not compare between domains: a perfect chunk reaches 0.775 in code, 0.725 in documentation; a fresh
+message gets a bonus that a fresh function cannot get; and a cross-encoder's 0.9 is not a combined 0.9. So each place in
+the order keeps its calibrated score, and only the item at this place changes: what one domain knows about its own
+chunks never moves it as a whole against the others.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Ranked:
     """An item in its place.
 
     Attributes:
-        item: as it was before.
-        score: calibrated, in [0, 1]: of the place, comparable between domains.
+        item: the unchanged item.
+        score: the calibrated score of the place, in [0, 1], comparable between domains.
         model_score: of the cross-encoder, in [0, 1], if one ran.
-        final_score: of the formula, in [0, 1]: what the order follows.
-        bonuses: heuristic → bonus before its weight; those that gave something.
+        final_score: the result of the formula, in [0, 1], which decides the order.
+        bonuses: heuristic → bonus before its weight, without zeros.
     """
 
     item: RecallItem
@@ -64,12 +64,12 @@ def rerank(
     model_scores: Sequence[float] | NDArray[np.float32] | None = None,
     heuristics: bool = True,
 ) -> tuple[Ranked, ...]:
-    """Order all items by ``final_score``; callers cut the result.
+    """Order all items by ``final_score``. Callers cut the result.
 
     Args:
-        items: in any order; it has no effect.
+        items: in any order.
         model_scores: of the cross-encoder, in [0, 1], one per item in their order.
-        heuristics: ``False`` leaves the bonuses out; the model's score alone is then final, or the score as it was.
+        heuristics: ``False`` leaves the bonuses out; the final score is then the model's, or the old one.
 
     Returns:
         Every item once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.
@@ -102,7 +102,7 @@ def rerank(
 
 
 def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
-    """Return the calibrated scores best first, apart wherever ``finals``, descending, are."""
+    """Return the calibrated scores, best first, and made distinct wherever ``finals`` differ. ``finals`` descend."""
     places = sorted(befores, reverse=True)
     for place in range(len(places) - 2, -1, -1):
         if places[place] <= places[place + 1]:

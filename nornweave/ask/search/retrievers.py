@@ -1,12 +1,12 @@
 """The four retrieval sources: dense, sparse, full text, structured.
 
-Every source scores on its theoretical bounds, so that a score means the same for every query and in every domain:
+Every retriever scores within its theoretical bounds, so that a score means the same for every query and domain:
 
 * dense: cosine similarity, negative ones count 0;
 * sparse: BM25 divided by ``(k1 + 1) · Σ idf``, its limit for a chunk that repeats every term of the query endlessly;
 * fulltext: the share of the query's word pairs that stand side by side in the chunk too, by their idf; 1 for a quoted
   phrase that it holds word for word;
-* structured: how rare the names are that the query mentions and the chunk has (symbol, path, heading, person, …).
+* structured: the rarity of the names that both the query and the chunk have (symbol, path, heading, person, …).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _READ_FOR_PHRASE = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RetrieverFinding:
-    """What a retrieval source found.
+    """The result of one retriever.
 
     Attributes:
         hits: its best chunks.
-        scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
-        query: encoded; dense scores chunks by its vector.
-        unmapped: what that vector was before the domain's query map, if one is in force.
+        scores: for every chunk, if the retriever has them; ``None`` for dense, which scores chunks on demand.
+        query: the encoded query; dense scores chunks by its vector.
+        unmapped: the query's vector before the domain's query map, if one is in force.
     """
 
     hits: Hits
@@ -59,7 +59,7 @@ def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -
 def search_dense(
     query: EncodedQuery, generation: Index, k: int, within: Mask | None, query_map: QueryMap | None = None
 ) -> RetrieverFinding:
-    """Find chunks of similar meaning, by vectors; that of the query as the domain's map says."""
+    """Find chunks of similar meaning by vectors. The query's vector is changed by the domain's map, if any."""
     unmapped = query.vector if query_map else None
     if query_map:
         query = replace(query, vector=query_map.apply(query.vector))
@@ -124,9 +124,9 @@ def _finding(scores: Scores, k: int, within: Mask | None) -> RetrieverFinding:
 
 
 def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numbers:
-    """Return the chunks that hold a phrase, whatever the case and the blank space between its words.
+    """Return the chunks that hold a phrase, ignoring case and blank space between words.
 
-    A number at its end is the whole number: ``Python 3.1`` is not in ``Python 3.10``.
+    A number at its end must match as a whole: ``Python 3.1`` is not in ``Python 3.10``.
     """
     terms = sequence(phrase)
     if not terms:  # punctuation only: nothing but reading finds it

@@ -16,15 +16,15 @@ SHORT_RUN = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """What a query says side by side, and which chunks hold it.
+    """Pairs of neighbouring words of a query, and the chunks that hold each.
 
-    Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
-    always are. Between two function words there is no pair, and a run goes on; so it does behind a value, in whose
-    place the chunk has another or none.
+    The index has no places of word pairs: neighbouring pairs of a chunk are taken for a run, which they nearly
+    always are. Two function words form no pair and do not end a run; nor does a value, in whose
+    place the chunk may have another value or none.
 
     Attributes:
-        pairs: the place of each pair's first word in the query, and the chunks that hold it, ascending.
-        values: which of them are values.
+        pairs: the place of each pair's first word in the query, and the chunks with the pair, ascending.
+        values: the places of values.
     """
 
     pairs: Sequence[tuple[int, Numbers | None]]
@@ -32,7 +32,7 @@ class Runs:
     values: Sequence[bool]
 
     def bounds(self, size: int) -> NDArray[np.float64]:
-        """Return what the words of all pairs of each chunk weigh: no run in it weighs more."""
+        """Return for each chunk the weight of the words of all its pairs, an upper bound for its runs."""
         held = [
             (chunks, self.weights[place] + self.weights[place + 1])
             for place, chunks in self.pairs
@@ -42,7 +42,7 @@ class Runs:
         return np.asarray(np.bincount(np.concatenate([chunks for chunks, _ in held]), weights, size), np.float64)
 
     def weigh(self, chunks: Numbers) -> tuple[Scores, Scores]:
-        """Return the weight of the words that stand in runs in some chunks, longer runs fuller, and of the heaviest."""
+        """Return for some chunks the weight of their runs, which grows with length, and of the heaviest run."""
         covered, longest, mass, length = np.zeros((4, len(chunks)), np.float32)
         reached, end = np.full((2, len(chunks)), -1, np.int32)
         step = 0

@@ -56,15 +56,15 @@ ONE_SCALE = PlanSettings()
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SearchContext:
-    """What a question searches one domain with: the same for each of its wordings.
+    """The settings of a question's search in one domain, the same for each of its wordings.
 
     Attributes:
-        encode: begins to encode a text with the generation's own encoder; the error may be a ``NornWeaveError``.
-        executor: where quoted phrases are looked for, in the file; what is in memory is searched by the caller.
-        within: which chunks may be found; ``None`` are all.
-        deadline: ``time.monotonic()`` after which sources that have not answered are left out.
-        verified: what the sources confirmed of the generation.
-        query_map: what the domain has learnt of how it is asked, if it is in force.
+        encode: starts to encode a text with the generation's own encoder; the error may be a ``NornWeaveError``.
+        executor: the threads that search quoted phrases in the file; the caller searches in memory.
+        within: the chunks that may be found; ``None`` means all.
+        deadline: the ``time.monotonic()`` after which retrievers without an answer are left out.
+        verified: the sources' confirmations of the generation.
+        query_map: the domain's learnt map of queries, if it is in force.
     """
 
     domain: Domain
@@ -79,12 +79,12 @@ class SearchContext:
 
     @property
     def left_s(self) -> float | None:
-        """Return the seconds until the deadline, below 0 after it; ``None`` without one."""
+        """Return the seconds until the deadline, negative after it; ``None`` without one."""
         return None if self.deadline is None else self.deadline - time.monotonic()
 
 
 class RetrieverOutcome(NamedTuple):
-    """How a retrieval source went: what it found, or why it did not answer."""
+    """The result of a retriever, or why it did not answer."""
 
     state: SourceState
     reason: str = ""
@@ -96,11 +96,11 @@ class SearchOutcome:
     """The combined result of the retrieval sources.
 
     Attributes:
-        findings: of the sources that answered.
+        findings: of the retrievers that answered.
         states: of all four.
-        weights: what each source counts for, together 1.
-        statistics: of the query's terms in the domain.
-        places: what marks chunks → those chunks (``ExactEvidence``).
+        weights: the weight of each retriever; the sum is 1.
+        statistics: those of the query's terms in the domain.
+        places: mark → its chunks (``ExactEvidence``).
         told: chunk → the setting in it that the question describes.
     """
 
@@ -116,13 +116,14 @@ class SearchOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ExpandedOutcome:
-    """The ranking of a question, with what led to it.
+    """The ranking of a question, with the searches behind it.
 
     Attributes:
         ranking: of all wordings together.
-        outcomes: of each wording, the question itself first; at last of commits and releases alone if they may answer.
-        past: whether the last is that.
-        folded: chunk → those that share its place and are in the ranking no more, best first.
+        outcomes: of each wording, the question itself first; the last one is of commits and releases alone, if
+            ``past``.
+        past: whether commits and releases were searched apart.
+        folded: chunk → the chunks folded behind it, which are not in the ranking, best first.
     """
 
     ranking: Ranking
@@ -133,7 +134,7 @@ class ExpandedOutcome:
 
     @property
     def states(self) -> Mapping[str, SourceState]:
-        """Of the question itself; of a source that found nothing for it but something for another wording, ``ok``."""
+        """The states for the question itself. A retriever that found something only for a variant is ``ok``."""
         found = {name for each in self.outcomes for name, state in each.states.items() if state == "ok"}
         first = self.outcomes[0].states
         return {name: "ok" if state == "empty" and name in found else state for name, state in first.items()}
@@ -143,7 +144,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     """Run the four retrieval sources and combine their results.
 
     Returns:
-        Every chunk that any source found; a source that failed or was late adds nothing and is named.
+        Every chunk that any retriever found. A retriever that failed or was late is named and adds nothing.
     """
     encoded = context.encode(query.text)  # elsewhere, while the words are looked for here
     statistics = statistics_of(query, context.generation)
@@ -177,7 +178,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
 def _tell(
     query: Query, statistics: TermStatistics, findings: Mapping[str, RetrieverFinding], context: SearchContext
 ) -> Told | None:
-    """Weigh the settings near a question; nothing where there is no time, or the encoder fails."""
+    """Weigh the settings near a question; ``None`` if no time is left or the encoder fails."""
     dense = findings.get(_DENSE)
     if dense is None or dense.query is None or (context.left_s is not None and context.left_s <= 0):
         return None
@@ -207,7 +208,7 @@ def _word_tasks(
 
 
 def _retrieve(name: RetrievalSource, task: Callable[[], RetrieverFinding], context: SearchContext) -> RetrieverOutcome:
-    """Run a retrieval source, unless the deadline has passed."""
+    """Run a retriever, unless the deadline has passed."""
     late = RetrieverOutcome("timeout", f"{name}: no answer before the deadline")
     if context.left_s is not None and context.left_s <= 0:
         return late
@@ -253,9 +254,9 @@ def _combine(
 def _unmapped(
     legs: Sequence[Leg], dense: RetrieverFinding | None, candidates: Numbers, generation: Index
 ) -> Sequence[Leg]:
-    """Return legs in which dense retrieval scores by the query as it was: a map decides who comes first, not how near.
+    """Return legs with dense scores by the query's original vector. The domain's map only decides the order.
 
-    Similarities that one domain has learnt are no scale on which it compares with others, or answers with no answer.
+    Learnt similarities of one domain do not compare with those of others, nor tell whether something answers.
     """
     if dense is None or dense.unmapped is None:
         return legs
@@ -268,7 +269,7 @@ _NEAR = frozenset({_DENSE, RetrievalSource.SPARSE.value})
 
 
 def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
-    """Return the chunks that hold a quoted phrase, to which full text gives its highest score."""
+    """Return the chunks that hold a quoted phrase. Full text gives them its highest score."""
     if fulltext is None or not query.phrases:
         return NO_HITS.numbers
     holding: Numbers = fulltext.hits.numbers[fulltext.hits.scores == 1]
@@ -276,14 +277,14 @@ def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:
-    """Return the share of each retrieval source, together 1."""
+    """Return the weight of each retriever; the weights add up to 1."""
     stated = {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
     whole = sum(stated.values())
     return {name: weight / whole for name, weight in stated.items()}
 
 
 def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
-    """Return distinct chunks, ascending."""
+    """Return the distinct chunks, ascending."""
     named = np.zeros(size, np.bool_)
     for some in numbers:
         named[some] = True
@@ -291,7 +292,7 @@ def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
 
 
 def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index) -> Scores:
-    """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
+    """Score every candidate, not only the retriever's own hits: its 101st chunk is nearly as good as its 100th."""
     if finding.scores is not None:
         return finding.scores[candidates]
     if finding.query is None or not len(candidates):

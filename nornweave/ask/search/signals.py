@@ -1,6 +1,6 @@
-"""What one domain's search says of whether its items answer: signals that compare between corpora.
+"""Signals of one domain's search that tell whether its items answer; they compare between corpora.
 
-``ask/fuse/answerable.py`` makes a probability of them.
+``ask/fuse/answerable.py`` turns them into a probability.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOKED_AT = 10
 def signals_of(
     query: Query, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext
 ) -> SearchSignals:
-    """Return what a search says of a question, out of what it ranked by."""
+    """Return the signals of a search for a question."""
     frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
     terms = sorted({term for terms in query.meaning.values() for term in terms})
     held = [term for term in terms if frequencies[term]]
@@ -43,7 +43,7 @@ def signals_of(
 
 
 def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
-    """Return the words that the domain holds, or has a name for: names are spelled in several ways."""
+    """Return the words that the domain contains, also as names in another spelling."""
     known = {
         word
         for word, terms in query.meaning.items()
@@ -56,7 +56,7 @@ def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index
 
 
 def _describe_ranking(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, float]:
-    """Say how good the first item is, how far it stands out, and how much two retrievers agree."""
+    """Return the first item's score, its distance from the others, and the agreement of two retrievers."""
     scores = [item.score for item in items[:LOOKED_AT]] or [0.0]
     hits = [outcome.findings[name].hits for name in (_SPARSE, _DENSE) if name in outcome.findings]
     words = outcome.findings[_SPARSE].hits.scores[:LOOKED_AT] if _SPARSE in outcome.findings else np.zeros(0)
@@ -71,7 +71,7 @@ def _describe_ranking(outcome: SearchOutcome, items: Sequence[RecallItem]) -> di
 
 
 def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: SearchContext) -> float:
-    """Return how much of the question's words, by their idf, stands in the item that holds most of it."""
+    """Return the largest share of the question's words in one item, weighed by idf."""
     numbers, bm25 = np.sort(outcome.ranking.numbers[:LOOKED_AT]), context.plan.bm25
     held = np.zeros(len(numbers))
     has = context.generation.term_weights(list(idf), numbers, bm25) > 0
@@ -81,7 +81,7 @@ def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: Sea
 
 
 def _background(outcome: SearchOutcome, generation: Index) -> float:
-    """Return the mean similarity of the question to chunks that stand evenly over the corpus."""
+    """Return the mean similarity of the question to an even sample of chunks."""
     finding = outcome.findings.get(_DENSE)
     if finding is None or finding.query is None or not generation.chunk_count:
         return 0.0

@@ -19,15 +19,15 @@ from nornweave.core.access import Viewer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenEngine:
-    """What a viewer may ask and do; ``Engine.as_seen_by`` makes it.
+    """The engine limited to what a viewer may see and do; ``Engine.as_seen_by`` makes it.
 
     Attributes:
-        agents: of each domain, here and on other machines.
-        answers: to questions, and what users say of them.
-        documents: what syncs reported of them, and the inbox; for operators.
-        quality: what was measured; for operators.
-        ledger: what disagrees in the whole corpus.
-        changes: what changed between two moments.
+        agents: the agents of each domain, local and remote.
+        answers: answers to questions, and users' judgments.
+        documents: reports of syncs, and the inbox; for operators.
+        quality: evaluations; for operators.
+        ledger: conflicts in the whole corpus.
+        changes: changes between two moments.
     """
 
     viewer: Viewer

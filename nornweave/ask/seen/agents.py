@@ -1,4 +1,4 @@
-"""The agents of the domains on behalf of one viewer, and those of other machines that join them."""
+"""The agents of the domains on behalf of one viewer, local and remote."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nornweave.index.port import Vectors
 
 
 def check_own(question: Question, viewer: Viewer) -> None:
-    """Refuse a question that was made for somebody else, which is a defect.
+    """Refuse a question that was made for another viewer, which is a bug.
 
     Raises:
-        PermissionError: it was.
+        PermissionError: the question is another viewer's.
     """
     if question.viewer != viewer:
         raise PermissionError("a question is asked on behalf of somebody else")
@@ -42,27 +42,27 @@ class SeenAgent:
 
     @property
     def agent_id(self) -> str:
-        """The name that responses and coverage gaps carry."""
+        """The agent's name in responses and coverage gaps."""
         return self._agent.agent_id
 
     @property
     def state(self) -> AgentState:
-        """Where it stands in its lifecycle."""
+        """The state in its lifecycle."""
         return self._agent.state
 
     @property
     def ingestion_problem(self) -> str | None:
-        """Why it takes no documents now, ``None`` when it does."""
+        """Why the agent accepts no documents now; ``None`` if it does."""
         return self._agent.ingestion_problem
 
     @property
     def encoder_version(self) -> str | None:
-        """What tells vectors of its encoder from those of others; ``None`` where none can be loaded."""
+        """The version of its encoder; ``None`` if none can be loaded. Vectors of other versions do not compare."""
         memo = self._agent.encoder()
         return memo.encoder.version if memo else None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Encode texts as questions are, a row of length 1 each; raises ``EncoderError`` where no model answers."""
+        """Encode texts as questions, a row of length 1 each; raises ``EncoderError`` if no model answers."""
         memo = self._agent.encoder()
         if memo is None:
             raise EncoderError(self._agent.encoding.problem or "no encoder")
@@ -74,11 +74,11 @@ class SeenAgent:
         return self._agent.recall(question)
 
     def describe(self) -> Mapping[str, JsonValue]:
-        """Return names, filters, plan and generation, with the sizes of what may be seen."""
+        """Return names, filters, plan and generation, with the sizes of the visible part."""
         return self._agent.describe(self._viewer)
 
     def facets(self) -> Mapping[str, Sequence[tuple[str, int]]]:
-        """Return the most frequent values of filters, counted over what may be seen."""
+        """Return the most frequent values of filters, counted over visible chunks."""
         return self._agent.facets(self._viewer)
 
     def health(self) -> Mapping[str, JsonValue]:
@@ -95,23 +95,23 @@ class SeenAgents:
     _viewer: Viewer
 
     def here(self) -> dict[Domain, SeenAgent]:
-        """Return the agents of this process by domain, in the order of the enumeration."""
+        """Return the local agents by domain, in the order of ``Domain``."""
         return {domain: SeenAgent(agent, self._viewer) for domain, agent in self._agents.items()}
 
     def joined(self) -> tuple[Registration, ...]:
-        """Return the agents on other machines that the viewer is shown."""
+        """Return the remote agents that the viewer may know."""
         return self._remote.listed_for(self._viewer) if self._remote else ()
 
     def askable(self) -> tuple[Domain, ...]:
-        """Return the domains that can be asked, here or elsewhere, in the order of the enumeration."""
+        """Return the domains that can be asked, local or remote, in the order of ``Domain``."""
         joined = {agent.domain for agent in self._remote.asked_for(self._viewer)} if self._remote else ()
         return tuple(domain for domain in Domain if domain in self._agents or domain in joined)
 
     def registry(self) -> RemoteAgents | None:
-        """Return where agents on other machines register; ``None`` if none can join.
+        """Return the registry of remote agents; ``None`` if none can register.
 
         Raises:
-            NotPermittedError: where agents have a token of their own, being able to ask is not enough.
+            NotPermittedError: agents register with a token of their own, and the viewer has none.
         """
         if not self._viewer.registers:
             self._viewer.check_operates()

@@ -1,4 +1,4 @@
-"""Answers on behalf of one viewer: API, command line and evaluations ask here, so that what is measured is served."""
+"""Answers on behalf of one viewer. API, command line and evaluations all ask here, so they get the same answers."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class SeenAnswers:
 
     @property
     def writes_answers(self) -> bool:
-        """Whether a model was chosen that writes answers."""
+        """Whether a model is configured that writes answers."""
         return self._path.settings.fusion.names_a_model
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question out of all domains; a domain that is late or fails is a coverage gap.
+        """Answer a question from all domains. A domain that is late or fails is a coverage gap.
 
         ``query``, ``query_text`` and ``query_streamed`` return the same in other forms and raise the same.
 
         Raises:
-            QueryError: the question asks for something that cannot be.
-            GenerationNotKeptError: no domain keeps what was published at the time that is asked for.
+            QueryError: a field of the question is wrong.
+            GenerationNotKeptError: no domain keeps a generation of the time that is asked for.
             StoreError: the engine is closed.
         """
         check_own(question, self._viewer)
@@ -70,11 +70,11 @@ class SeenAnswers:
         return answer_document(self.answer(question))
 
     def why(self, question: Question, sought: SoughtPlace) -> WhyDocument | None:
-        """Say why a place is not in the answer to a question; ``None`` where the viewer can see no such place.
+        """Explain why a place is not in the answer to a question; ``None`` if the viewer can see no such place.
 
         Raises:
-            QueryError: the question asks for something that cannot be.
-            StoreError: what was published cannot be read.
+            QueryError: a field of the question is wrong.
+            StoreError: a published generation cannot be read.
         """
         check_own(question, self._viewer)
         for domain, agent in self._path.agents.items():
@@ -89,11 +89,11 @@ class SeenAnswers:
         return None
 
     def query_text(self, question: Question) -> str:
-        """Answer a question as text, a section a domain."""
+        """Answer a question as text, with a section for each domain."""
         return render_answer(self.answer(question), self._path.settings.fusion.fusion_max_chars_per_source)
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
-        """Answer a question as JSON, its text apart."""
+        """Answer a question as JSON without its text, which is written later."""
         synthesizer = self._path.synthesizer
         if question.synthesize:
             synthesizer.prepare()
@@ -103,10 +103,10 @@ class SeenAnswers:
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
         """Fuse any agents' answers to a question; nothing is searched.
 
-        Only viewers who may see all lines are told who wrote one: the answers can name any place.
+        Only viewers who may see everything get authors of lines, because given answers can name any place.
 
         Raises:
-            QueryError: the question asks for something that cannot be.
+            QueryError: a field of the question is wrong.
         """
         check_own(question, self._viewer)
         notes = self._path.notes.read()
@@ -115,25 +115,25 @@ class SeenAnswers:
         return answer_document(answer_from(question, recalled, self._path.fusion, self._path.synthesizer, notes))
 
     def remember(self, question: Question, document: FusionResult) -> None:
-        """Store what an answer showed, so that its asker can judge it; never fails or waits."""
+        """Store an answer so that its asker can judge it. This never fails or waits."""
         check_own(question, self._viewer)
         if question.as_of is None:  # what is said of an old answer says nothing of what is published
             self._path.feedback.shown(question, document)
 
     def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
-        """Store what the viewer says of an item of an answer to them; it is on disk when this returns.
+        """Store the viewer's judgment of an item; it is on disk when this returns.
 
         Returns:
-            What is stored; ``None`` when no such answer to this viewer is remembered.
+            The stored judgment; ``None`` if no such answer to this viewer is remembered.
 
         Raises:
             QueryError: the answer did not show the chunk.
-            StoreError: it cannot be stored now.
+            StoreError: the judgment cannot be stored now.
         """
         return self._path.feedback.add(query_id, chunk_id, useful, asker=self._viewer.name)
 
     def _then(self, question: Question, as_of: AsOf) -> Question:
-        """Return a question with the time that it is asked as of: recency is counted from then."""
+        """Return the question with ``as_of`` as its present: recency is counted from that time."""
         moments, problems = [], []
         for domain, agent in self._path.agents.items():
             if question.domains is None or domain in question.domains:
@@ -146,7 +146,7 @@ class SeenAnswers:
         return replace(question, now=as_of if isinstance(as_of, datetime) else max(moments))
 
     def _own(self, elsewhere: Sequence[Recaller]) -> Mapping[Domain, Agent]:
-        """Return the agents here, without those that have nothing by design where another one answers."""
+        """Return the local agents, without those that have no documents by design and that a remote agent replaces."""
         answered = {agent.domain for agent in elsewhere}
         return {
             domain: agent
@@ -155,6 +155,6 @@ class SeenAnswers:
         }
 
     def _may_know_lines(self) -> bool:
-        """Tell whether nothing is hidden from the viewer, as far as that is known without opening an index."""
+        """Tell whether nothing is hidden from the viewer, as far as is known without opening an index."""
         restricted = any(agent.generation.restricted_documents for agent in self._path.agents.values())
         return self._viewer.sees_everything or (self._path.settings.access is None and not restricted)

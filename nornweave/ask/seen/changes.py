@@ -1,4 +1,4 @@
-"""What changed between two moments, as far as a viewer may see it: documents, facts, conflicts, answers."""
+"""Changes between two moments that a viewer may see: documents, facts, conflicts, answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class JudgedQuestion:
     """A question of a judged set.
 
     Attributes:
-        domains: that are asked; ``None`` for all.
+        domains: the domains to ask; ``None`` for all.
         filters: by domain.
         is_hit: tells whether a citation is judged to answer it.
     """
@@ -87,7 +87,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class SeenChanges:
-    """What changed between two moments, as far as the viewer may see both sides today."""
+    """Changes between two moments, limited to documents that the viewer may see today."""
 
     _settings: Settings
     _agents: Mapping[Domain, Agent]
@@ -97,16 +97,16 @@ class SeenChanges:
     def between(
         self, a: AsOf, b: AsOf, domain: Domain | None = None, judged: JudgedQuestions = lambda _: ()
     ) -> ChangesDocument:
-        """Compare what was published at two moments.
+        """Compare the generations of two moments.
 
         Args:
             a, b: the moments, or generations.
-            domain: only this one; otherwise all that keep both.
-            judged: returns the questions that are asked as of both moments, for who operates the service.
+            domain: the only one to compare; otherwise all domains that keep both.
+            judged: returns the judged questions to ask as of both moments, for operators.
 
         Raises:
             GenerationNotKeptError: no domain keeps both.
-            StoreError: what was published, or a judged set, cannot be read.
+            StoreError: a generation or a judged set cannot be read.
         """
         with ExitStack() as stack:
             sides: dict[Domain, tuple[Side, Side]] = {}
@@ -148,7 +148,7 @@ class SeenChanges:
         return Side(then, index, {(one.source_id, one.path): one for one in index.served_documents(("", ""), _ALL)})
 
     def _conflicts(self, sides: Mapping[Domain, tuple[Side, Side]], number: int) -> dict[str, LedgerEntry]:
-        """Return the conflicts of one moment of which the viewer may see both sides, by id."""
+        """Return by id the conflicts of one moment whose two sides the viewer may see."""
         files = {
             domain.value: store_of(self._settings, domain).data_files(pair[number].then.generation)
             for domain, pair in sides.items()
@@ -160,7 +160,7 @@ class SeenChanges:
         return {entry.entry_id: entry for entry in entries_of(likely_conflicts(facts, joined), present())}
 
     def _answer_change(self, judged: JudgedQuestion, a: AsOf, b: AsOf) -> AnswerChangeDocument | None:
-        """Return how the answer to a judged question changed; ``None`` if its items are the same, in their order."""
+        """Return the change of an answer to a judged question; ``None`` if its items and their order are the same."""
         before, after = (
             self._answers.answer(
                 Question(
@@ -216,7 +216,7 @@ def _domain_changes(before: Side, after: Side) -> DomainChangesDocument:
 
 
 def _commits(places: Sequence[Place], index: Index) -> list[StoredChunk]:
-    """Return the commits at some places, newest first: of each its first chunk."""
+    """Return the first chunks of the commits at some places, newest first."""
     found = index.named([f"path:{path}" for _, path in places]).values()
     chunks = index.chunks(np.concatenate([NO_HITS.numbers, *found])).values()
     firsts = [chunk for chunk in chunks if chunk.char_range[0] == 0 and chunk.metadata.get("kind") == COMMIT]
@@ -226,7 +226,7 @@ def _commits(places: Sequence[Place], index: Index) -> list[StoredChunk]:
 
 
 def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChangeDocument]:
-    """Yield the facts of a document that differ: of each name the values that only one side states."""
+    """Yield the changed facts of a document: for each name the values on one side only."""
     old, new = _facts_at(place, before), _facts_at(place, after)
     for name in dict.fromkeys((*old, *new)):
         gone = [value for value in old.get(name, ()) if value not in new.get(name, ())]

@@ -1,4 +1,4 @@
-"""What syncs reported of documents, and the inbox, for operators: both say what is there, whoever may see it."""
+"""Reports of syncs on documents, and the inbox. They are for operators, because they name all documents."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from nornweave.index.outcomes import read_outcomes
 
 @dataclass(frozen=True, slots=True)
 class SeenDocuments:
-    """Where documents stand after the last sync; everything raises ``NotPermittedError`` for who does not operate."""
+    """The state of documents after the last sync. All methods raise ``NotPermittedError`` unless for operators."""
 
     _settings: Settings
     _agents: Mapping[Domain, Agent]
     _viewer: Viewer
 
     def status(self) -> dict[str, StatusDocument]:
-        """Return per served domain its generations and what its last syncs reported, paths of failed ones included.
+        """Return for each served domain its generations and the last syncs' reports, with failed paths.
 
         Raises:
             StoreError: a pointer to a published generation cannot be read.
@@ -38,10 +38,10 @@ class SeenDocuments:
         return {domain.value: status_document(self._settings, domain) for domain in self._agents}
 
     def page(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
-        """Return where the documents of a domain stand, a page of them.
+        """Return one page of a domain's documents with their states.
 
         Raises:
-            QueryError: the cursor is none.
+            QueryError: the cursor is not valid.
             SourceUnavailableError: the inbox cannot be read.
             StoreError: the generation cannot be read.
         """
@@ -50,15 +50,15 @@ class SeenDocuments:
             return documents_document(shelf.page(asked))
 
     def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
-        """Put documents into a domain's inbox; what is accepted is on disk when this returns.
+        """Put documents into a domain's inbox. Accepted ones are on disk when this returns.
 
         Args:
             documents: in order.
-            key: with one that came before, with the same documents, this returns what it returned then
+            key: if this key came before with the same documents, the same outcome is returned
                 (``inbox/deposits.py``).
 
         Raises:
-            QueryError: the key came with other documents before.
+            QueryError: the key was used with other documents before.
             SourceUnavailableError: the inbox cannot be written.
         """
         self._check_takes_documents()
@@ -71,7 +71,7 @@ class SeenDocuments:
         ]
 
     def withdraw(self, domain: Domain, source_path: str) -> bool:
-        """Take a document out of a domain's inbox; return whether anything is left for the next sync to remove.
+        """Remove a document from a domain's inbox; return whether the next sync has to remove anything.
 
         Raises:
             ForeignDocumentError: another source has it.
@@ -90,7 +90,7 @@ class SeenDocuments:
 
     @contextmanager
     def _shelf(self, domain: Domain) -> Iterator[Shelf]:
-        """Return what is known of a domain's documents; before the first generation that is the inbox alone."""
+        """Return the list of a domain's documents; before the first generation only those of the inbox."""
         with ExitStack() as stack:
             generation = None
             with suppress(NoGenerationError):

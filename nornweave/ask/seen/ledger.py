@@ -20,17 +20,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SeenLedger:
-    """Conflicts of which the viewer may see every side."""
+    """Conflicts whose sides the viewer may all see."""
 
     _settings: Settings
     _agents: Mapping[Domain, Agent]
     _viewer: Viewer
 
     def conflicts(self) -> LedgerDocument:
-        """Return the ledger as the last publication left it.
+        """Return the ledger of the last publication.
 
         Raises:
-            StoreError: it is damaged.
+            StoreError: the ledger is damaged.
         """
         ledger = load_ledger(self._settings)
         if ledger is not None and not self._viewer.sees_everything:
@@ -38,16 +38,16 @@ class SeenLedger:
         return ledger_document(ledger, published(self._settings))
 
     def dismiss(self, conflict_id: str, *, undo: bool) -> DismissedDocument:
-        """Store that two statements are no conflict, or take that back.
+        """Dismiss a conflict, or take the dismissal back.
 
         Raises:
-            QueryError: no conflict has such an id; it is not dismissed.
-            StoreError: it cannot be stored.
+            QueryError: no conflict has this id, or it is not dismissed.
+            StoreError: the decision cannot be stored.
         """
         return {"id": dismiss(self._settings, conflict_id, undo=undo), "dismissed": not undo}
 
     def _seen_places(self, domain: str, places: Collection[Place]) -> Collection[Place]:
-        """Return the documents among some that the viewer may see; none where that is not known."""
+        """Return those of some documents that the viewer may see; empty if that is not known."""
         agent = self._agents.get(Domain(domain))
         if agent is None:
             return ()

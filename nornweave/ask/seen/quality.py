@@ -1,4 +1,4 @@
-"""What was measured, for operators: it is over everything, whoever may see it."""
+"""Evaluations, for operators, because they cover all documents."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nornweave.improve.history import history_of
 
 @dataclass(frozen=True, slots=True)
 class SeenQuality:
-    """The history of evaluations; everything raises ``NotPermittedError`` for who does not operate the service."""
+    """The history of evaluations. All methods raise ``NotPermittedError`` unless for operators."""
 
     _settings: Settings
     _viewer: Viewer
 
     def evaluations(self, **asked: Any) -> EvaluationsDocument:
-        """Return what was measured, newest first; ``asked`` as ``EvaluationHistory.evaluations`` takes it.
+        """Return evaluations, newest first. ``asked`` are arguments of ``EvaluationHistory.evaluations``.
 
         Raises:
             StoreError: the history cannot be read.
@@ -35,16 +35,16 @@ class SeenQuality:
         return evaluations_document(history_of(self._settings).evaluations(**asked))
 
     def query_map(self) -> QueryMapDocument | None:
-        """Return whether the query map of the code domain is in force, and why; ``None`` where no code is served.
+        """Return whether the code domain's query map is in force, and why; ``None`` if no code is served.
 
         Raises:
-            StoreError: what is published cannot be read.
+            StoreError: the published generation cannot be read.
         """
         self._viewer.check_operates()
         return query_map_document(self._settings, Domain.CODE) if Domain.CODE in self._settings.served_domains else None
 
     def values(self, evaluation_id: str, stage: str, measure: str) -> dict[str, float]:
-        """Return one measure of each query of an evaluation; empty when they are not kept any more.
+        """Return one measure for each query of an evaluation; empty if the values are not kept any more.
 
         Raises:
             StoreError: the history cannot be read.
@@ -54,7 +54,7 @@ class SeenQuality:
         return {query: value for (query, _), value in values.items()}
 
     def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
-        """Compare two generations of a domain on the judged sets that both were measured with.
+        """Compare two generations of a domain on the judged sets that measured both.
 
         Raises:
             StoreError: the history cannot be read.

@@ -41,14 +41,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SeenTexts:
-    """Chunks and documents of what is served."""
+    """Chunks and documents that the viewer may see."""
 
     _settings: Settings
     _agents: Mapping[Domain, Agent]
     _viewer: Viewer
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:
-        """Return the text behind a citation, from whichever domain has it; ``None`` if none has it for this viewer."""
+        """Return the text behind a citation, from any domain; ``None`` if the viewer can see no such chunk."""
         for domain, agent in self._agents.items():
             with _readable(domain), agent.generation.use(self._viewer) as generation:
                 chunk = generation.chunk(chunk_id)
@@ -59,7 +59,7 @@ class SeenTexts:
         return None
 
     def _about(self, chunk: StoredChunk) -> list[tuple[Domain, StoredChunk]]:
-        """Return the threads that a commit is about, or the commits of a thread: at most ``MOST_ABOUT``."""
+        """Return at most ``MOST_ABOUT`` threads that a commit concerns, or commits that a thread concerns."""
         repository, numbers = numbers_of(chunk)
         found = list[tuple[Domain, StoredChunk]]()
         for domain, agent in self._agents.items() if numbers else ():
@@ -69,10 +69,10 @@ class SeenTexts:
         return found[:MOST_ABOUT]
 
     def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
-        """Return a document as it was ingested; ``None`` when it is not served, or not to this viewer.
+        """Return a document as it was ingested; ``None`` if it is not served to this viewer.
 
         Raises:
-            StoreError: what was published cannot be read.
+            StoreError: the published generation cannot be read.
         """
         if domain not in self._agents:
             return None
@@ -83,7 +83,7 @@ class SeenTexts:
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
 
     def outline(self, document: DocumentDocument) -> list[HeadingDocument]:
-        """Return what the chunks of a document are called, in order; of neighbours of one name the first."""
+        """Return the headings of a document's chunks, in order; of neighbours with the same heading the first."""
         with self._agents[Domain(document["domain_id"])].generation.use(self._viewer) as generation:
             chunks = chunks_at(generation, document["source_id"], document["source_path"])
         found = sorted(chunks.values(), key=lambda chunk: chunk.char_range)
@@ -94,7 +94,7 @@ class SeenTexts:
         ]
 
     def file_of(self, chunk: ChunkDocument) -> Path | None:
-        """Return the folder here that holds the PDF file a chunk was read from; ``None`` for other chunks."""
+        """Return the local folder with the PDF file of a chunk; ``None`` for other chunks."""
         citation = chunk["citation"]
         if citation["page"] is None or not citation["source_path"].lower().endswith(".pdf"):
             return None
@@ -102,7 +102,7 @@ class SeenTexts:
         return next((source.path for source in sources if source.type == "files"), None)
 
     def find(self, query: FindQuery, deadline: float) -> FindDocument:
-        """Find lines by exact text or by a regular expression, in documents of this process.
+        """Find lines by exact text or by a regular expression, in local documents.
 
         Raises:
             QueryError: the expression or a filter is wrong.
@@ -132,11 +132,11 @@ class SeenTexts:
         return document
 
     def uses(self, name: str, deadline: float, source_id: str | None = None) -> UsesDocument:
-        """Find what uses a name in the code domain of this process.
+        """Find the uses of a name in the local code domain.
 
         Raises:
-            QueryError: nothing in code is called so, or the code domain is not served.
-            NoGenerationError, StoreError: it cannot be read.
+            QueryError: the text cannot be a name in code, or the code domain is not served.
+            NoGenerationError, StoreError: the code domain cannot be read.
         """
         check_name(name)
         agent = self._code()
@@ -145,7 +145,7 @@ class SeenTexts:
             return find_uses(generation, name, deadline, within)
 
     def graph(self, path: str, deadline: float, source_id: str | None = None) -> GraphDocument | None:
-        """Return what a file of code depends on and what depends on it; raises as ``uses``."""
+        """Return the imports of a file of code and the files that import it; raises as ``uses``."""
         agent = self._code()
         with agent.generation.use(self._viewer) as generation:
             return draw_graph(
@@ -159,7 +159,7 @@ class SeenTexts:
         return self._agents[Domain.CODE]
 
     def complete(self, typed: str, limit: int) -> CompletionsDocument:
-        """Complete what somebody types; domains that cannot be read are left out."""
+        """Complete typed text. Domains that cannot be read are left out."""
         found: list[tuple[Completion, Domain]] = []
         for domain, agent in self._agents.items():
             with _readable(domain), agent.generation.use(self._viewer) as generation:

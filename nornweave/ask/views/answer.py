@@ -1,4 +1,4 @@
-"""One answer out of several domains, as JSON: ``FusionResult``."""
+"""One answer from several domains, as JSON: ``FusionResult``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from nornweave.disagree.facts.values import stated
 
 
 class ClaimDocument(TypedDict):
-    """What a chunk states."""
+    """A fact that a chunk states."""
 
     chunk_id: str
     domain_id: str
@@ -63,7 +63,7 @@ _NOTHING_SAID: Mapping[str, object] = {
 
 
 class SideDocument(ClaimDocument):
-    """What one side of a conflict says, and what became of it."""
+    """One side of a conflict: its statement and its role."""
 
     role: Annotated[str, Field(description="`holds`, `agrees` with it, `differs`, or `says` where nothing is settled")]
     written: Annotated[str | None, Field(description="the value as the statement writes it")]
@@ -73,7 +73,7 @@ class SideDocument(ClaimDocument):
 
 
 class ItemConflictDocument(TypedDict):
-    """That an item takes part in a conflict."""
+    """An item's part in a conflict."""
 
     index: Annotated[int, Field(description="place in the answer's `conflicts`, from 0")]
     role: Annotated[str, Field(description="`holds`, `agrees` with what holds, `demoted` or `flagged`")]
@@ -118,7 +118,7 @@ class ConflictDocument(TypedDict):
 
 
 class StatisticsDocument(TypedDict):
-    """How many items came in, were left after deduplication, and are shown; tokens at four characters each."""
+    """Numbers of items that came in, were left after deduplication, and are shown; estimated tokens."""
 
     total_items: int
     deduplicated_items: int
@@ -146,7 +146,7 @@ class MergeDocument(TypedDict):
 
 
 class SynthesisDocument(TypedDict):
-    """How the synthesis went."""
+    """The outcome of the synthesis."""
 
     reason: Annotated[str | None, Field(description="why there is none")]
     model: str | None
@@ -156,7 +156,7 @@ class SynthesisDocument(TypedDict):
 
 
 class AnswerableDocument(TypedDict):
-    """Whether something in an answer answers."""
+    """Whether something in an answer answers the question."""
 
     probability: Annotated[float | None, Field(description="in [0, 1]; null where agents elsewhere answered as well")]
     unknown_words: Annotated[list[str], Field(description="of the question, that no passage holds")]
@@ -189,7 +189,7 @@ class FusionResult(TypedDict):
 
 
 def answer_document(answer: Answer) -> FusionResult:
-    """Return an answer with its items, conflicts and gaps, and how it came about."""
+    """Return an answer as JSON: items, conflicts, gaps and details."""
     question, recalled = answer.question, answer.recalled
     document: FusionResult = {
         "query_id": question.query_id,
@@ -225,7 +225,7 @@ def answer_document(answer: Answer) -> FusionResult:
 
 
 def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocument]:
-    """Return sentences with where they stand in their chunks."""
+    """Return sentences with their ranges in their chunks."""
     return [
         {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
         for each in sentences
@@ -233,7 +233,7 @@ def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocu
 
 
 def answerable_document(answerable: Answerable) -> AnswerableDocument:
-    """Return whether something in an answer answers."""
+    """Return as JSON whether something answers."""
     return in_shape(AnswerableDocument, answerable)
 
 
@@ -260,7 +260,7 @@ def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
 
 
 def _since(sides: Sequence[ConflictSide]) -> SinceDocument | None:
-    """Return the commit of the newest line, if of every side it is known who wrote its line."""
+    """Return the commit of the newest line; ``None`` unless the author of every side's line is known."""
     origins = [side.origin for side in sides]
     dated = [(origin.written_at, origin) for origin in origins if origin and origin.written_at]
     if len(dated) < len(origins) or not dated:
@@ -275,12 +275,12 @@ def _since(sides: Sequence[ConflictSide]) -> SinceDocument | None:
 
 
 def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:
-    """Return how a synthesis went."""
+    """Return the outcome of a synthesis."""
     return in_shape(SynthesisDocument, synthesis)
 
 
 def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> ClaimDocument:
-    """Return what a chunk states; without a fact where it stands."""
+    """Return the fact of a chunk with its citation; without a fact, only the citation."""
     said = {"value": stated(fact), "char_range": [fact.span.start, fact.span.end]} if fact else _NOTHING_SAID
     return in_shape(ClaimDocument, citation, fact, chunk_id=chunk_id, **said)
 
@@ -298,7 +298,7 @@ def _side(side: ConflictSide) -> SideDocument:
 
 
 def item_role(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
-    """Return which part an item has in a conflict; ``None`` if it has none."""
+    """Return an item's part in a conflict; ``None`` if it has none."""
     if ranked.conflict is None:
         return None
     conflict = conflicts[ranked.conflict]

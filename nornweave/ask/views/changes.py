@@ -1,4 +1,4 @@
-"""What changed between two moments: as JSON, and as text for people."""
+"""Changes between two moments, as JSON and as text for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlaceDocument(TypedDict):
 
 
 class MomentDocument(TypedDict):
-    """What a domain answered from at one of the two moments."""
+    """The generation of a domain at one of the two moments."""
 
     generation: str
     published_at: str | None
@@ -31,7 +31,7 @@ class MomentDocument(TypedDict):
 
 
 class FactChangeDocument(PlaceDocument):
-    """What a document states otherwise; null where it states nothing."""
+    """A changed fact of a document; null on the side that does not state it."""
 
     name: str
     owner: str
@@ -41,7 +41,7 @@ class FactChangeDocument(PlaceDocument):
 
 
 class DomainChangesDocument(TypedDict):
-    """What changed in one domain; the lists hold at most 2,000 documents each, and commits are in their own."""
+    """Changes of one domain. Lists hold at most 2,000 documents each; commits have their own list."""
 
     a: MomentDocument
     b: MomentDocument
@@ -54,7 +54,7 @@ class DomainChangesDocument(TypedDict):
 
 
 class ConflictChangesDocument(TypedDict):
-    """Conflicts that stand at the second moment only, and at the first only."""
+    """Conflicts at the second moment only, and at the first only."""
 
     opened: list[LedgerEntryDocument]
     closed: list[LedgerEntryDocument]
@@ -68,7 +68,7 @@ class ShownDocument(PlaceDocument):
 
 
 class AnswerChangeDocument(TypedDict):
-    """A judged question whose answer has other items, or in another order."""
+    """A judged question whose answer has other items or another order."""
 
     set: str
     query_id: str
@@ -79,7 +79,7 @@ class AnswerChangeDocument(TypedDict):
 
 
 class ChangesDocument(TypedDict):
-    """What changed between two moments, as far as the asker may see both sides today."""
+    """Changes between two moments, as far as the asker may see both sides today."""
 
     a: str
     b: str
@@ -91,7 +91,7 @@ class ChangesDocument(TypedDict):
 
 
 def changes_text(changes: ChangesDocument) -> str:
-    """Return what changed as lines of text."""
+    """Return the changes as lines of text."""
     return "\n".join(_lines(changes)) + "\n"
 
 

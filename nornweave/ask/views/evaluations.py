@@ -88,12 +88,12 @@ class ComparisonDocument(TypedDict):
 
 
 def evaluations_document(evaluations: Iterable[Evaluation]) -> EvaluationsDocument:
-    """Return what was measured, in the order given."""
+    """Return evaluations in the given order."""
     return {"evaluations": [evaluation_document(each) for each in evaluations]}
 
 
 def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
-    """Return one evaluation as the API has it."""
+    """Return one evaluation as JSON."""
     stages: dict[str, dict[str, MetricDocument]] = {}
     for metric in evaluation.metrics:
         stages.setdefault(metric.stage, {})[metric.measure] = {
@@ -117,7 +117,7 @@ def comparison_document(
 ) -> ComparisonDocument:
     """Compare the newest evaluations of two generations, set by set.
 
-    Every measure of every stage is compared over the queries that are the same in both; largest losses first.
+    Every measure of every stage is compared over the queries that both have; largest losses first.
     """
     measures: list[MeasureComparisonDocument] = []
     notices: list[str] = []
@@ -185,5 +185,5 @@ def _round_measure(value: float | None) -> float | None:
 
 
 def set_title(domain: str, set_name: str) -> str:
-    """Name a judged set: by its domain too, where its name is another."""
+    """Return the title of a judged set: its name, with the domain in front unless both are the same."""
     return domain if domain == set_name else f"{domain} {set_name}"

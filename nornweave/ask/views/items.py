@@ -1,4 +1,4 @@
-"""The answers of agents and what they searched, as JSON."""
+"""Answers of agents and their coverage, as JSON."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nornweave.ask.views.shaping import LEFT_OUT, in_shape
 
 
 class ScoreDocument(TypedDict):
-    """A score in [0, 1], comparable between domains, and its parts where they were asked for."""
+    """A score in [0, 1], comparable between domains, with its parts if they were asked for."""
 
     value: float
     signals: dict[str, float]
 
 
 class CitationDocument(TypedDict):
-    """Where an item stands."""
+    """The place of an item."""
 
     domain_id: str
     source_id: str
@@ -43,14 +43,14 @@ class CitationDocument(TypedDict):
 
 
 class SourceScoreDocument(TypedDict):
-    """What one retrieval source gave an item: its rank, from 1, and its score, higher is better."""
+    """The rank (from 1) and score (higher is better) that one retriever gave an item."""
 
     rank: int
     score: float
 
 
 class ExplanationDocument(TypedDict):
-    """How a score came about: what each retrieval source contributed, and what came on top."""
+    """The parts of a score: each retriever's contribution, and the bonuses."""
 
     weights: dict[str, float]
     contributions: dict[str, float]
@@ -96,7 +96,7 @@ class RecallDocument(TypedDict):
 
 
 def recall_document(response: RecallResponse) -> RecallDocument:
-    """Return one agent's answer."""
+    """Return one agent's answer as JSON."""
     return in_shape(
         RecallDocument,
         response,
@@ -106,7 +106,7 @@ def recall_document(response: RecallResponse) -> RecallDocument:
 
 
 def item_document(item: RecallItem) -> ItemDocument:
-    """Return an item of one agent."""
+    """Return an item of one agent as JSON."""
     explained = item.explanation
     signals = {**explained.contributions, **explained.bonuses} if explained else {}
     return in_shape(
@@ -121,12 +121,12 @@ def item_document(item: RecallItem) -> ItemDocument:
 
 
 def citation_document(citation: Citation) -> CitationDocument:
-    """Return where something stands."""
+    """Return a citation as JSON."""
     return in_shape(CitationDocument, citation, message_ids=list(citation.message_ids or ()) or None)
 
 
 class SourceFreshnessDocument(TypedDict):
-    """How fresh what a source gave is."""
+    """The freshness of a source."""
 
     listed_at: Annotated[str | None, Field(description="when it last named all of its documents; RFC 3339")]
     bound: Annotated[str | None, Field(description="how soon a change or deletion there counts")]
@@ -137,7 +137,7 @@ class SourceFreshnessDocument(TypedDict):
 
 
 def source_freshness_document(source: SourceFreshness) -> SourceFreshnessDocument:
-    """Return how fresh a source is; where git says nothing of it, so is it."""
+    """Return the freshness of a source. Without information from git its keys are left out."""
     known = (source.commits_behind, source.uncommitted)
     behind, uncommitted = (LEFT_OUT if each is None else each for each in known)
     return in_shape(SourceFreshnessDocument, source, commits_behind=behind, uncommitted=uncommitted)
@@ -176,7 +176,7 @@ class GapDocument(TypedDict):
 
 
 def coverage_document(recalled: Recalled) -> dict[str, CoverageDocument]:
-    """Return how each domain was searched, those that gave no answer included."""
+    """Return how each domain was searched, also those that gave no answer."""
     responses: dict[str, list[RecallResponse]] = {}
     for response in recalled.responses:
         responses.setdefault(response.domain_id, []).append(response)
@@ -196,7 +196,7 @@ def gap_document(gap: CoverageGap) -> GapDocument:
 
 
 def _domain_coverage(responses: Sequence[RecallResponse]) -> CoverageDocument:
-    """Return what the first agent of a domain searched, and with it what others did."""
+    """Return the coverage of a domain's first agent, with that of its other agents."""
     document = _agent_coverage(responses[0])
     if len(responses) > 1:
         document["others"] = [_agent_coverage(response) for response in responses[1:]]

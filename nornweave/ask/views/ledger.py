@@ -18,7 +18,7 @@ from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
 
 
 class LedgerSideDocument(TypedDict):
-    """What one side says."""
+    """The statement of one side."""
 
     domain_id: str
     source_id: str
@@ -58,16 +58,16 @@ class LedgerEntryDocument(TypedDict):
 
 
 class DismissedDocument(TypedDict):
-    """What is stored of two statements."""
+    """The stored decision about two statements."""
 
     id: Annotated[str, Field(description="of the two statements, as answers carry it")]
     dismissed: bool
 
 
 class LedgerDocument(TypedDict):
-    """The conflict ledger: what disagrees in the whole corpus, newest first, grouped by entity.
+    """The conflict ledger: conflicts of the whole corpus, newest first, grouped by entity.
 
-    What somebody said is no conflict stands in ``dismissed`` alone.
+    Dismissed conflicts are only in ``dismissed``.
     """
 
     made_at: str | None
@@ -79,7 +79,7 @@ class LedgerDocument(TypedDict):
 
 
 def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]) -> LedgerDocument:
-    """Return the ledger as JSON has it, with a notice where it lags behind what is published."""
+    """Return the ledger as JSON, with a notice if it is older than the published generations."""
     if ledger is None:
         notices = ["there is no ledger yet; `nornweave sync` writes it"]
         return {"made_at": None, "generations": {}, "open": [], "settled": [], "dismissed": [], "notices": notices}
@@ -101,7 +101,7 @@ def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]
 
 
 def ledger_entry_document(entry: LedgerEntry, dismissed: Collection[str] = ()) -> LedgerEntryDocument:
-    """Return one entry as JSON has it; ``dismissed`` are pairs that are no conflict."""
+    """Return one entry as JSON. ``dismissed`` are pairs that are no conflict."""
     return in_shape(
         LedgerEntryDocument,
         entry,

@@ -14,7 +14,7 @@ from nornweave.index.query_map import TURNED_OFF, read_report
 
 
 class QueryMapDocument(TypedDict):
-    """What was learnt from commits of how a domain is asked."""
+    """The state of a query map, which is learnt from commits."""
 
     in_force: bool
     gain: Annotated[
@@ -28,7 +28,7 @@ class QueryMapDocument(TypedDict):
 
 
 def query_map_document(settings: Settings, domain: Domain) -> QueryMapDocument:
-    """Return whether the map of the published generation is in force; why there is none, as far as it is known here.
+    """Return whether the published generation's map is in force; if there is none, the reason if known.
 
     Raises:
         StoreError: the published generation cannot be read.

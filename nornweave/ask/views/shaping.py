@@ -1,4 +1,4 @@
-"""Records as JSON, by the shapes that the API documents: a field is written down once, in its shape."""
+"""Records as JSON, in the shapes that the API documents. Each field is declared once, in its shape."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _AS_THEY_ARE = frozenset({str, int, float, bool, list, dict})
 
 
 def in_shape(shape: type[Shape], *records: object, **others: object) -> Shape:
-    """Return records in a shape: each key with what ``others`` say, else with the attribute of that name.
+    """Return a document of a shape. Each key's value comes from ``others``, else from the attribute of that name.
 
     Args:
         shape: a ``TypedDict``; its order of keys is that of the document.
-        records: the first one that has an attribute of a key's name counts.
-        others: JSON for the keys that are not plain attributes; ``LEFT_OUT`` for those that are not there.
+        records: the first record with an attribute of the key's name is used.
+        others: JSON for keys that are not plain attributes; ``LEFT_OUT`` leaves a key out.
     """
     document: dict[str, object] = {}
     for key in shape.__annotations__:
@@ -35,7 +35,7 @@ def moment_text(moment: datetime | None) -> str | None:
 
 
 def _attribute(records: Sequence[object], name: str) -> object:
-    """Return an attribute as JSON has it; raises ``StopIteration`` for one that no record has."""
+    """Return an attribute as JSON; raises ``StopIteration`` if no record has it."""
     value = next(value for record in records if (value := getattr(record, name, LEFT_OUT)) is not LEFT_OUT)
     if value is None or type(value) in _AS_THEY_ARE:  # asking whether they are mappings costs more than all else here
         return value

@@ -1,4 +1,4 @@
-"""How the domains and the sources of a workspace are, as ``nornweave status``, ``/sources`` and the page show it."""
+"""The status of a workspace's domains and sources, for ``nornweave status``, ``/sources`` and the page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GIT_S = 1.0
 
 
 class CopyDocument(TypedDict):
-    """What the object store has of a domain, why it does not have more, and for how long it has not."""
+    """A domain's copy in the object store; if it is incomplete, the reason and since when."""
 
     url: str
     number: int | None
@@ -56,7 +56,7 @@ class CopyDocument(TypedDict):
 
 
 class SourceStatusDocument(TypedDict):
-    """A source, how fresh what it gave is, and how much of it is read; moments are RFC 3339."""
+    """A source: its freshness, and how much of it is read. Moments are RFC 3339."""
 
     type: str
     listed_at: str | None
@@ -73,7 +73,7 @@ class SourceStatusDocument(TypedDict):
 
 
 class StatusDocument(TypedDict):
-    """The generations of a domain, and what its last syncs reported."""
+    """The generations of a domain, and the reports of its last syncs."""
 
     generation: str | None
     generations: list[str]
@@ -121,14 +121,14 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
 
 
 class AccessStatementDocument(TypedDict):
-    """Groups of which a viewer needs one; said by ``document``, for its ``source``, ``beside`` it, or by ``rights``."""
+    """Groups of which a viewer needs one. Stated by the ``document``, ``source``, ``beside`` or ``rights``."""
 
     by: str
     groups: list[str]
 
 
 class RestrictedDocument(TypedDict):
-    """A document that is not for everybody, or of which something is not understood; all statements must be met."""
+    """A document with restricted access, or with a statement that is not understood. All statements must be met."""
 
     source_id: str
     path: str
@@ -137,15 +137,15 @@ class RestrictedDocument(TypedDict):
 
 
 class SourceRightsDocument(TypedDict):
-    """What is known of who may read the documents of a source.
+    """The known access rights of a source's documents.
 
     Attributes:
-        documents: of which the source said it.
-        hidden: of which it did not: nobody may.
-        principals: that the source said the members of; ``expired``: so long ago that nobody is in them.
-        people: addresses of e-mail that it knows.
-        verified_at: when it said what it said longest ago; ``asked_at``: when it was asked last.
-        problems: what it did not say then.
+        documents: the number of documents with known rights.
+        hidden: the number of documents without known rights, which nobody may see.
+        principals: the number of principals with known members; ``expired``: with members that are too old to count.
+        people: the number of known e-mail addresses.
+        verified_at: the age of the oldest statement; ``asked_at``: when the source was asked last.
+        problems: statements that were missing then.
     """
 
     documents: int
@@ -159,11 +159,11 @@ class SourceRightsDocument(TypedDict):
 
 
 class AccessDocument(TypedDict):
-    """Who may see what of a domain: the groups of each source that names some, and documents one by one.
+    """The access rules of a domain: groups of sources, and single documents.
 
-    Of sources that say themselves who may read, ``rights`` counts the documents; those of which nothing else is stated
-    are not among ``documents``.
-    ``unmatched`` are entries of metadata files that match no document, by source: what they state restricts nothing.
+    For sources that state themselves who may read, ``rights`` counts the documents; those without further statements
+    are not in ``documents``.
+    ``unmatched`` are entries of metadata files that match no document, by source; they restrict nothing.
     """
 
     sources: dict[str, list[str]]
@@ -173,7 +173,7 @@ class AccessDocument(TypedDict):
 
 
 def access_document(settings: Settings, domain: Domain) -> AccessDocument:
-    """Return who may see what of the published generation, and which statements say so.
+    """Return the access rules of the published generation, and the statements behind them.
 
     Raises:
         StoreError: the generation cannot be read.
@@ -203,7 +203,7 @@ def _says_rights_alone(stated: StatedDocument) -> bool:
 
 
 def _source_rights(settings: Settings, source_id: str, said: int, documents: int) -> SourceRightsDocument:
-    """Return what is known of who may read the documents of a source that says it itself."""
+    """Return the known access rights of a source that states them itself."""
     problems, table = [], None
     try:
         table = read_table(membership_file(settings.data_dir, source_id))
@@ -230,7 +230,7 @@ def _moment(seconds: float | None) -> str | None:
 
 
 def _find_unmatched(settings: Settings, source: SourceSettings) -> list[str]:
-    """Return the entries of a source's metadata file that match nothing; why that is not known, if so."""
+    """Return entries of a source's metadata file that match no document; if unknown, the reason."""
     if not getattr(source, "metadata", None):
         return []
     try:
@@ -257,16 +257,16 @@ def _restriction_document(stated: StatedDocument, sources: Mapping[str, Sequence
 
 
 class LeftOutFile(TypedDict):
-    """A file of a source that is not read; the path of a folder that is not entered ends with a slash."""
+    """A file of a source that is not read. The path of a skipped folder ends with a slash."""
 
     path: str
     reason: str
 
 
 class LeftOutDocument(TypedDict):
-    """How much of a source is read, and all that is not.
+    """How much of a source is read, and the files that are not.
 
-    ``hidden`` is read and shown to operators only: something in it could say who may see it and is not understood.
+    ``hidden`` documents are read but shown only to operators: an access statement in them may be misunderstood.
     """
 
     files: int
@@ -276,7 +276,7 @@ class LeftOutDocument(TypedDict):
 
 
 def left_out_document(settings: Settings, source_id: str | None = None) -> dict[str, dict[str, LeftOutDocument]]:
-    """Return ``sources``: of each source, or of one, what the last sync of all of it did not read.
+    """Return the files of each source, or of one, that the last complete sync did not read.
 
     Raises:
         ConfigError: there is no such source.
@@ -297,7 +297,7 @@ def left_out_document(settings: Settings, source_id: str | None = None) -> dict[
 
 
 def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]:
-    """Return the documents of a domain that nobody may see, with the source of each, by path."""
+    """Return the documents of a domain that nobody may see, each with its source, by path."""
     store = store_of(settings, domain)
     if not (generation := store.current()):
         return []
@@ -313,7 +313,7 @@ def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]
 def _sources(
     settings: Settings, domain: Domain, reported: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, SourceStatusDocument]:
-    """Return, by source id, when it was last listed completely, and since when each of its documents is confirmed."""
+    """Return for each source id when it was last listed completely, and the freshness of its documents."""
     verified = read_verified(domain_folder(settings, domain)).sources
     lags, sources = lags_of(settings, domain), dict[str, SourceStatusDocument]()
     lags.ask({name: source.commit for name, source in verified.items()}, wait_s=GIT_S)
@@ -337,7 +337,7 @@ def _sources(
 
 
 def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:
-    """Return what was copied to the object store; ``None`` where no store is configured."""
+    """Return the state of the copy in the object store; ``None`` if no store is configured."""
     if settings.publish is None:
         return None
     noted, files = read_last_copy(settings, domain), store_of(settings, domain).files
@@ -353,7 +353,7 @@ def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:
 
 
 class ConfiguredSource(TypedDict):
-    """A source of ``nornweave.yaml``, and what its domain's last sync said of it."""
+    """A source of ``nornweave.yaml``, with the report of its domain's last sync."""
 
     id: str
     domain: str
@@ -373,7 +373,7 @@ class ConfiguredSource(TypedDict):
 
 
 class RemovedSource(TypedDict):
-    """A source that was taken out of the file."""
+    """A source that was removed from the file."""
 
     id: str
     status: Literal["REMOVED"]
@@ -386,18 +386,18 @@ class SourcesDocument(TypedDict):
 
 
 def sources_document(settings: Settings) -> SourcesDocument:
-    """Return all sources with how they are."""
+    """Return all sources with their states."""
     look = _Look(settings)
     return {"sources": [look.document(source) for source in settings.sources]}
 
 
 def source_document(settings: Settings, source: SourceSettings) -> ConfiguredSource:
-    """Return one source with how it is."""
+    """Return one source with its state."""
     return _Look(settings).document(source)
 
 
 class _Look:
-    """One look at the sources: what belongs to a domain is read once, and only if a source of it needs it."""
+    """One reading of the sources. Data of a domain are read once, and only if a source of it needs them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -405,7 +405,7 @@ class _Look:
         self._indexed = cache(partial(_indexed_sources, settings))
 
     def document(self, source: SourceSettings) -> ConfiguredSource:
-        """Return one source with how it is."""
+        """Return one source with its state."""
         held: list[str] = []
         counts: Mapping[str, Any] = {}
         try:
@@ -436,13 +436,13 @@ class _Look:
 
 
 def _relative_place(place: object, folder: Path) -> str:
-    """Return a place for people; a path below the folder of the configuration relative to that."""
+    """Return a place for people. A path below the configuration's folder is relative to it."""
     is_below = isinstance(place, Path) and place.is_relative_to(folder)
     return str(place.relative_to(folder) if isinstance(place, Path) and is_below else place)
 
 
 def _indexed_sources(settings: Settings, domain: Domain) -> frozenset[str]:
-    """Return the ids of the sources of which a document is published."""
+    """Return the ids of the sources with at least one published document."""
     store = store_of(settings, domain)
     generation = store.current()
     if generation is None:

@@ -1,4 +1,4 @@
-"""Chunks and documents as they were ingested, and what became of those handed in, as JSON."""
+"""Chunks and documents as they were ingested, and the states of documents handed in, as JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nornweave.index.searching.finding import CompletionKind
 
 
 class ChangeDocument(TypedDict):
-    """A commit; ``chunk_id`` is that of its passage."""
+    """A commit. ``chunk_id`` is its passage."""
 
     chunk_id: str
     revision: str
@@ -31,7 +31,7 @@ class ChangeDocument(TypedDict):
 
 
 class AboutDocument(TypedDict):
-    """A commit that names an issue or pull request, or one of these that a commit names."""
+    """A commit that names an issue or pull request, or an issue or pull request named by a commit."""
 
     chunk_id: str
     domain_id: str
@@ -73,7 +73,7 @@ class DocumentDocument(TypedDict):
 
 
 class HeadingDocument(TypedDict):
-    """A part of a document: its name, where it begins, and the chunk there."""
+    """A section of a document: its name, where it begins, and the chunk there."""
 
     title: str
     line: int | None
@@ -107,7 +107,7 @@ class FindDocument(TypedDict):
 
 
 class CompletionDocument(TypedDict):
-    """A text that goes on with what was typed."""
+    """A text that continues the typed one."""
 
     text: str
     kind: CompletionKind
@@ -126,7 +126,7 @@ Deposit: TypeAlias = InboxDocument
 
 
 class DepositDocument(TypedDict):
-    """What became of a document that was handed in."""
+    """The outcome of a document that was handed in."""
 
     source_path: str
     status: Literal["ACCEPTED", "REJECTED"]
@@ -134,7 +134,7 @@ class DepositDocument(TypedDict):
 
 
 class DocumentStateDocument(TypedDict):
-    """Where a document stands after the last sync."""
+    """The state of a document after the last sync."""
 
     source_path: str
     source_id: str
@@ -157,7 +157,7 @@ class DocumentsDocument(TypedDict):
 
 
 class WithdrawnDocument(TypedDict):
-    """A document that was taken out of the inbox."""
+    """A document that was removed from the inbox."""
 
     source_path: str
     status: Literal["DELETED"]
@@ -180,8 +180,8 @@ def chunk_document(
     """Return the text behind a citation.
 
     Args:
-        commit: what changed its file last, if that is known.
-        about: what is about the same issues and pull requests, each with its domain.
+        commit: the last commit of its file, if known.
+        about: chunks on the same issues and pull requests, each with its domain.
     """
     citation = citation_of(domain, chunk, verified_at)
     return in_shape(
@@ -206,7 +206,7 @@ def chunk_document(
 
 
 def change_document(commit: StoredChunk) -> ChangeDocument:
-    """Return what a commit is known by."""
+    """Return a commit as JSON."""
     author = commit.metadata.get("author")
     return {
         "chunk_id": commit.chunk_id,

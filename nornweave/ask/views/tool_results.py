@@ -1,4 +1,4 @@
-"""What the tools for agents return: the shapes.
+"""The shapes of the results of tools for agents.
 
 OpenAI's connectors read ``results``, ``id``, ``title``, ``text``, ``url`` and ``metadata``.
 """
@@ -30,7 +30,7 @@ class SearchResultDocument(TypedDict):
 
 
 class LagDocument(TypedDict):
-    """How old what was read of a repository is."""
+    """How old the read version of a repository is."""
 
     commits_behind: Annotated[
         int, Field(description="that came since, along first parents; what they changed is not seen")
@@ -109,7 +109,7 @@ class AnswerPageDocument(TypedDict):
 
 
 class ConflictSideDocument(TypedDict):
-    """What one side of a conflict says."""
+    """The statement of one side of a conflict."""
 
     id: Annotated[str, Field(description="of the passage, for `fetch`")]
     domain: str
@@ -147,7 +147,7 @@ class ConflictsPageDocument(TypedDict):
 
 
 class DomainStatusDocument(TypedDict):
-    """How one domain is."""
+    """The status of one domain."""
 
     domain: str
     about: str
@@ -161,7 +161,7 @@ class DomainStatusDocument(TypedDict):
 
 
 class ToolStatusDocument(TypedDict):
-    """What can be searched."""
+    """The domains that can be searched."""
 
     version: str
     domains: list[DomainStatusDocument]

@@ -1,4 +1,4 @@
-"""What the tools for agents return, as JSON: short, each text on one line but those that are quoted whole."""
+"""The results of tools for agents as JSON: short, with each text on one line unless it is quoted whole."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Link: TypeAlias = Callable[[str, str | None], str]
 
 
 def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> SearchDocument:
-    """Return the first items of an answer, as many as there are snippets; the rest is noted."""
+    """Return the first items of an answer, one per snippet, with a note on the rest."""
     results = [_result(item, part, answer, link) for item, part in zip(answer.items, snippets, strict=False)]
     notes = [f"not searched: {gap.name}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps]
     if left := len(answer.items) - len(results):
@@ -51,7 +51,7 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
 
 
 def lag_documents(recalled: Recalled) -> dict[str, LagDocument]:
-    """Return how far the repositories went on of which that is known, by source."""
+    """Return by source how far repositories are ahead of the index, if known."""
     found: dict[str, LagDocument] = {}
     for name, source in (each for response in recalled.responses for each in response.sources.items()):
         if source.commits_behind is not None:
@@ -62,7 +62,7 @@ def lag_documents(recalled: Recalled) -> dict[str, LagDocument]:
 
 
 def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
-    """Return the first lines that were found, each short."""
+    """Return the first matching lines, each shortened."""
     document: FoundLinesDocument = {
         "lines": [
             {
@@ -83,7 +83,7 @@ def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
 
 
 def short_uses_document(found: UsesDocument, count: int) -> UsesDocument:
-    """Return the first uses of a name, each place on one line; ``more`` counts those that are left out."""
+    """Return the first uses of a name, each place on one line. ``more`` counts the others."""
     return {
         **found,
         "name": line(found["name"], TITLE_CHARACTERS),
@@ -104,24 +104,24 @@ def short_uses_document(found: UsesDocument, count: int) -> UsesDocument:
 
 
 def title_of(item: FusedItem) -> str:
-    """Return what an item is about, and where it stands."""
+    """Return an item's title and its place."""
     return _title(citation_document(item.citation))
 
 
 def source_document(number: int, item: FusedItem, link: Link) -> SourceDocument:
-    """Return what an answer's text cites by a number; its URL only where ``page_template`` does not say it."""
+    """Return a numbered source of an answer's text. The URL is left out if ``page_template`` gives it."""
     document: SourceDocument = {"number": number, "id": item.chunk_id, "title": title_of(item)}
     url = link(item.chunk_id, item.citation.url)
     return document if url == link("", None) + item.chunk_id else {**document, "url": url}
 
 
 def page_template(link: Link) -> str:
-    """Return the URL of a passage with ``{id}`` for its id: a result names an id once."""
+    """Return the URL of a passage with ``{id}`` for its id, so that results need not repeat URLs."""
     return link("", None) + "{id}"
 
 
 def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDocument:
-    """Return a passage whole; ``document_id`` fetches its document."""
+    """Return a whole passage. ``document_id`` fetches its document."""
     citation, change = chunk["citation"], chunk["last_change"]
     described: Mapping[str, JsonValue] = {
         **_describe_citation(citation),
@@ -140,7 +140,7 @@ def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDo
 
 
 def fetched_document(document: DocumentDocument, link: Link, document_id: str) -> FetchDocument:
-    """Return a document whole; its URL is that of its first passage."""
+    """Return a whole document. Its URL is that of its first passage."""
     described: Mapping[str, JsonValue] = {
         "domain": document["domain_id"],
         "source": document["source_id"],
@@ -160,7 +160,7 @@ def fetched_document(document: DocumentDocument, link: Link, document_id: str) -
 
 
 def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerConflictDocument:
-    """Return an entry of the ledger, short."""
+    """Return a short form of an entry of the ledger."""
     document: LedgerConflictDocument = {
         "entry_id": entry["entry_id"],
         "about": line(f"{entry['entity']} {entry['attribute']}", TITLE_CHARACTERS),
@@ -178,7 +178,7 @@ def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerCo
 
 
 def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[str, JsonValue]) -> DomainStatusDocument:
-    """Return how a domain is, out of what its agent says of itself."""
+    """Return a domain's status from its agent's description."""
     filters, notices = described.get("filters"), health.get("notices")
     documents, chunks, indexed_at = described.get("documents"), described.get("chunks"), health.get("indexed_at")
     return {
@@ -199,7 +199,7 @@ def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[s
 
 
 def _filter_described(described: Mapping[str, JsonValue]) -> str:
-    """Name the type of a filter; of a declared one, which nobody can guess, also its frequent values or its range."""
+    """Return the type of a filter. One that a team declared has also its frequent values or its range."""
     kind, values = str(described["type"]), described.get("values")
     if "from" not in described or not isinstance(values, list):
         return kind
@@ -210,7 +210,7 @@ def _filter_described(described: Mapping[str, JsonValue]) -> str:
 
 
 def to_seconds(moment: str) -> str:
-    """Return an ISO 8601 time without the fractions of its second, which nobody reads."""
+    """Return an ISO 8601 time without fractions of seconds."""
     return _FRACTION.sub("", moment)
 
 
@@ -251,7 +251,7 @@ def _title(citation: CitationDocument) -> str:
 
 
 def _place(path: str, line_range: Sequence[int] | None, page: int | None) -> str:
-    """Say where something stands: ``path:3``, ``path:3-7`` or ``path p. 4``."""
+    """Return a place as ``path:3``, ``path:3-7`` or ``path p. 4``."""
     place = line(path, TITLE_CHARACTERS)
     if line_range:
         return f"{place}:{'-'.join(str(number) for number in dict.fromkeys(line_range))}"
@@ -277,7 +277,7 @@ def _describe_citation(citation: CitationDocument) -> dict[str, JsonValue]:
 
 
 def _texts(described: Mapping[str, JsonValue]) -> dict[str, str]:
-    """Return what is known as text: some clients read nothing else in ``metadata``."""
+    """Return the known values as texts, because some clients read only text in ``metadata``."""
     return {
         key: line(value if isinstance(value, str) else str(value).lower(), 2 * LINE_CHARACTERS)
         for key, value in described.items()

@@ -1,4 +1,4 @@
-"""Who uses a name, and what a file depends on, as JSON."""
+"""The uses of a name, and the imports of a file, as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nornweave.read.chunking.references import ReferenceKind
 
 
 class NamedDefinitionDocument(TypedDict):
-    """A definition that is called so."""
+    """A definition with this name."""
 
     source_id: str
     path: str
@@ -33,7 +33,7 @@ class ReferenceDocument(TypedDict):
 
 
 class NotLookedAtDocument(TypedDict):
-    """Documents that hold the name and were not looked at."""
+    """Documents that hold the name and were not read."""
 
     documents: Annotated[int | None, Field(description="how many; null: nobody knows")]
     reason: str
@@ -61,7 +61,7 @@ class DependencyDocument(TypedDict):
 
 
 class GraphDocument(TypedDict):
-    """What a file imports, and what imports it."""
+    """The imports of a file, and the files that import it."""
 
     source_id: str
     path: str

@@ -1,4 +1,4 @@
-"""Citations as models write them: what a chunk is cited by, and the check of those in an answer."""
+"""Citations as models write them: the key of each chunk, and the check of an answer's citations."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _BETWEEN = re.compile(r"[,;|]| and | & ")
 
 
 def citation_key(domain: str, chunk_id: str) -> str:
-    """Return how an answer cites a chunk, without brackets.
+    """Return the citation of a chunk, without brackets.
 
-    Foreign agents choose their ids: what would end a citation is percent-encoded, what is long or an address goes by
-    its digest.
+    Remote agents choose their ids. Characters that would end a citation are percent-encoded; a long id or an address is
+    replaced by its digest.
     """
     written = quote(chunk_id, safe="/#@+=:", errors="replace")
     named = quote(domain, safe="", errors="replace")
@@ -50,7 +50,7 @@ Citation: TypeAlias = tuple[str, tuple[str, str] | None]
 
 
 class Citations:
-    """Checks the citations of an answer, part by part; no citation goes over the end of a part.
+    """Checks the citations of an answer, part by part. No citation may cross the end of a part.
 
     A citation is ``domain:chunk_id`` in brackets, alone or among others, where the domain is one of ours, one of
     ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has; so ``[1]``,
@@ -58,7 +58,7 @@ class Citations:
     the chunk id do.
 
     Attributes:
-        unknown: citations as they were written that name nothing allowed, in order, each once.
+        unknown: citations of nothing allowed, as written, in order, each once.
     """
 
     def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
@@ -69,14 +69,14 @@ class Citations:
         self._domains = {**ALIASES, **foreign, **{domain.value: domain.value for domain in Domain}}
 
     def cited(self, text: str) -> tuple[str, ...]:
-        """Return the chunks that a text cites which was checked, in order, each once."""
+        """Return the chunks that a checked text cites, in order, each once."""
         keys = (bracket[1] for bracket in _BRACKETS.finditer(text))
         return tuple(dict.fromkeys(self._by_key[key][1] for key in keys if key in self._by_key))
 
     def check(self, text: str) -> str:
-        """Return a part of the text with known citations in full, one a bracket, and without the unknown ones.
+        """Return a part of the text with each known citation in its own bracket and without unknown ones.
 
-        What is taken out of a bracket can make another whole: ``[code:[code:x]y]``.
+        Brackets are checked again after a removal, which can complete another one: ``[code:[code:x]y]``.
         """
         pieces: list[str] = []
         end = 0
@@ -94,7 +94,7 @@ class Citations:
         return "".join((*pieces, text[end:]))
 
     def read(self, text: str) -> Citation | None:
-        """Return a citation and what it names; ``None`` for words that are no citation."""
+        """Return a citation and its chunk; ``None`` for words that are not a citation."""
         domain, _, chunk_id = text.strip(QUOTES).partition(":")
         domain, chunk_id = domain.strip(f"{QUOTES}_"), chunk_id.strip()
         full = domain if domain in self._own else self._domains.get(domain.casefold())
@@ -103,7 +103,7 @@ class Citations:
         return f"{domain}:{chunk_id}", self._by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
 
     def _without_domain(self, domain: str, chunk_id: str) -> tuple[str, str] | None:
-        """Return what an answer means that took ``[domain:chunk_id]`` literally."""
+        """Return the chunk of a citation that copied the placeholder ``domain:``; ``None`` if it is not unique."""
         if domain.casefold() != PLACEHOLDER:
             return None
         inner = self.read(chunk_id)
@@ -114,7 +114,7 @@ class Citations:
 
 
 class _BracketPart:
-    """What stands between two commas of a bracket: words, with or without citations among them."""
+    """The text between two commas of a bracket: words, with or without citations."""
 
     def __init__(self, text: str, read: Callable[[str], Citation | None]) -> None:
         self.words = text.split()
@@ -125,16 +125,16 @@ class _BracketPart:
 
 
 def _remaining(parts: Sequence[_BracketPart]) -> str:
-    """Return what stays of a bracket: known citations, each in its own, and the parts that are none."""
+    """Return the rest of a bracket: known citations, each in its own bracket, and the parts that are plain words."""
     names = dict.fromkeys(name for part in parts for _, name in part.citations if name is not None)
     prose = ", ".join(" ".join(part.words) for part in parts if part.prose and part.words)
     return " ".join([f"[{citation_key(*name)}]" for name in names] + ([f"[{prose}]"] if prose else []))
 
 
 def _close_gap(pieces: list[str], text: str, end: int) -> int:
-    """Close the gap that a removed bracket leaves before ``text[end:]``; return where the text goes on.
+    """Close the gap before ``text[end:]`` where a bracket was removed; return where the text continues.
 
-    A word behind it stays apart from the word before it: together they could be an address.
+    The words around it stay apart: together they could be an address.
     """
     before = "".join(pieces[-2:])
     if before.rstrip(" \t").endswith("(") and text.startswith(")", end):

@@ -1,8 +1,8 @@
-"""Links and images in a text that a model wrote: none is left but those to the passages it was given.
+"""Links and images in a model's text: all are removed except links to the given passages.
 
-A chat client shows an image without being asked, and what its address carries reaches whoever wrote it. Clients read
-Markdown and HTML each in their own way, so nothing is parsed here and code is no exception: what every reader needs
-for a link or an image is broken by one blank (``](``, ``]:``, ``![``, ``<a``), and what is a link by itself goes.
+A chat client loads an image without being asked, so its address can send data to an attacker. Clients read
+Markdown and HTML each in their own way, so nothing is parsed here, not even code: the signs that every reader needs
+for a link or an image are broken by one blank (``](``, ``]:``, ``![``, ``<a``), and plain addresses are removed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _PLAIN = re.compile(r"https?://[^\s<>()\[\]\\\"'`|]+")
 
 
 def has_address(text: str) -> bool:
-    """Tell whether a reader of Markdown could make a link of a text that has no blanks and brackets."""
+    """Tell whether a Markdown reader could make a link of a text without blanks and brackets."""
     return bool(_ADDRESS.search(text) or re.search(_MAIL, text))
 
 
 def without_images(text: str) -> str:
-    """Return the text of documents so that a reader of Markdown loads nothing; its links stay."""
+    """Return the text of documents so that a Markdown reader loads no images; links stay."""
     return re.sub(_IMAGE, " ", text)
 
 
 class Links:
-    """Takes links and images out of a text, part by part; a part ends before a blank.
+    """Removes links and images from a text, part by part. A part ends before a blank.
 
     Attributes:
-        left_out: how many addresses were taken out so far.
+        left_out: how many addresses were removed so far.
     """
 
     def __init__(self, urls: Collection[str], shown: str) -> None:
@@ -52,8 +52,8 @@ class Links:
     def take_out(self, text: str) -> str:
         """Return a part of the text without links and images.
 
-        An address of a passage stays a link. One that stands in what the model was shown stays words, with a blank
-        before its host. Every other one is replaced by ``LEFT_OUT``.
+        An address of a passage stays a link. An address in the model's input stays as text, with a blank
+        before its host. Any other address is replaced by ``LEFT_OUT``.
         """
         without = _ADDRESS.sub(self._keep_allowed, text).replace(f"({LEFT_OUT})", LEFT_OUT)
         return self._gaps.sub(" ", without)

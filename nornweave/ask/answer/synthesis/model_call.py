@@ -23,7 +23,7 @@ CHARS_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What is shown of what a model said, and why it stopped; ``broken_off`` if it had more to say."""
+    """The shown text of a model, and why it stopped. ``broken_off`` means that the model had more to say."""
 
     shown: CheckedText
     finish_reason: str | None
@@ -35,7 +35,7 @@ Said: TypeAlias = ModelAnswer | str
 
 
 class Listener:
-    """Listens to models that write piece by piece; only the first that says something is heard."""
+    """Passes on the text of models that write piece by piece, but only of the first one that writes anything."""
 
     def __init__(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
         self._stream = CheckedStream(prompt)
@@ -43,7 +43,7 @@ class Listener:
         self.model: str | None = None
 
     async def follow(self, model: str, parts: AsyncIterator[Any]) -> Said:
-        """Pass on what a model writes; return the whole of it."""
+        """Pass on a model's text; return all of it."""
         finish_reason, has_said = None, False
         async for part in parts:
             choice = part.choices[0] if part.choices else None
@@ -64,7 +64,7 @@ class Listener:
         return self._finish_answer(finish_reason)
 
     def broken_off(self, reason: str) -> ModelAnswer:
-        """Return what was heard until the model stopped in mid answer."""
+        """Return the text that arrived before the model stopped in the middle, with the reason."""
         return self._finish_answer(None, reason)
 
     def _finish_answer(self, finish_reason: str | None, broken_off: str | None = None) -> ModelAnswer:
@@ -79,7 +79,7 @@ class Listener:
 async def call(
     litellm: Any, model: str, prompt: Prompt, settings: FusionSettings, seconds: float, listener: Listener | None
 ) -> Said:
-    """Ask a model; its answer, or why there is none."""
+    """Ask a model; return its answer, or why there is none."""
     # In a thread, as some providers fetch their key from the network as soon as they are named.
     problem = await asyncio.to_thread(why_not_asked, litellm, model)
     if problem is not None:

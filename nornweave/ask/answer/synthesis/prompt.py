@@ -1,7 +1,7 @@
-"""Stage 6, what of it is pure: the prompt that a model is given. ``written.py`` checks what it answers.
+"""Stage 6, its pure part: the prompt for a model. ``written.py`` checks the model's answer.
 
-Everything that was retrieved is untrusted: texts, their places, what they disagree about and why one holds. It reaches
-the model between fences whose mark no part of the prompt holds, on lines of their own.
+All retrieved text is untrusted: passages, their places, conflicts and reasons. It reaches
+the model between fences on lines of their own, with a mark that occurs nowhere else in the prompt.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ MARK_CHARS = 12
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What a model writes an answer from.
+    """The question, items and conflicts from which a model writes an answer.
 
     Attributes:
         items: in their final order.
-        coverage_gaps: what the answer has to do without.
+        coverage_gaps: domains that were not searched.
         doubt: why the items may not answer, in words; empty without a doubt.
     """
 
@@ -63,16 +63,16 @@ class PromptContext:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A conflict at one of its items: what is said of it in our words, and what it is about, in those of documents."""
+    """A note on a conflict at one of its items: our sentence, and the subject in the words of documents."""
 
     said: str
     about: str
 
 
 def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
-    """Put the question and the best items into the prompt; the same input gives the same prompt.
+    """Return the prompt with the question and the best items. The same input gives the same prompt.
 
-    Of ``top_k`` items up to ``ITEM_CHARS`` characters each are shown. Conflicts are noted at every shown item that
+    ``top_k`` items are shown, up to ``ITEM_CHARS`` characters each. Conflicts are noted at every shown item that
     disagrees with the one that holds, or else with the best. Blank space in the question collapses.
     """
     shown = context.items[:top_k]
@@ -100,7 +100,7 @@ def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
 
 
 def one_line(text: str, limit: int | None = LINE_CHARS) -> str:
-    """Return untrusted text as one line that carries none of the prompt's own signs."""
+    """Return untrusted text as one line without the prompt's own signs."""
     line = " ".join(legible(text).replace("⚠", "").split())
     return line if limit is None else _cut(line, limit)
 
@@ -125,7 +125,7 @@ def _body(item: FusedItem, notes: Sequence[_Note]) -> str:
 
 
 def _where(item: FusedItem) -> str:
-    """Return the place as a reader would cite it: lines of code, sections of documents, days of conversations."""
+    """Return the place of an item for a citation: lines of code, sections of documents, days of conversations."""
     citation = item.citation
     path = one_line(citation.shown_path)
     if citation.domain_id == Domain.CONVERSATIONS:
@@ -140,7 +140,7 @@ def _where(item: FusedItem) -> str:
 def _conflict_notes(
     shown: Sequence[tuple[str, str]], conflicts: Sequence[ConflictRecord]
 ) -> Mapping[int, tuple[_Note, ...]]:
-    """Return what to say at which place, places counted from 1."""
+    """Return the notes for each place, counted from 1."""
     places = {name: place for place, name in reversed(list(enumerate(shown, 1)))}
     notes: dict[int, dict[_Note, None]] = {}
     for record in conflicts:
@@ -170,7 +170,7 @@ def _notes_of(
 
 
 def _unused_mark(*texts: str) -> str:
-    """Return a mark that none of the texts holds, made of all of them: whoever wrote one cannot know it."""
+    """Return a mark that occurs in no text. It is computed from all texts, so no author can know it."""
     mark = digest(*texts)[:MARK_CHARS]
     while any(mark in text for text in texts):
         mark = digest(mark)[:MARK_CHARS]
@@ -178,7 +178,7 @@ def _unused_mark(*texts: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Cut at the end of a word, unless the last one is longer than a fifth of what may stay."""
+    """Cut a text at the end of a word, unless the last word is longer than a fifth of the limit."""
     if len(text) <= limit:
         return text
     head = text[: limit + 1]

@@ -1,4 +1,4 @@
-"""The port to the language model: ``Synthesizer``. What goes wrong there costs the answer its text, nothing else."""
+"""The port to the language model: ``Synthesizer``. If it fails, an answer only lacks its text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GRACE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Who answered, if anybody did, and why the others did not."""
+    """The model that answered, its answer, and the failures of the others."""
 
     model: str | None = None
     answer: ModelAnswer | None = None
@@ -42,7 +42,7 @@ class _Outcome:
 
 
 class Synthesizer:
-    """Writes answers with the model of the settings, and with its fallback; every method may be called by any thread.
+    """Writes answers with the configured model and its fallback. Every method may be called from any thread.
 
     Keys and addresses come from the environment variables that LiteLLM reads (``OPENAI_API_KEY``, ``OPENAI_API_BASE``,
     ``OLLAMA_API_BASE``, …), at every call.
@@ -53,18 +53,18 @@ class Synthesizer:
         self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def prepare(self) -> None:
-        """Begin to load LiteLLM, which takes seconds, and return at once."""
+        """Start to load LiteLLM, which takes seconds, and return at once."""
         if self._models:
             RUNTIME.litellm()
 
     def synthesize(self, context: PromptContext, *, timeout_ms: int | None = None) -> Synthesis:
-        """Let a model answer the question out of the items.
+        """Let a model answer the question from the items.
 
         The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
 
         Returns:
-            The text as ``check_written`` makes it. Its ``reason`` says why there is none, or, beside a text, what to
-            know of it: that it was cut off, that it cites nothing of what it was given, or that links are left out.
+            The text after ``check_written``. Its ``reason`` says why there is no text, or a remark on the text:
+            that it was cut off, that it cites no passage, or that links are left out.
             Trouble with models never raises; it is logged without prompt, content and keys.
         """
         if not self._models:
@@ -86,17 +86,17 @@ class Synthesizer:
     def start(
         self, context: PromptContext, *, timeout_ms: int | None = None, on_text: Callable[[str], None] | None = None
     ) -> Future[Synthesis]:
-        """Let a model begin to answer the question out of the items, and return at once.
+        """Let a model start to answer the question from the items, and return at once.
 
         Args:
-            context: what it is written from; the first ``synthesis_top_k`` items are shown.
-            timeout_ms: once LiteLLM is loaded; ``None`` if only the settings limit it.
-            on_text: takes the text piece by piece, in a thread that it must not block. Joined, the pieces are the text
-                of the result, or its beginning. The model that says something first is the one that is heard.
+            context: the material; the model sees the first ``synthesis_top_k`` items.
+            timeout_ms: counted after LiteLLM is loaded; ``None`` if only the settings limit the time.
+            on_text: gets the text piece by piece, in a thread that it must not block. Joined, the pieces are the text
+                of the result, or its beginning. Only the first model that writes anything is passed on.
 
         Returns:
-            What ``synthesize`` returns; cancelling it breaks the model's call off. A text that was being passed on when
-            its model failed or the time was over is kept, and ``reason`` says so.
+            A future of what ``synthesize`` returns; cancelling it ends the model's call. A text that was being sent
+            when its model failed or the time ended is kept, and ``reason`` says so.
         """
         return RUNTIME.start(self._written(context, timeout_ms, on_text))
 
@@ -139,7 +139,10 @@ class Synthesizer:
         return "; ".join(f"{model}: {reason}" for model in self._models)
 
     async def _first_answer(self, litellm: Any, prompt: Prompt, seconds: float, listener: Listener | None) -> _Outcome:
-        """Ask the models in turn, the next as soon as one fails or its head start is over; break off who is late."""
+        """Ask the models in turn; return the first answer.
+
+        The next model starts when one fails or its head start is over. Models that are too late are cancelled.
+        """
         clock = asyncio.get_running_loop().time
         due = clock() + seconds
         waiting = list(self._models)

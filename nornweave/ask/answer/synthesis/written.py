@@ -1,9 +1,9 @@
-"""What a model wrote → what is shown of it, whole or while it is written.
+"""A model's text → its checked form, as a whole or while it is written.
 
-The text is cut into parts at blanks outside of brackets, and each part is read for itself: entities as the letters that
-they stand for, without letters that nobody sees; then its citations (``citations``), then its links (``links``). What
-comes out is quoted line by line (``escaping``). Where the parts end depends on the text alone, so it does not matter in
-which pieces it arrives.
+The text is cut into parts at blanks outside of brackets, and each part is checked alone: entities become the letters
+that they stand for, invisible letters are removed; then come its citations (``citations``) and its links (``links``).
+The result is quoted line by line (``escaping``). The parts depend on the text alone, so it does not matter in which
+pieces it arrives.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _BLANK, _WORD = re.compile(r"\s"), re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """A model's answer as it is shown.
+    """A model's answer after all checks.
 
     Attributes:
-        text: with every known citation as ``[domain:chunk_id]``, one a bracket, and no unknown ones; the only links are
-            addresses of passages; no line looks like one of ours.
-        cited: the chunks that it cites, in order, each once.
-        unknown: citations as they were written that name nothing allowed, in order, each once.
-        links_left_out: how many addresses were taken out.
+        text: every known citation is ``[domain:chunk_id]`` in its own bracket, unknown ones are removed; the only links
+            are addresses of passages; no line looks like one of ours.
+        cited: the cited chunks, in order, each once.
+        unknown: citations of nothing allowed, as written, in order, each once.
+        links_left_out: how many addresses were removed.
     """
 
     text: str
@@ -53,7 +53,7 @@ class CheckedText:
 
 
 def check_written(text: str, prompt: Prompt) -> CheckedText:
-    """Return what is shown of a whole text that answers a prompt."""
+    """Return the checked form of a whole text that answers a prompt."""
     stream = CheckedStream(prompt)
     stream.add(text)
     stream.rest()
@@ -61,7 +61,7 @@ def check_written(text: str, prompt: Prompt) -> CheckedText:
 
 
 class CheckedStream:
-    """Passes a model's text on while it is written, as ``check_written`` makes it of the whole."""
+    """Checks a model's text in pieces, with the same result as ``check_written``."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._citations = Citations(prompt.allowed.values())
@@ -75,7 +75,7 @@ class CheckedStream:
         self._blank = ""
 
     def add(self, piece: str) -> str:
-        """Add what the model wrote; return what can be passed on by now."""
+        """Add a piece of the model's text; return the part that can be sent now."""
         self._word.append(piece)
         if not _BLANK.search(piece):
             return ""
@@ -86,7 +86,7 @@ class CheckedStream:
         return self._pass_on("".join(map(self._checked_part, self._parts(settled))))
 
     def rest(self) -> str:
-        """Return what is left to pass on when the text is complete; a fence that is open is closed."""
+        """Return the rest once the text is complete. An open fence is closed."""
         parts = (*self._parts("".join(self._word)), "".join(self._part))
         self._word = []
         passed = self._pass_on("".join(map(self._checked_part, parts)) + self._lines.rest())
@@ -94,12 +94,12 @@ class CheckedStream:
         return passed + self._pass_on(_end_of_fence("".join(self._passed)))
 
     def checked(self) -> CheckedText:
-        """Return what was passed on, and what was found in it."""
+        """Return the text that was sent, with the findings in it."""
         text, unknown = "".join(self._passed), tuple(self._citations.unknown)
         return CheckedText(text, self._citations.cited(text), unknown, self._links.left_out)
 
     def _parts(self, text: str) -> Iterator[str]:
-        """Yield the parts that are complete with a text, which ends before a blank or with the whole."""
+        """Yield the parts that this text completes. The text ends before a blank, or is the last."""
         for token in _TOKENS.findall(_WORD.sub(lambda word: _as_seen(word[0]), legible(text))):
             if token.isspace():
                 yield from self._complete_part()
@@ -127,7 +127,7 @@ class CheckedStream:
         return self._lines.add(part.translate(_NO_BRACKETS))
 
     def _pass_on(self, text: str) -> str:
-        """Return a text without blanks at both ends of the whole: those between its words come with the next."""
+        """Return a text without blanks at both ends of the whole. Its last blanks come with the next text."""
         text = self._blank + text
         passed = text.rstrip()
         self._blank = text[len(passed) :]
@@ -138,7 +138,7 @@ class CheckedStream:
 
 
 def _as_seen(word: str) -> str:
-    """Return a word as it is shown: what entities stand for, without letters that nobody sees."""
+    """Return a word as readers see it: entities are resolved, invisible letters removed."""
     for _ in range(DEEPEST):
         seen = _INVISIBLE.sub("", legible(_ENTITY.sub(_character, word)))
         if seen == word:
@@ -152,7 +152,7 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def _end_of_fence(text: str) -> str:
-    """Return what ends the fence of code in which a text breaks off, so that what follows it is no code."""
+    """Return the line that closes an open code fence; empty if none is open."""
     open_fence: re.Match[str] | None = None
     for line in text.split("\n"):
         fence = _FENCE.fullmatch(line)

@@ -1,7 +1,7 @@
 """Find pairs of texts that may say the same, without comparing every pair.
 
-Texts that say the same share runs of three words. All runs of all texts are sorted once; texts that have one in common
-stand beside each other then. This module only proposes pairs; ``equivalence`` decides.
+Texts that say the same share runs of three words. All runs of all texts are sorted once, so that texts with a common
+run become neighbours. This module only proposes pairs; ``equivalence`` decides.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that texts are compared by here, in lower case."""
+    """Return the words by which texts are compared here, in lower case."""
     lowered = text.lower()
     return lowered.translate(_SIGNS).split() if lowered.isascii() else _WORD.findall(lowered)
 
 
 def candidate_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs ``(i, j)``, ``i < j``, of texts that share enough of their words in a row, sorted.
+    """Return sorted pairs ``(i, j)``, ``i < j``, of texts that share enough runs of words.
 
-    Up to ``CROWD`` texts every such pair is there. Among more, some depend on the order of the texts.
+    Up to ``CROWD`` texts every such pair is returned. With more, some pairs depend on the order of the texts.
     """
     words = list(map(words_of, texts))
     counts = np.array(list(map(len, words)), np.int64)
@@ -64,10 +64,10 @@ def candidate_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _sharing(keys: Keys, owners: Places, least: NDArray[np.float64]) -> set[tuple[int, int]]:
-    """Return the pairs of texts that share enough of their keys, or that are neighbours in a crowd.
+    """Return the pairs of texts that share enough of their keys, or that are neighbours among many with the same key.
 
     Args:
-        least: the share that is enough, of each text; of two the smaller one.
+        least: the required share for each text; for a pair the smaller one.
     """
     count = len(least)
     bits = np.uint64(max(count, 1).bit_length())

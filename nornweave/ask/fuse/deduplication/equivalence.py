@@ -1,4 +1,4 @@
-"""Decide whether two texts say the same, and if one says more, which.
+"""Decide whether two texts say the same, and whether one of them says more.
 
 The texts are aligned by runs of three words that both contain. The words outside of these runs are unmatched:
 
@@ -50,7 +50,7 @@ MISSPELT_PAIRS = 2_500
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """The result of comparing two texts that say the same: reason, similarity in [0, 1], which may be dropped."""
+    """The comparison of two texts that say the same: reason, similarity in [0, 1], and which text may be dropped."""
 
     reason: MergeReason
     similarity: float
@@ -64,11 +64,11 @@ def compare(
     """Tell whether two texts say the same.
 
     Args:
-        threshold: of ``token_sort_ratio``, in [0, 1].
+        threshold: the least ``token_sort_ratio``, in [0, 1].
         cosine: of their embeddings; ``None`` without.
 
     Returns:
-        ``None`` unless they do. At least one of the two may go.
+        ``None`` if they do not say the same. Otherwise at least one of the two may be dropped.
     """
     if not first.forms or not second.forms:
         return None
@@ -95,7 +95,7 @@ def compare(
 
 
 def _other_code(one: Leftovers, other: Leftovers) -> bool:
-    """Tell whether lines of code that match differ after all: in a word or in an operator."""
+    """Tell whether matching lines of code still differ, in a word or in an operator."""
     if one.code_differs or other.code_differs:
         return True
     # Every word of these lines stands in the other text, but each text has one more often than the other.
@@ -108,7 +108,7 @@ def _other_code(one: Leftovers, other: Leftovers) -> bool:
 
 
 def _weighty(forms: Iterable[str], sorts: Mapping[str, int]) -> bool:
-    """Tell whether one of the words is a name or a value."""
+    """Tell whether any of the words is a name or a value."""
     return any(NAME <= sorts[form] <= VALUE for form in forms)
 
 
@@ -120,7 +120,7 @@ def _without_common(mine: Iterable[str], theirs: Iterable[str]) -> tuple[list[st
 def _has_exchanged_words(
     mine: Sequence[str], theirs: Sequence[str], one: Leftovers, other: Leftovers, shorter: int
 ) -> bool:
-    """Tell whether words stand in place of others, more than an editor exchanges."""
+    """Tell whether more words are replaced by others than an editor would replace."""
     left, right = _without_misspelt(mine, theirs, one.sorts, other.sorts)
     if not left or not right:
         return False
@@ -144,7 +144,7 @@ def _without_misspelt(
 
 
 def _misspelt(one: str, other: str) -> bool:
-    """Tell whether a letter was added, dropped, replaced, or exchanged with another, the first one aside."""
+    """Tell whether two words differ by one letter: added, dropped, replaced or swapped. The first letter must agree."""
     if one[0] != other[0] or max(len(one), len(other)) < MISSPELT_LETTERS:
         return False
     edits = Levenshtein.distance(one, other, score_cutoff=2)
@@ -152,10 +152,10 @@ def _misspelt(one: str, other: str) -> bool:
 
 
 def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Tell whether the same words stand in each other's places (``on Linux a, on macOS b``).
+    """Tell whether the same words have exchanged places (``on Linux a, on macOS b``).
 
-    Neighbours that change places (``b and a``) and clauses that do so say the same as before: there, all places from
-    the first to the last that differs differ.
+    Neighbours or clauses that change places (``b and a``) say the same as before. In that case all places from
+    the first to the last difference differ.
     """
     if len(mine) != len(theirs) or mine == theirs:
         return False
@@ -165,7 +165,7 @@ def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
 
 
 def _other_bonds(first: TextReading, second: TextReading) -> bool:
-    """Tell whether a word goes with one value here and with another there (``one tablet``, ``two tablets``)."""
+    """Tell whether a word stands beside another value in the other text (``one tablet``, ``two tablets``)."""
     before, after, ways = _bonds(first)
     before_there, after_there, ways_there = _bonds(second)
     for mine, theirs in ((before, before_there), (after, after_there)):
@@ -176,7 +176,7 @@ def _other_bonds(first: TextReading, second: TextReading) -> bool:
 
 
 def _bonds(text: TextReading) -> tuple[defaultdict[str, set[str]], ...]:
-    """Return word → the values right before it, → those right after it; ``from`` and ``to`` → what follows."""
+    """Return each word's values directly before it and directly after it, and the words after ``from`` and ``to``."""
     before: defaultdict[str, set[str]] = defaultdict(set)
     after: defaultdict[str, set[str]] = defaultdict(set)
     ways: defaultdict[str, set[str]] = defaultdict(set)
@@ -214,7 +214,7 @@ def _same_text(
 
 
 def _matters(forms: Collection[str], text: TextReading) -> bool:
-    """Tell whether something would be lost with these words."""
+    """Tell whether these words hold information that would be lost."""
     return any(text.sorts[form] > CONTENT for form in forms) or len(forms) > EDITED_SHARE * len(text)
 
 
@@ -228,7 +228,7 @@ def _compare_contained(first: TextReading, second: TextReading, one: Leftovers, 
 
 
 def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest: Leftovers) -> bool:
-    """Tell whether a text says nothing of weight beside what stands in a longer one."""
+    """Tell whether a longer text holds everything of weight in a text."""
     if len(text) < REMARK_WORDS or not rest.sentences or longer_rest.inner - rest.inner or not all(rest.code_matches):
         return False
     sentences, words = rest.sentences_there / rest.sentences, rest.words_there / rest.words
@@ -239,7 +239,7 @@ def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest
 
 
 def _split(matched: Sequence[bool]) -> bool:
-    """Tell whether lines that do not match stand between some that do."""
+    """Tell whether a line that does not match stands between matching ones."""
     if True not in matched:
         return False
     first, last = matched.index(True), len(matched) - matched[::-1].index(True)
@@ -264,7 +264,7 @@ def _same_meaning(first: TextReading, second: TextReading, cosine: float) -> Lik
 
 
 def _same_template(first: TextReading, second: TextReading) -> bool:
-    """Tell whether the texts go the same way, with other words in some places: no paraphrase would."""
+    """Tell whether the texts have the same order of words with other words in some places, as no paraphrase has."""
     shorter = min(len(first.said), len(second.said))
     if LCSseq.similarity(first.said, second.said) < PARALLEL_SHARE * shorter:
         return False

@@ -35,13 +35,13 @@ _CODE, _CONVERSATIONS = "code", "conversations"
 def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedItems:
     """Merge items that say the same.
 
-    An item goes only in favour of one that says all that it says, compared with that one itself and not by way of a
-    third: of two equal ones the higher score stays, of a text and a longer one that holds it the longer.
-    What stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other
-    citations of all that went into it, the highest score first; what folds behind these folds behind it.
+    An item is dropped only for one that says all of it. The two are compared directly and not through a third one. Of
+    two equal items the one with the higher score stays; of a text and a longer one that holds it, the longer. The item
+    that stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other citations
+    of all items merged into it, the highest score first. Items folded behind those are folded behind it.
 
     Returns:
-        The items that stay, in the order in which the first version of each came. The same items merge whatever order
+        The items that stay, in the order of their first versions. The same items merge in whatever order
         they come in, and merging again merges nothing.
     """
     merged: dict[int, _Into] = {}
@@ -68,7 +68,7 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
 
 @dataclass(frozen=True, slots=True)
 class _Into:
-    """Where an item went: into which, why, and how alike they are."""
+    """The item into which another one was merged, the reason, and their similarity."""
 
     winner: int
     reason: MergeReason
@@ -76,7 +76,7 @@ class _Into:
 
 
 class _Pairs:
-    """The pairs that are worth a comparison, and its outcome; each text is read once, each pair compared once."""
+    """Pairs worth a comparison and their results. Each text is read once, each pair compared once."""
 
     def __init__(self, items: Sequence[FusedItem], alive: Sequence[int], threshold: float) -> None:
         self._items = items
@@ -99,7 +99,7 @@ class _Pairs:
         return {place: sorted(others, key=still.__getitem__) for place, others in partners.items()}
 
     def compare(self, one: int, other: int) -> Likeness | None:
-        """Tell whether two items say the same; ``first`` is ``one``."""
+        """Return the likeness of two items, ``first`` being ``one``; ``None`` if they do not say the same."""
         pair = _order_pair(one, other)
         if pair not in self._outcomes:
             self._outcomes[pair] = self._compare_items(*pair)
@@ -109,7 +109,7 @@ class _Pairs:
         return replace(found, first_may_go=found.second_may_go, second_may_go=found.first_may_go)
 
     def _share_words(self, one: int, other: int) -> bool:
-        """Tell whether two items that mean the same may say the same."""
+        """Tell whether two items of similar meaning share enough words to say the same."""
         mine, theirs = ({*words_of(self._items[place].item.content)} for place in (one, other))
         return len(mine & theirs) >= MEANING_WORDS_SHARED * min(len(mine), len(theirs))
 
@@ -134,7 +134,7 @@ def _order_pair(one: int, other: int) -> tuple[int, int]:
 
 
 def _without_equal(items: Sequence[FusedItem], merged: dict[int, _Into]) -> list[int]:
-    """Merge what is equal to the letter; return the others, the longest first."""
+    """Merge items with equal text; return the others, longest first."""
     first_of: dict[str, int] = {}
     alive = []
     for place in sorted(range(len(items)), key=lambda place: _precedence(items[place])):
@@ -153,14 +153,14 @@ def _place_of(fused: FusedItem) -> tuple[str, ...]:
 
 
 def _precedence(fused: FusedItem) -> tuple[bool, float, tuple[str, ...], str]:
-    """Order items by what is kept: what is served here, the higher score, then the name."""
+    """Return the sort key of the item to keep: local items first, then higher scores, then names."""
     return fused.citation.agent_id is not None, -fused.relevance, _place_of(fused), fused.item.content
 
 
 def _without_alike(
     items: Sequence[FusedItem], alive: Sequence[int], pairs: _Pairs, merged: dict[int, _Into]
 ) -> list[int]:
-    """Let each item, the longest first, take up those that say nothing beside it."""
+    """Let each item, longest first, absorb the items that add nothing to it."""
     partners = pairs.partners(alive)
     for winner in alive:
         for place in partners.get(winner, ()):
@@ -173,9 +173,10 @@ def _without_alike(
 
 
 def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
-    """Tell whether the first takes up the other; what is served here goes for nothing that another machine says.
+    """Tell whether the first item absorbs the other. A remote item never absorbs a local one.
 
-    Code that answers clearly better stays beside code that says more: who names a function wants it, not a longer copy.
+    Code that answers clearly better stays beside longer code: a person who names a function wants it, not a longer
+        copy.
     """
     if one.citation.agent_id is not None and other.citation.agent_id is None:
         return False
@@ -186,9 +187,9 @@ def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
 
 
 def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the pairs of items whose vectors, of one encoder, are close enough to mean the same.
+    """Yield the pairs of items whose vectors, by the same encoder, are close enough to have the same meaning.
 
-    Of code only the words count: functions that do nearly the same have nearly the same vector.
+    Code is compared by words only: functions that do nearly the same have nearly the same vector.
     """
     groups: dict[tuple[str, int], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
     for place in alive:
@@ -209,7 +210,7 @@ def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple
 
 
 def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
-    """Tell whether each states a value that the other has another one for."""
+    """Tell whether both state values of one subject and each has a value that the other lacks."""
     if not mine or not theirs:
         return False
     said, said_there = _by_subject(mine), _by_subject(theirs)
@@ -220,7 +221,7 @@ def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
 
 
 def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[str]]:
-    """Group values by what they are of."""
+    """Group values by their subject."""
     values: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
     for fact in facts:
         if not fact.qualifiers:

@@ -1,7 +1,8 @@
 """Normalise a text for comparison: its words in order, in units of sentences and lines, without markup.
 
-Removed are Markdown and HTML, quote marks, list bullets, blank space, punctuation, case, inflection and speaker labels;
-numbers and contractions are written in one way. Code keeps its words unchanged, with the operators of each line.
+This removes Markdown and HTML, quote marks, list bullets, blank space, punctuation, case, inflection and speaker
+labels; numbers and contractions are written in one way. Code keeps its words unchanged, with the operators of each
+line.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Unit:
     """A sentence, heading, list entry, table row or line of code: ``forms[start:end]`` of its text.
 
     Attributes:
-        said: its words that say something, in order.
+        said: its content words, in order.
     """
 
     start: int
@@ -45,8 +46,8 @@ class TextReading:
 
     Attributes:
         forms: the words as they are compared, in order.
-        sorts: word → what it is for, see ``words``.
-        said: the words that say something, in order.
+        sorts: word → its kind, see ``words``.
+        said: the content words, in order.
         ordered: the words in alphabetical order, joined by blanks: what ``token_sort_ratio`` compares.
         shingles: three words in a row, one for each word but the last two; shorter texts have one.
         distinct: the shingles, for looking up.
@@ -69,8 +70,8 @@ def read(text: str, *, code: bool = False, conversation: bool = False) -> TextRe
     """Normalise a text; recent results are cached, because many questions find the same chunks.
 
     Args:
-        code: the text is of a program: lines are units unless they belong to a comment or a docstring.
-        conversation: lines may start with who speaks.
+        code: the text is a program: lines are units unless they belong to a comment or a docstring.
+        conversation: lines may start with a speaker.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)  # composed letters, no ligatures, no full-width figures
@@ -139,12 +140,12 @@ def _strip_marks(text: str, *, conversation: bool) -> str:
 
 
 def _without_speaker(found: re.Match[str]) -> str:
-    """Take a name away, but leave ``ERROR:`` and what else is written in capitals, and start a unit."""
+    """Return a line's beginning without the speaker's name. Words in capitals, as ``ERROR:``, stay."""
     return f"\n\n{found[0]}" if found[0].strip(": \t").isupper() else "\n\n"
 
 
 def _mixed_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut prose with fenced and indented code into units, and tell which are code; that is read as a program is."""
+    """Cut prose with fenced or indented code into units, and tell which units are code."""
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
             yield from _code_units(_FENCE_LABEL.sub("", part, count=1) if "\n" in part else part)
@@ -154,12 +155,12 @@ def _mixed_units(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _prose_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut prose into units; a line that introduces what follows (``from the runbook:``) says nothing by itself."""
+    """Cut prose into units. A line that only introduces others (``from the runbook:``) is left out."""
     return ((part, False) for part in _BOUNDARY.split(text) if not part.endswith(":"))
 
 
 def _code_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut a program into lines, joined while a bracket is open, its comments and docstrings into sentences."""
+    """Cut a program into lines and its comments into sentences. Lines inside open brackets are joined."""
     prose: list[str] = []
     lines: list[str] = []
     inside = False
@@ -184,7 +185,7 @@ def _code_units(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _remark_apart(line: str) -> tuple[str, str]:
-    """Split a line of code before the remark at its end; a ``#`` or ``//`` inside quotes stays."""
+    """Split a line of code before the comment at its end. ``#`` and ``//`` inside quotes do not count."""
     found = _REMARK.search(line)
     if found is None or line[: found.start()].count('"') % 2 or line[: found.start()].count("'") % 2:
         return line, ""
@@ -192,7 +193,7 @@ def _remark_apart(line: str) -> tuple[str, str]:
 
 
 def _prose_words(text: str) -> list[tuple[str, int]]:
-    """Return words; a capital inside a sentence makes a name, the first word has its capital from its place."""
+    """Return the words. A capital inside a sentence marks a name; the capital of a first word does not."""
     found = find_words(text)
     words = list(map(word, found))
     if _CAPITAL_INSIDE.search(text):

@@ -29,7 +29,7 @@ class Leftovers:
 
     Attributes:
         sentences, words: how many there are.
-        sentences_there, words_there: how many of them stand in the other text in substance.
+        sentences_there, words_there: how many of them the other text holds in substance.
         slots: words of the short gaps of matching units of prose, and of the first lines of functions.
         turns: words of any gap of a matching unit that turn its sense around.
         inner: words of gaps of short units, those at either end of what they say aside.
@@ -54,7 +54,7 @@ class Leftovers:
 
 
 def leave(text: TextReading, covered: bytes) -> Leftovers:
-    """Remove from a text what the other one contains."""
+    """Return the words of a text that the other one does not cover."""
     rest = Leftovers(text.sorts, sentences=len(text.units), words=len(text))
     for unit in text.units:
         there = covered.count(1, unit.start, unit.end)
@@ -85,7 +85,7 @@ def cover(text: TextReading, other: TextReading) -> bytes:
 
 
 def saying(text: TextReading, places: Iterable[int]) -> list[str]:
-    """Return the content words at these places."""
+    """Return the content words among the words at these places."""
     return [form for place in places if text.sorts[form := text.forms[place]] > FUNCTION]
 
 
