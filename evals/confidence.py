@@ -1,4 +1,4 @@
-"""How well a low score tells that there is no answer: unanswerable questions, flagged by ``min_score``. Pure.
+"""How well a low score shows that there is no answer: unanswerable questions, flagged by ``min_score``. Pure.
 
 A query is *flagged* when its best item scores below ``min_score``, so that nothing is left of its answer, or when
 nothing was found at all. Flagging is right for the queries that the corpus holds no answer to, and only for them.
@@ -25,7 +25,7 @@ NOTHING_FOUND = -math.inf
 
 @dataclass(frozen=True, slots=True)
 class TopScore:
-    """One query's best item.
+    """The best item's score of one query.
 
     Attributes:
         score: of the first item of the answer; ``None`` when nothing was found.
@@ -48,16 +48,16 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """How well scores tell the two kinds of queries apart; 0.5 is chance, 1 is perfect.
+    """How well scores separate the two kinds of queries; 0.5 is chance, 1 is perfect.
 
     Attributes:
         min_score: the threshold that was asked about; ``None`` flags only queries to which nothing was found.
-        at_min_score: balanced accuracy there.
+        at_min_score: balanced accuracy at ``min_score``.
         best_min_score: the threshold of highest balanced accuracy on these queries; ``None`` if it takes none.
-        best: balanced accuracy there: too good, as the threshold was chosen on the queries that it is judged by.
+        best: balanced accuracy at this threshold; too optimistic, because the threshold was chosen on the same queries.
         held_out: balanced accuracy of thresholds that were chosen without the query that they judge; ``None`` where a
             kind has one query only.
-        auc: area under the ROC curve, which no threshold is needed for.
+        auc: area under the ROC curve, which needs no threshold.
     """
 
     answerable: int
@@ -71,17 +71,17 @@ class Confidence:
 
 
 def confidence_of(queries: Sequence[TopScore], min_score: float | None = None) -> Confidence | None:
-    """Say how well the best items' scores tell which queries have no answer.
+    """Return how well the best items' scores show which queries have no answer.
 
     Balanced accuracy is ``(flagged unanswerable / unanswerable + kept answerable / answerable) / 2``, the mean of
     sensitivity and specificity, whatever the proportion of the two kinds (Brodersen et al., ICPR 2010).
 
     Args:
-        queries: in any order; it has no effect.
+        queries: in any order.
         min_score: the threshold to judge, as ``POST /query`` takes it: an item below it is dropped.
 
     Returns:
-        ``None`` where one of the two kinds is missing: there is nothing to tell apart.
+        The confidence; ``None`` if there are no queries of one of the two kinds.
 
     Raises:
         ValueError: a query comes twice, or a score or the threshold is not finite.
@@ -113,9 +113,9 @@ def confidence_of(queries: Sequence[TopScore], min_score: float | None = None) -
 def best_threshold(queries: Sequence[TopScore]) -> tuple[float | None, float]:
     """Return the threshold of highest balanced accuracy, and that accuracy.
 
-    Of several it is the midpoint of the widest gap between neighbouring scores, which leaves most room to scores that
-    were not seen; of gaps equally wide the lower one, which drops fewer answers. ``None``: no threshold does better
-    than flagging only what found nothing.
+    If several are equal, it is the midpoint of the widest gap between neighbouring scores, which leaves most room for
+    scores that were not seen; of equally wide gaps the lower one, which drops fewer answers. ``None``: no threshold
+    does better than flagging only queries without results.
 
     Raises:
         ValueError: there are no answerable or no unanswerable queries.
@@ -129,7 +129,7 @@ def best_threshold(queries: Sequence[TopScore]) -> tuple[float | None, float]:
 
 
 def as_json(confidence: Confidence) -> dict[str, Any]:
-    """Return the figures for machines, rounded to four digits."""
+    """Return the figures as JSON, rounded to four digits."""
     return {
         "answerable": confidence.answerable,
         "unanswerable": confidence.unanswerable,
@@ -175,7 +175,7 @@ def _choose(kept: _Floats, flagged: _Floats) -> tuple[float, float]:
 
 
 def _held_out(kept: _Floats, flagged: _Floats) -> Estimate | None:
-    """Judge every query by the threshold that the others choose (leave-one-out; Stone, JRSS B 1974)."""
+    """Judge every query by the threshold chosen on the others (leave-one-out; Stone, JRSS B 1974)."""
     if min(len(kept), len(flagged)) < 2:
         return None
     of_kept = [
@@ -188,12 +188,12 @@ def _held_out(kept: _Floats, flagged: _Floats) -> Estimate | None:
 
 
 def _accuracy(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> float:
-    """Return the balanced accuracy, told for each query of the two kinds whether it was flagged."""
+    """Return the balanced accuracy, from the flags of the queries of both kinds."""
     return (int(flagged.sum()) / len(flagged) + int((~kept).sum()) / len(kept)) / 2
 
 
 def _balanced_accuracy(kept: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> Estimate:
-    """Return the balanced accuracy with its interval: drawing n queries with replacement is a binomial draw."""
+    """Return the balanced accuracy with its interval. Drawing n queries with replacement is a binomial draw."""
     generator = np.random.default_rng(SEED)
     accuracy = _accuracy(kept, flagged)
     sensitivity = generator.binomial(len(flagged), int(flagged.sum()) / len(flagged), RESAMPLES) / len(flagged)

@@ -1,4 +1,4 @@
-"""Run the control of a judged set that costs a search: dense retrieval with query vectors that mean nothing."""
+"""Run the control of a judged set that needs searches: dense retrieval with meaningless query vectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEASURES = ("Recall@10", "RR@10")
 
 
 def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tuple[Control, ...]:
-    """Ask a set's domain with vectors that mean nothing; empty where dense retrieval did not run.
+    """Run a set with meaningless query vectors; empty if dense retrieval did not run.
 
     Args:
         result: of its evaluation, with a run in its own domain.

@@ -1,9 +1,9 @@
-"""Controls that have to score low, so that nobody trusts a measure that would praise anything. Pure: no search.
+"""Controls that must score low; otherwise a measure would also praise nonsense. Pure: no search.
 
-- ``shuffled``: every query's ranking is scored against another query's judgments. It scores high when hits are counted
-  that are none, when most judgments name what every query finds, or when the corpus is so small that ten items are
+- ``shuffled``: every query's ranking is scored against another query's judgments. It scores high when wrong hits are
+  counted, when most judgments name places that every query finds, or when the corpus is so small that ten items are
   half of it.
-- ``meaningless``: dense retrieval with query vectors that mean nothing. It scores high when something but the
+- ``meaningless``: dense retrieval with meaningless query vectors. It scores high when something other than the
   embeddings finds the answers, or the filters leave little else to find.
 """
 
@@ -41,15 +41,15 @@ _ELSEWHERE, _SAME_DOCUMENT, _OVERLAPPING = 0, 1, 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """A control beside what it is compared with, over the same queries.
+    """A control beside the real figure, over the same queries.
 
     Attributes:
         name: of the control.
         stage: whose rankings it looks at.
         measure: by which both are measured.
         real: the stage's own figure.
-        control: what must be low.
-        chance: what a random order would reach, where it is known.
+        control: the figure that must be low.
+        chance: the figure of a random order, if known.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Control:
 
     @property
     def holds(self) -> bool:
-        """Return whether the control is low."""
+        """Tell whether the control is low enough."""
         return controls_hold(self.real, self.control)
 
 
 def control_of(
     name: str, stage: str, measure_name: str, real: Metric, control: Metric, chance: float | None = None
 ) -> Control:
-    """Put a control beside its stage: the real figure is taken anew over the control's queries.
+    """Return a control beside its stage. The real figure is computed again over the control's queries.
 
     Raises:
         KeyError: the control has a query that was never measured.
@@ -78,7 +78,7 @@ def control_of(
 
 
 def controls_hold(real: Metric, control: Metric) -> bool:
-    """Return whether a control is low: its interval lies below the real one, its mean at most at half of it.
+    """Tell whether a control is low: its interval lies below the real one, and its mean is at most half of it.
 
     Apart intervals say that the difference is no accident of the queries drawn (stricter than a test of the
     difference: the queries are the same, so most of the spread is common to both). With hundreds of queries they come
@@ -113,13 +113,13 @@ def chance_recall(chunks: int, listed: int = DEEPEST, hitting: int = 1) -> float
 
 
 def strangers(relevant: Relevant) -> Mapping[str, str]:
-    """Give every query another one whose judgments do not overlap its own, each of them once.
+    """Give every query another one whose judgments do not overlap its own. Each query is given once.
 
-    Preferably one with judgments in other documents; in the same document they name other lines or messages.
+    Queries with judgments in other documents are preferred; in the same document they name other lines or messages.
     Deterministic: by hashes of the ids, whatever the order of ``relevant``.
 
     Returns:
-        Query → the query whose judgments it takes; queries that are left without are not in it.
+        Query → the query whose judgments it takes; queries without a partner are not in it.
     """
     queries = sorted(relevant, key=_hash_key)
     places = [_Places.of(relevant[query]) for query in queries]
@@ -138,7 +138,7 @@ def strangers(relevant: Relevant) -> Mapping[str, str]:
 def shuffled(
     rankings: Mapping[str, Sequence[Citation]], relevant: Relevant, own: Domain, held: Mapping[str, Domain]
 ) -> Mapping[str, Metric]:
-    """Measure every query's ranking by a stranger's judgments; nothing is searched.
+    """Measure every query's ranking by another query's judgments. Nothing is searched.
 
     Args:
         rankings: by query, of one stage, best first; a query without one found nothing.
@@ -171,7 +171,7 @@ class _Places:
         return cls(by_path)
 
     def nearness(self, other: _Places) -> int:
-        """Return whether another query's judgments lie elsewhere, in the same documents, or overlap."""
+        """Return whether another query's judgments are in other documents, in the same ones, or overlap."""
         nearest = _ELSEWHERE
         for path in self.by_path.keys() & other.by_path.keys():
             nearest = _SAME_DOCUMENT
@@ -181,7 +181,7 @@ class _Places:
 
 
 def _overlap(first: Judgment, other: Judgment) -> bool:
-    """Return whether two places of one document overlap; of lines and messages nobody knows, so they do."""
+    """Tell whether two places of one document overlap. Lines and messages are not comparable, so they overlap."""
     if first.lines and other.lines:
         return first.lines[0] <= other.lines[1] and other.lines[0] <= first.lines[1]
     if first.message_id is not None and other.message_id is not None:
@@ -190,7 +190,7 @@ def _overlap(first: Judgment, other: Judgment) -> bool:
 
 
 def _settle(at: int, partners: list[int], places: Sequence[_Places]) -> None:
-    """Exchange a query's partner with another's if the two are better off, taking the first that cannot be bettered."""
+    """Swap a query's partner with another query's if both together get better; prefer the first perfect swap."""
 
     def cost(query: int, partner: int) -> int:
         return _OVERLAPPING if query == partner else places[query].nearness(places[partner])
@@ -216,7 +216,7 @@ def _hash_key(text: str) -> tuple[bytes, str]:
 
 
 class MeaninglessEncoder:
-    """An encoder whose vectors say nothing about the text, but which text it was.
+    """An encoder whose vectors depend on the text but carry none of its meaning.
 
     A vertex of the hypercube by the bits of the text's hash: of length 1, the same on every machine, and with a cosine
     to any other vector that is 0 on average, give or take ``1 / √dimensions``.
@@ -230,26 +230,26 @@ class MeaninglessEncoder:
 
     @property
     def version(self) -> str:
-        """The real encoder's."""
+        """The real encoder's version."""
         return self._encoder.version
 
     @property
     def dimensions(self) -> int:
-        """The real encoder's."""
+        """The real encoder's dimensions."""
         return self._encoder.dimensions
 
     @property
     def max_tokens(self) -> int:
-        """The real encoder's."""
+        """The real encoder's limit."""
         return self._encoder.max_tokens
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The real encoder's."""
+        """The real encoder's tokenizer."""
         return self._encoder.tokenizer
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode texts like queries."""
+        """Encode texts as ``encode_query`` does."""
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         for at, text in enumerate(texts):
             vectors[at] = self.encode_query(text)
@@ -258,14 +258,14 @@ class MeaninglessEncoder:
         return vectors
 
     def encode_query(self, text: str) -> Vectors:
-        """Return the vector that belongs to a text."""
+        """Return the vector of a text, always the same one."""
         digest = hashlib.shake_256(text.encode("utf-8", "surrogatepass")).digest((self.dimensions + 7) // 8)
         bits = np.unpackbits(np.frombuffer(digest, np.uint8), count=self.dimensions)
         return ((2.0 * bits - 1.0) / math.sqrt(self.dimensions)).astype(np.float32)
 
 
 def controls_json(controls: Sequence[Control]) -> list[dict[str, Any]]:
-    """Return the controls for machines, figures rounded to four digits."""
+    """Return the controls as JSON, rounded to four digits."""
     return [
         {
             "control": control.name,

@@ -1,4 +1,4 @@
-"""Evaluate what is published, or a candidate before it is: run the sets, compare with history, and write it on."""
+"""Evaluate a published generation or a candidate: run the sets, compare with history, and add the results to it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ KNOWN_ENOUGH = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """A judged set's results beside those of the last time.
+    """The results of a judged set beside the earlier ones.
 
     Attributes:
         generation: of the set's domain that was measured.
         before: by scope; a scope that was never run has none.
-        controls: that had to be searched for; those of the runs are in their results.
+        controls: those that needed searches; the others are in the results of the runs.
     """
 
     result: SetResult
@@ -48,20 +48,20 @@ class Evaluated:
     controls: tuple[Control, ...] = ()
 
     def comparison(self, scope: ResultScope, stage: str, measure: str) -> EvaluationComparison | None:
-        """Compare one figure with the last time, over the queries that are the same."""
+        """Compare one figure with the earlier one, over the queries that did not change."""
         run, before = self.result.scope(scope), self.before.get(scope)
         return before.compare(self.result, run, stage, measure) if run and before else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationReport:
-    """What was found out about a candidate, or about what is published.
+    """The evaluation of a candidate or of a published generation.
 
     Attributes:
         evaluated: per judged set.
-        findings: what the gate looked at; what refuses is among them.
+        findings: all findings of the gate, with those that refuse.
         problems: sets that could not be run.
-        accepted: whether a person has asked for publication whatever is found.
+        accepted: whether a person has asked for publication in spite of the findings.
         judged_gone: set and path of judged documents that are published and that the candidate does not have; their
             judgments are left out of its measures.
     """
@@ -75,17 +75,17 @@ class GenerationReport:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return what speaks against publication."""
+        """Return the reasons against publication."""
         return (*self.problems, *refusals(self.findings))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what got worse beyond its margin and does not speak against publication."""
+        """Return losses beyond their margin that are no reason against publication."""
         return warnings(self.findings)
 
     @property
     def refused(self) -> bool:
-        """Return whether the candidate must not be published."""
+        """Tell whether the candidate must not be published."""
         return bool(self.reasons) and not self.accepted
 
 
@@ -100,7 +100,7 @@ def evaluate_published(
     run_id: str,
     progress: Progress | None = None,
 ) -> tuple[Evaluated, ...]:
-    """Evaluate the published generations and add the figures to the history.
+    """Evaluate the published generations and add the results to the history.
 
     Args:
         sets: see ``sets.configured_sets`` and ``sets.read_sets``.
@@ -128,7 +128,7 @@ def evaluate_published(
 def judge_published(
     evaluated: Sequence[Evaluated], scope: ResultScope, settings: EvaluationSettings
 ) -> GenerationReport:
-    """Judge what is published, as candidates are judged: by floors, and by drops since the last time beyond chance.
+    """Judge the published generation like a candidate: by floors, and by drops beyond chance since the last time.
 
     Args:
         evaluated: of ``evaluate_published``.
@@ -153,18 +153,18 @@ def evaluate_candidate(
     accept: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
 ) -> GenerationReport | None:
-    """Measure a candidate with its domain's judged sets and compare it with what is published.
+    """Measure a candidate with its domain's judged sets and compare it with the published generation.
 
-    What is published is measured as well where that has not been done yet and can be: where it was built with the
+    The published generation is measured too if its results are missing and it can be: it was built with the
     analyzer and encoder that are here now.
 
     Args:
         candidate: built, not published.
-        accept: called when something speaks against publication; tells whether a person has asked for it all the same.
+        accept: called if there are reasons against publication; returns whether a person wants it all the same.
             A ``ConfirmationError`` that it raises is one more problem.
 
     Returns:
-        ``None`` when the domain is not gated: it names no judged set, or says so.
+        The report; ``None`` if the domain has no gate: it has no judged set, or the gate is off.
 
     Raises:
         StoreError: the candidate cannot be read.
@@ -201,7 +201,7 @@ def _judge_candidate(
     run_id: str,
     progress: Progress | None,
 ) -> GenerationReport:
-    """Measure a candidate, which is all that its engine serves, and judge it by what is published."""
+    """Measure a candidate, the only generation that its engine serves, against the published one."""
     (agent,) = engine.agents.values()
     if agent.generation.problem:
         raise StoreError(agent.generation.problem)
@@ -238,7 +238,7 @@ def _judged_gone(published: Engine, results: Sequence[SetResult]) -> tuple[tuple
 
 
 def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -> None:
-    """Add what a candidate has, and what became of it, to the history."""
+    """Add the results of a candidate and the verdict to the history."""
     verdict = Verdict.REFUSED if report.refused else Verdict.PASSED
     history.record(
         [
@@ -254,7 +254,7 @@ def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -
 
 
 def _ask_to_accept(report: GenerationReport, accept: Callable[[], bool]) -> GenerationReport:
-    """Return what was found out about a candidate with what a person says to it."""
+    """Return the report with a person's decision on it."""
     try:
         return replace(report, accepted=accept())
     except ConfirmationError as error:
@@ -262,14 +262,14 @@ def _ask_to_accept(report: GenerationReport, accept: Callable[[], bool]) -> Gene
 
 
 def _engine_of(settings: Settings, domain: Domain, candidate: Candidate | None) -> Engine:
-    """Return an engine for one domain alone; the caller enters it."""
+    """Return an engine for one domain alone. The caller enters its context."""
     return Engine(settings, [domain], candidates={domain: candidate.generation} if candidate else {}, watch=False)
 
 
 def _results(
     engine: Engine, domain: Domain, judged: Sequence[JudgedSet], progress: Progress | None
 ) -> tuple[tuple[SetResult, ...], tuple[str, ...]]:
-    """Run sets in their own domain; what cannot be run costs the others nothing."""
+    """Run sets in their own domain. A set that fails does not stop the others."""
     searcher = PathSearcher(engine.path)
     results: list[SetResult] = []
     problems: list[str] = []
@@ -291,7 +291,7 @@ def _baselines(
     history: EvaluationHistory,
     run_id: str,
 ) -> dict[str, Baseline]:
-    """Return, by set, what the published generation has; measured now where history knows little of it."""
+    """Return by set the results of the published generation; they are measured now if history has too little."""
     agent = published.agents[domain]
     generation = agent.generation.name
     if generation is None:
@@ -306,20 +306,20 @@ def _baselines(
 
 
 def _known_share(before: Baseline | None, result: SetResult) -> float:
-    """Return the share of a set's queries whose earlier values can be compared."""
+    """Return the share of a set's queries that have comparable earlier values."""
     known = before.values.get((LAST_STAGE, "RR@10"), {}) if before else {}
     return sum(item in known for item in result.digests.items()) / len(result.digests)
 
 
 def _answers_as_built(agent: Agent) -> bool:
-    """Return whether a generation is read by the analyzer and the encoder that it was built with."""
+    """Tell whether the present analyzer and encoder are those that built the generation."""
     meta, memo = agent.generation.meta, agent.encoder()
     readable = memo is not None and same_space(memo.encoder.version, meta.get("encoder"))
     return readable and meta.get("analyzer") == analyzer.VERSION
 
 
 def _record_published(history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str) -> Evaluated:
-    """Add what a published generation has to the history."""
+    """Add the results of a published generation to the history."""
     agent = engine.agents[result.domain]
     verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}

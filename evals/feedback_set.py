@@ -1,4 +1,4 @@
-"""Judged sets out of feedback: what users said of the items that they were shown."""
+"""Judged sets made from users' feedback on shown items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Asked = tuple[str, str]
 
 
 def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSet]:
-    """Make a judged set per domain; the order of the answers makes no difference.
+    """Make a judged set per domain. The order of the answers makes no difference.
 
     A query is a text with the filters of the domain, however often it was asked. A place counts once per answer, as
     useful if any item there was: of several items of one document without lines, one may be. Between answers the
@@ -59,7 +59,7 @@ def _judged_set(
 
 
 def _judgments(query_id: str, votes: Counter[tuple[_Place, bool]]) -> list[Judgment]:
-    """Settle what different answers to one query say of one place."""
+    """Combine the votes of several answers to one query on each place."""
     places = {place for place, _ in votes}
     balance = {place: votes[place, True] - votes[place, False] for place in places}
     judgments = [Judgment(query_id, *place, grade=int(more > 0)) for place, more in balance.items() if more]
@@ -67,7 +67,7 @@ def _judgments(query_id: str, votes: Counter[tuple[_Place, bool]]) -> list[Judgm
 
 
 def _read_votes(answer: JudgedAnswer) -> Mapping[Domain, Mapping[_Place, bool]]:
-    """Return what one answer's votes say of places, by domain."""
+    """Return one answer's votes on places, by domain."""
     said: dict[Domain, dict[_Place, bool]] = {}
     for item in answer.items:
         if item.chunk_id not in answer.votes or item.domain_id not in list(Domain):
@@ -79,9 +79,9 @@ def _read_votes(answer: JudgedAnswer) -> Mapping[Domain, Mapping[_Place, bool]]:
 
 
 def _places(item: ShownItem) -> list[_Place]:
-    """Return where an item stands: its messages, its lines, or its whole document.
+    """Return the places of an item: its messages, its lines, or its whole document.
 
-    Which of several messages it was nobody says; each of them is judged, for a chunk that holds one is a hit.
+    If an item has several messages, all are judged, because a chunk that holds any of them is a hit.
     """
     if item.message_ids:
         places: list[_Place] = [(item.source_path, None, message_id) for message_id in item.message_ids]
@@ -91,7 +91,7 @@ def _places(item: ShownItem) -> list[_Place]:
 
 
 def _can_be_written(place: _Place) -> bool:
-    """Return whether a judgment of a place comes back as it is from the files that judged sets are kept in."""
+    """Tell whether a judgment of a place can be written to a file of judged sets and read back unchanged."""
     key = Judgment("", *place, grade=1).key
     try:
         key.encode()

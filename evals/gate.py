@@ -30,7 +30,7 @@ SMALL = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFinding:
-    """One thing that was looked at.
+    """One finding of the gate.
 
     Attributes:
         comparison: with what is published, over the queries that are the same; ``None`` where a floor was checked or
@@ -52,7 +52,7 @@ class GateFinding:
 def judge(
     result: SetResult, before: Baseline | None, settings: EvaluationSettings, scope: ResultScope = ResultScope.DOMAIN
 ) -> tuple[GateFinding, ...]:
-    """Judge a generation by one judged set that was run.
+    """Judge a generation by the results of one judged set.
 
     A drop warns if it is larger than the margin, and refuses if it is beyond chance as well (one-sided paired
     randomisation test); a floor refuses if the mean lies below it. Of a set of at most ``SMALL`` queries each that fell
@@ -69,15 +69,15 @@ def judge(
 
 
 def refusals(findings: Iterable[GateFinding]) -> tuple[str, ...]:
-    """Return why a candidate must not be published, in as few words as may be; empty if it may.
+    """Return short reasons why a candidate must not be published; empty if it may be.
 
-    What the answers lost says all; what single retrieval sources lost only where the answers did not.
+    Losses of the answers are named first; losses of single retrievers only if the answers lost nothing.
     """
     return _say_findings([finding for finding in findings if finding.refuses])
 
 
 def warnings(findings: Iterable[GateFinding]) -> tuple[str, ...]:
-    """Return what got worse and refuses nothing, in as few words as ``refusals``."""
+    """Return short texts about losses that refuse nothing."""
     return _say_findings([finding for finding in findings if finding.warns and not finding.refuses])
 
 
@@ -87,7 +87,7 @@ def _say_findings(findings: Sequence[GateFinding]) -> tuple[str, ...]:
 
 
 def holds_back(queries: int, lost_share: float) -> str:
-    """Say from when on a set of so many queries holds a generation back; empty if it never can."""
+    """Return when a set with this many queries holds a generation back; empty if it never can."""
     lost = math.floor(queries * lost_share) + 1
     said = [f"{lost} of them fell out of the first ten"] if queries <= SMALL and lost <= queries else []
     said += [f"{LEAST_WORSE} of them, or more, got worse beyond chance"] if queries >= LEAST_WORSE else []
@@ -95,7 +95,7 @@ def holds_back(queries: int, lost_share: float) -> str:
 
 
 def worse_queries(findings: Sequence[GateFinding]) -> tuple[tuple[str, str, str, float, float], ...]:
-    """Return set, query, measure, before and after of what got worse in the answers, worst first."""
+    """Return set, query, measure, before and after for each answer that got worse, worst first."""
     rows = [
         (finding.set_name, change.query, finding.measure, change.before, change.after)
         for finding in findings
@@ -150,7 +150,7 @@ def _drop_text(
 def _lost(
     result: SetResult, run: ScopeResult, before: Baseline | None, settings: EvaluationSettings
 ) -> Iterable[GateFinding]:
-    """Yield, of a small set, the queries that have no right place among the first ten any more."""
+    """Yield findings on queries of a small set that lost their only right places among the first ten."""
     measure = "Recall@10"
     compared = before.compare(result, run, LAST_STAGE, measure) if before else None
     if compared is None or compared.queries > SMALL:

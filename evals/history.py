@@ -20,7 +20,7 @@ from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistorySubject:
-    """What was evaluated.
+    """The evaluated generation.
 
     Attributes:
         verdict: see ``evaluations.Verdict``.
@@ -34,7 +34,7 @@ class HistorySubject:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """An earlier evaluation, and its values by query where they are kept.
+    """An earlier evaluation, with its values by query if they are kept.
 
     Attributes:
         values: (stage, measure) → (query, digest) → value.
@@ -44,18 +44,18 @@ class Baseline:
     values: Mapping[tuple[str, str], Values]
 
     def compare(self, result: SetResult, run: ScopeResult, stage: str, measure: str) -> EvaluationComparison | None:
-        """Compare over the queries that are the same in both; ``None`` where there are none."""
+        """Compare over the queries that are the same in both; ``None`` if there are none."""
         after = run.stage(stage)
         if after is None or measure not in after.metrics:
             return None
         return compare(self._of(result, stage, measure), after.metrics[measure].values)
 
     def compare_with_nothing(self, result: SetResult, stage: str, measure: str) -> EvaluationComparison | None:
-        """Compare with a stage that did not answer a single query; ``None`` where it did not do so before either."""
+        """Compare with a stage that answered no query now; ``None`` if it answered none before either."""
         return compare(self._of(result, stage, measure), dict.fromkeys(result.digests, 0.0))
 
     def _of(self, result: SetResult, stage: str, measure: str) -> dict[str, float]:
-        """Return the values of the queries that are the same."""
+        """Return the values of the queries that did not change."""
         values = self.values.get((stage, measure), {})
         return {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
 
@@ -63,7 +63,7 @@ class Baseline:
 def to_history_record(
     result: SetResult, run: ScopeResult, subject: HistorySubject
 ) -> tuple[Evaluation, tuple[QueryValue, ...]]:
-    """Return one run as history keeps it."""
+    """Return one run as a record for the history."""
     evaluation = Evaluation(
         evaluation_id=uuid.uuid4().hex,
         run_id=subject.run_id,
@@ -100,9 +100,10 @@ def to_history_record(
 def baseline(
     history: EvaluationHistory, result: SetResult, scope: ResultScope, *, generation: str | None = None
 ) -> Baseline | None:
-    """Return the newest evaluation of the same set and scope; refused candidates are passed over.
+    """Return the newest evaluation of the same set and scope, without refused candidates.
 
-    So is, where a generation is named, what is outdated: a candidate must not look good beside a generation that newer
+    With a named generation, outdated evaluations are left out too: a candidate must not look good beside a generation
+        that newer
     code has made look bad.
 
     Args:
@@ -121,7 +122,7 @@ DEADLINE_S = 5.0
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """Return the version, with the commit where this is a checkout, and ``-changed`` where it is not just that commit.
+    """Return the version; in a checkout with the commit, and with ``-changed`` if files differ from it.
 
     ``0.1.0+1c423bb-changed``; never raises.
     """

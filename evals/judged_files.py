@@ -25,7 +25,7 @@ COLUMNS = ("query_id", "doc_id", "grade")
 
 
 def read_judgments(folder: Path) -> JudgedSet:
-    """Read a judged set; it is named like its folder.
+    """Read a judged set. Its name is that of its folder.
 
     Raises:
         JudgmentError: a file is missing, unreadable or empty; a line is no query or no judgment; a query id comes
@@ -110,7 +110,7 @@ def _read_qrels(file: Path, known: set[str]) -> tuple[Judgment, ...]:
 
 
 def _header(file: Path, first: tuple[int, str]) -> tuple[int, int, int]:
-    """Return where the three columns stand; more columns are allowed."""
+    """Return the positions of the three columns. More columns are allowed."""
     names = [name.strip() for name in first[1].split("\t")]
     if missing := [column for column in COLUMNS if column not in names]:
         expected = "a header line with the tab-separated columns " + ", ".join(COLUMNS)
@@ -135,7 +135,7 @@ def _judgment(cells: list[str], columns: tuple[int, int, int], where: str) -> Ju
 
 
 def _grade(cell: str, where: str) -> int:
-    """Return a grade; ``1.0`` is one as well, since tables that passed through a spreadsheet hold it."""
+    """Return a grade. ``1.0`` is accepted too, because spreadsheets write it."""
     try:
         grade = float(cell)
     except ValueError:
@@ -146,7 +146,7 @@ def _grade(cell: str, where: str) -> int:
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, numbered from 1, without their endings."""
+    """Yield the lines that are not blank, with numbers from 1 and without line ends."""
     try:
         with file.open(encoding="utf-8-sig") as stream:
             for number, line in enumerate(stream, 1):
@@ -160,7 +160,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def _quote_value(value: Any) -> str:
-    """Return a value as an error shows it: no longer than one can read."""
+    """Return a value for an error message, cut to a readable length."""
     text = "missing" if value is None else repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
 

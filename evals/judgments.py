@@ -1,4 +1,4 @@
-"""Judged sets: queries, and which places of which documents answer them.
+"""Judged sets: queries, and the places of documents that answer them.
 
 Judgments name documents and places in them, never chunks: they outlive every change of the chunker.
 """
@@ -23,7 +23,7 @@ _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
 
 
 class JudgmentError(ValueError):
-    """A judged set is wrong: the file and line, what was found, what is expected."""
+    """A judged set is wrong. The message has file and line, the value found, and the value expected."""
 
 
 class JudgmentOrigin(StrEnum):
@@ -41,7 +41,7 @@ class JudgmentOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HiddenText:
-    """A part of the corpus that a query was taken from: it must not be found by its own words.
+    """The text from which a query was made. It is hidden, so that no place is found by the query's own words.
 
     Attributes:
         path: of the document, relative to its source.
@@ -54,7 +54,7 @@ class HiddenText:
     end: int
 
     def view(self, generation: Index, encoder: Encoder | None) -> Index:
-        """Return a generation as if the text had never been there."""
+        """Return the generation as if the text did not exist."""
         return without(generation, self.path, Span(self.start, self.end), encoder)
 
 
@@ -64,9 +64,9 @@ class JudgedQuery:
 
     Attributes:
         filters: of its own domain, if it has any.
-        kind: of a set's own choosing (keyword, semantic, …), to tell apart what goes well and what does not.
-        answerable: ``False`` if the corpus holds no answer; such a query has no judgment above 0.
-        hidden: what the query was taken from, where it was generated.
+        kind: a label of the set's own (keyword, semantic, …), to measure kinds of queries apart.
+        answerable: ``False`` if the corpus holds no answer; then no judgment is above 0.
+        hidden: the text from which a generated query was made.
     """
 
     id: str
@@ -98,23 +98,23 @@ class Judgment:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return where the document may lie: a generation has one of them."""
+        """Return the possible paths of the document. A generation has one of them."""
         return (self.path, self.moved_to) if self.moved_to else (self.path,)
 
     @property
     def key(self) -> str:
-        """Return the place as one text, the same for every way of writing it."""
+        """Return the place as one text, the same for all ways of writing it."""
         if self.lines:
             return f"{self.path}#L{self.lines[0]}-{self.lines[1]}"
         return f"{self.path}#{self.message_id or ''}"
 
     @property
     def whole_document(self) -> bool:
-        """Return whether any part of the document answers."""
+        """Tell whether any part of the document answers."""
         return self.lines is None and self.message_id is None
 
     def hit_by(self, item: Citation) -> bool:
-        """Return whether an item lies in this document and overlaps the lines or holds the message."""
+        """Tell whether an item lies in this document and overlaps the lines or holds the message."""
         if item.source_path not in self.paths:
             return False
         if self.lines:
@@ -126,7 +126,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSet:
-    """Queries in the order of their file, and judgments in the order of theirs.
+    """Queries and judgments, each in the order of their file.
 
     Attributes:
         across_domains: whether it is judged in all domains at once, and has none of its own.
@@ -141,12 +141,12 @@ class JudgedSet:
 
     @property
     def unanswerable(self) -> tuple[JudgedQuery, ...]:
-        """Return the queries that the corpus holds no answer to."""
+        """Return the queries without an answer in the corpus."""
         return tuple(query for query in self.queries if not query.answerable)
 
     @property
     def relevant(self) -> Mapping[str, tuple[Judgment, ...]]:
-        """Return the judgments above grade 0 by query; a query without any is not in it, and cannot be measured."""
+        """Return the judgments above grade 0 by query. Queries without any are left out; they cannot be measured."""
         found: dict[str, list[Judgment]] = {}
         for judgment in self.judgments:
             if judgment.grade > 0:
@@ -180,7 +180,7 @@ def parse_place(doc_id: str) -> tuple[str, tuple[int, int] | None, str | None]:
 
 
 def _belongs_to_the_path(before: str, fragment: str) -> bool:
-    """Return whether a ``#`` is part of a file name.
+    """Tell whether a ``#`` is part of a file name.
 
     Message ids may look like files, too (``mail.jsonl#1@example.com``), but the file that holds them has an ending.
     """

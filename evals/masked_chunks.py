@@ -34,18 +34,18 @@ class Quoted:
         self._pattern = re.compile(rf"(?<!\w){quoted}(?!\w)", re.IGNORECASE)
 
     def cut(self, text: str) -> str:
-        """Take every occurrence out of a text."""
+        """Remove every occurrence from a text."""
         return self._pattern.sub(" ", text)
 
     def cleared(self, line: str | None) -> str | None:
-        """Take it out of a title or a heading path; ``None`` when nothing is left."""
+        """Remove every occurrence from a title or a heading path; ``None`` if nothing is left."""
         if line is None:
             return None
         kept = _ABOVE.join(part for part in map(self._clear_part, line.split(_ABOVE)) if part)
         return kept or None
 
     def cleared_lines(self, text: str) -> str:
-        """Take it out of a context: heading paths, messages, a question, a line each."""
+        """Remove every occurrence from a context, line by line. Lines are heading paths, messages or a question."""
         lines = []
         for line in text.split("\n"):
             said = line.removeprefix(_CONTEXT_MARK)
@@ -73,7 +73,7 @@ def words_in(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnmaskedChunk:
-    """A chunk without the masked text, as it would be indexed."""
+    """A chunk as it would be indexed without the masked text."""
 
     chunk: Chunk
     embedded_before: bool
@@ -117,7 +117,7 @@ def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterat
 
 
 def _content(text: str, chunk: Chunk, hidden: Span, quoted: Quoted) -> str:
-    """Take the hidden text out of a chunk's own; by its words where that is not its document's as it stands (HTML)."""
+    """Remove the hidden text from a chunk's content; by its words if the content differs from the document (HTML)."""
     start, end = chunk.span.start, chunk.span.end
     if hidden.end <= start or end <= hidden.start:
         return chunk.content

@@ -46,7 +46,7 @@ def without(
     *,
     remembered: MutableMapping[str, Vectors] = _REMEMBERED,
 ) -> Index:
-    """Return a view of a generation without a stretch of text; the generation itself when nothing of it is hidden.
+    """Return a view of a generation without a part of a text; the generation itself if nothing is hidden.
 
     Args:
         generation: open; it has to stay open as long as the view is used, which is not to be closed itself.
@@ -81,7 +81,7 @@ def _embed_rest(
     encoder: Encoder | None,
     remembered: MutableMapping[str, Vectors],
 ) -> dict[int, Vectors]:
-    """Embed what is left, where it is other text than before; zero where nothing is left, or nobody can embed it."""
+    """Embed the remaining text of changed chunks; the vector is zero if nothing is left or there is no encoder."""
     vectors = {number: np.zeros(int(generation.meta["dimensions"]), np.float32) for number in kept}
     same = np.array([number for number, one in kept.items() if one.embedded_before], np.int32)
     vectors |= dict(zip(same.tolist(), generation.vectors(same), strict=True))
@@ -97,7 +97,7 @@ def _embed_rest(
 
 
 class _Without:
-    """The view: it shares everything with the generation but what it answers about some chunks."""
+    """The view. It shares all data with the generation except those of the changed chunks."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class _Without:
         return self._replace_rows(self._generation.vectors(numbers), numbers, self._left)
 
     def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
-        """Return nothing: the tokens of a chunk are those of all its text, and one without would only lose."""
+        """Return scores of 0: token vectors belong to whole chunks, so a masked chunk would be compared unfairly."""
         return np.zeros((len(numbers), len(tokens)), np.float32)
 
     def sparse(
@@ -172,7 +172,7 @@ class _Without:
     def _hold_keys(
         self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[UnmaskedChunk], Collection[K]]
     ) -> dict[K, Numbers]:
-        """Return the chunks of each key, those of the document by what is left of them."""
+        """Return the chunks of each key; chunks of the document by their remaining text."""
         masked = np.array(list(self._kept), np.int32)
         left = {number: of(remains) for number, remains in self._kept.items() if not remains.is_gone}
         chunks_of = {}
@@ -211,7 +211,7 @@ class _Without:
         return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, facts=facts)
 
     def _still(self, numbers: Numbers, has: Callable[[UnmaskedChunk], bool]) -> Numbers:
-        """Return the chunks that are still found; what is gone is not."""
+        """Return the chunks that are not completely masked."""
         lost = [number for number, one in self._kept.items() if one.is_gone or not has(one)]
         return numbers[~np.isin(numbers, lost)] if lost else numbers
 
@@ -225,7 +225,7 @@ class _Without:
         return values
 
     def _counts(self, term: str, numbers: Numbers, bm25: Bm25Settings, half: Scores) -> NDArray[np.float64]:
-        """Return what a term counts for in the chunks of the document, before idf."""
+        """Return the weight of a term in the document's chunks, before idf."""
         counts = self._generation.term_weights([term], numbers, bm25)[:, 0].astype(np.float64)
         own = {number: one.terms.get(term, NOWHERE) for number, one in self._kept.items() if not one.is_gone}
         frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), bm25.fields.values)
@@ -233,6 +233,6 @@ class _Without:
         return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
 
     def _saturations(self, bm25: Bm25Settings) -> Scores:
-        """Return the saturation of what is left of each chunk; the average length is that of the generation."""
+        """Return the saturation of each chunk's remaining text, with the average length of the generation."""
         lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
         return saturations(np.array(lengths), self._generation.average_length(bm25), bm25)

@@ -50,12 +50,12 @@ def _dcg(grades: Grades) -> float:
 
 
 def _recall(found: Grades, judged: Grades) -> float:
-    """Return set recall over the first ten places: a cutoff would lose judgments that share a place with others."""
+    """Return set recall over the first ten places. A cutoff of ten judgments would lose those that share a place."""
     return _relevant(found) / _relevant(judged)
 
 
 def _ndcg(found: Grades, judged: Grades) -> float:
-    """Return DCG by that of the best order, with the grade as the gain (Järvelin & Kekäläinen, TOIS 2002)."""
+    """Return DCG divided by that of the best order, with the grade as the gain (Järvelin & Kekäläinen, TOIS 2002)."""
     return _dcg(found) / _dcg(sorted(judged, reverse=True))
 
 
@@ -137,7 +137,7 @@ def metric_of(values: Mapping[str, float]) -> Metric:
 
 
 class JudgedHits:
-    """One query's relevant judgments, looked up by domain and path.
+    """One query's relevant judgments by domain and path.
 
     Args:
         judgments: the relevant ones.
@@ -154,7 +154,7 @@ class JudgedHits:
                     self._judgments.setdefault((domain, path), []).append(judgment)
 
     def places(self, ranking: Iterable[Citation], *, by_document: bool) -> tuple[tuple[str, ...], ...]:
-        """Turn a ranking into places: per item the judgments that it is the first to hit, best grade first.
+        """Turn a ranking into places: for each item the judgments that it is the first to hit, best grade first.
 
         A judgment is hit once, at the best rank. An item that hits nothing new keeps its place and gains nothing: the
         reader has to pass it.

@@ -25,16 +25,16 @@ PAGE = 1_000
 
 
 def with_moves(settings: Settings, judged: JudgedSet) -> JudgedSet:
-    """Return a set whose judgments also count where their documents moved to."""
+    """Return the set with judgments that also count at the new paths of moved documents."""
     moves = _read(_file(settings))
     judgments = (replace(judgment, moved_to=moves.get(judgment.path)) for judgment in judged.judgments)
     return replace(judged, judgments=tuple(judgments)) if moves else judged
 
 
 def note_moves(settings: Settings, published: Agent, candidate: Agent, sets: Sequence[JudgedSet]) -> None:
-    """Note which judged documents a candidate has under another path than what is published.
+    """Store which judged documents have another path in a candidate than in the published generation.
 
-    A document moved if its path went, and one path came that has its content.
+    A document has moved if its path is gone and exactly one new path has its content.
 
     Raises:
         StoreError: a generation cannot be read.
@@ -61,7 +61,7 @@ def note_moves(settings: Settings, published: Agent, candidate: Agent, sets: Seq
 
 
 def _hashes(index: Index) -> dict[str, str]:
-    """Return the digest of each document's content by path."""
+    """Return the digests of documents' contents by path."""
     found: dict[str, str] = {}
     after = ("", "")
     while page := index.served_documents(after, PAGE):

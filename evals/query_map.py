@@ -1,7 +1,7 @@
 """Learn a domain's query map from its commits, and test it through the whole path of a question.
 
 A commit's first line stands for a question, and the files that it changed for its answer. Files are as they are now,
-not as they were before the commit: what a commit added may be what answers to its message.
+not as they were before the commit: a text that the commit added may match its message.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lessons:
-    """What a map is learnt from.
+    """The training data of a map.
 
     Attributes:
         examples: oldest first.
@@ -87,7 +87,7 @@ class Lessons:
     newest: str
 
     def map_of(self, rows: Sequence[int], answers: Sequence[int] | None = None) -> QueryMap:
-        """Learn from some examples; ``answers`` says which example's answer each is given, for a control."""
+        """Learn a map from some examples. ``answers`` gives each example another one's answer, for a control."""
         given = [self.answers[row] for row in (rows if answers is None else answers)]
         shape, factors = factors_of(fit(self.queries[list(rows)], self.passages, given))
         return QueryMap(
@@ -100,9 +100,9 @@ class Lessons:
 
 
 def lessons_of(agent: Agent) -> Lessons:
-    """Return what the published commits of a domain teach.
+    """Return the training data in the published commits of a domain.
 
-    Commits of programs teach nothing, nor do those of which no file, or more than ``MOST_FILES``, is published.
+    Commits by programs are left out, and commits with no published file or with more than ``MOST_FILES``.
 
     Raises:
         EncoderError, StoreError: the encoder cannot be used, or nothing that is published can be read.
@@ -138,7 +138,7 @@ def lessons_of(agent: Agent) -> Lessons:
 def _examples(index: Index) -> tuple[tuple[tuple[str, str, Example], ...], Mapping[Place, list[int]]]:
     """Return all examples with moment and commit, oldest first, and the chunks of each file.
 
-    Of commits that say the same but for numbers the newest counts.
+    Of commits with the same message except for numbers the newest is used.
     """
     files: dict[Place, list[int]] = {}
     titles: dict[Place, str] = {}
@@ -165,13 +165,13 @@ def _examples(index: Index) -> tuple[tuple[tuple[str, str, Example], ...], Mappi
 
 
 def trial(engine: Engine, domain: Domain, lessons: Lessons, *, shuffled: bool = False) -> dict[str, float]:
-    """Ask for each of the newest commits with a map of older ones, as a user asks the domain.
+    """Ask each of the newest commits with a map learnt from older ones, as a user asks the domain.
 
     Args:
         shuffled: learn from the same commits with each other's files, as a control.
 
     Returns:
-        By the number of the commit 1 if a file that it changed is among the first three, and 0 otherwise.
+        For each commit number: 1 if a file that it changed is among the first three, else 0.
     """
     count = len(lessons.examples)
     ends = [count * (5 - BLOCKS + block) // 5 for block in range(BLOCKS + 1)]
@@ -185,7 +185,7 @@ def trial(engine: Engine, domain: Domain, lessons: Lessons, *, shuffled: bool = 
 def hits_of(
     engine: Engine, domain: Domain, lessons: Lessons, query_map: QueryMap | None, rows: Iterable[int]
 ) -> dict[str, float]:
-    """Ask for commits with a map, or with none; as ``trial`` returns it. Commits themselves are passed over."""
+    """Ask commits with a map, or with none; returns hits as ``trial``. Commits in the results are skipped."""
     searcher, hits = _searcher(engine, domain, query_map), dict[str, float]()
     for row in rows:
         example = lessons.examples[row]
@@ -205,10 +205,10 @@ def _searcher(engine: Engine, domain: Domain, query_map: QueryMap | None) -> Pat
 
 
 def learn(engine: Engine, domain: Domain, settings: Settings, progress: Progress | None = None) -> QueryMapReport:
-    """Learn a domain's map and decide whether it is to be in force; nothing is published.
+    """Learn a domain's map and decide whether it is used. Nothing is published.
 
-    It is if commits newer than those that a map was learnt from gain beyond chance, and no judged set loses more than
-    ``MOST_LOSS`` with the one that is learnt from all of them.
+    It is used if commits newer than its training data gain beyond chance, and no judged set loses more than
+    ``MOST_LOSS`` with the map that is learnt from all commits.
     """
     at = datetime.now(UTC).isoformat()
     if not settings.domains[domain].plan.query_map:
@@ -250,7 +250,7 @@ def learn(engine: Engine, domain: Domain, settings: Settings, progress: Progress
 def losses(
     engine: Engine, domain: Domain, settings: Settings, query_map: QueryMap, progress: Progress | None = None
 ) -> tuple[str, ...]:
-    """Say which judged sets lose with a map, in which scope, and what.
+    """Return sentences about judged sets that lose with a map, with scope and figures.
 
     Raises:
         JudgmentError: a set is broken, or none of its documents is published.
@@ -273,7 +273,7 @@ def losses(
 
 
 def _losses(before: SetResult, after: SetResult) -> Iterator[str]:
-    """Say what a set loses; one that was made out of the corpus may lose what is no more than chance."""
+    """Yield a set's losses. For a generated set, losses within chance are allowed."""
     is_made = before.origin is JudgmentOrigin.GENERATED
     for run in before.scopes:
         then, now = run.stage(LAST_STAGE), (other := after.scope(run.scope)) and other.stage(LAST_STAGE)
@@ -288,7 +288,7 @@ def _losses(before: SetResult, after: SetResult) -> Iterator[str]:
 def learn_published(
     settings: Settings, domain: Domain, run_id: str, progress: Progress | None = None, *, wait_s: float = 60.0
 ) -> QueryMapReport:
-    """Learn a domain's map, publish what is published with it or without, and note what came of it.
+    """Learn a domain's map, publish the generation with it or without, and record the outcome.
 
     Raises:
         DomainBusyError: another process is writing the domain.
@@ -315,7 +315,9 @@ def learn_published(
 
 
 def why_due(settings: Settings, domain: Domain, *, now: datetime) -> str:
-    """Say why a domain's map is to be learnt; empty if it is not: a week or ``NEW_COMMITS`` after the last time.
+    """Return why a domain's map is due to be learnt; empty if it is not.
+
+    It is due a week or ``NEW_COMMITS`` after the last time.
 
     Raises:
         StoreError: what is published cannot be read.

@@ -1,4 +1,4 @@
-"""Say how an evaluation went: a table for people, a JSON document for machines."""
+"""Reports of evaluations: tables for people, a JSON document for machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_json(evaluated: Sequence[Evaluated]) -> dict[str, Any]:
 
 
 def eval_failed(console: Terminal, evaluated: Sequence[Evaluated]) -> bool:
-    """Say on stderr what the measures do not show; return whether a run got no answer to any query."""
+    """Print problems on stderr; return whether a run got no answer to any query."""
     failed = False
     for result in (evaluation.result for evaluation in evaluated):
         for line in _remarks(result):
@@ -54,7 +54,7 @@ def eval_failed(console: Terminal, evaluated: Sequence[Evaluated]) -> bool:
 
 
 def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
-    """Print a table for each scope of each set, a row for each stage."""
+    """Print a table for each scope of each set, with a row for each stage."""
     for evaluation in evaluated:
         result = evaluation.result
         title = Text(f"{result.name} ({result.subject}, {result.origin.value})", style="bold")
@@ -83,7 +83,7 @@ LEGEND = (
 
 
 def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
-    """Print one row for each set and scope: what is served, with intervals, against the last time."""
+    """Print one row for each set and scope: the served stage, with intervals, against the last time."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("set", overflow="fold")  # a long name takes a second line, not the digits' room
     table.add_column("scope", no_wrap=True)
@@ -159,7 +159,7 @@ def _figures(evaluation: Evaluated, run: ScopeResult, stage: StageResult) -> lis
 
 
 def _arrow(compared: EvaluationComparison | None) -> str:
-    """Return where a figure went: straight up or down where that is more than chance."""
+    """Return an arrow for a change; vertical if the change is beyond chance."""
     if compared is None or abs(compared.difference) < 0.0005:
         return ""
     if compared.p_value < SIGNIFICANT:
@@ -172,7 +172,7 @@ def _number(value: float) -> str:
 
 
 def _of_domain(result: SetResult, run: ScopeResult, stage: StageResult) -> dict[str, float]:
-    """Return the share of the domain's figure that is left when no domain is named; empty where there is none."""
+    """Return figures without a named domain as a share of those with it; empty if they do not compare."""
     baseline = result.baseline
     other = baseline.stage(stage.stage) if baseline and run.scope is ResultScope.EVERYWHERE else None
     if other is None:

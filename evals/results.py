@@ -18,7 +18,7 @@ ITEMS = "Recall@10 items"
 
 
 class ResultScope(StrEnum):
-    """What a judged set is run against."""
+    """The domains and filters of a run."""
 
     DOMAIN = "domain"
     """Its own domain, with the filters of each query."""
@@ -30,7 +30,7 @@ class ResultScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryFailure:
-    """A query that was refused or could not be answered; it counts as unanswered."""
+    """A query that was refused or could not be answered. It counts as unanswered."""
 
     query_id: str
     reason: str
@@ -38,7 +38,7 @@ class QueryFailure:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """How good one stage's rankings are.
+    """The measures of one stage's rankings.
 
     Attributes:
         answered: queries to which the stage returned anything.
@@ -52,7 +52,7 @@ class StageResult:
 
 @dataclass(frozen=True, slots=True)
 class KindResult:
-    """How good the answers to one kind of query are.
+    """The measures of the answers to one kind of query.
 
     Attributes:
         kind: of the set's own choosing; see ``judgments.Query``.
@@ -71,9 +71,9 @@ class ScopeResult:
     Attributes:
         stages: in the order of the query path; ``fused`` always among them.
         kinds: by name; empty where the set tells no kinds apart.
-        confidence: whether the answers' scores tell what can be answered from what cannot; ``None`` where the set has
-            no question without an answer.
-        controls: what must score low; see ``controls``.
+        confidence: how well the answers' scores separate answerable from unanswerable questions; ``None`` if the set
+            has no question without an answer.
+        controls: figures that must be low; see ``controls``.
         p50_ms: median time of a query, with the rankings of all stages at full depth; ``None`` when none was answered.
             For comparing scopes, not for promises: who remembers encodings pays for them in the first scope only.
         p95_ms: the time that 95 % of the queries stay below.
@@ -90,13 +90,13 @@ class ScopeResult:
     controls: tuple[Control, ...] = ()
 
     def stage(self, name: str) -> StageResult | None:
-        """Return one stage, if it ran."""
+        """Return the results of one stage; ``None`` if it did not run."""
         return next((stage for stage in self.stages if stage.stage == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetResult:
-    """How a judged set fared.
+    """The results of a judged set.
 
     Attributes:
         domain: the set's own; of a set across domains, the one that most of its documents lie in.
@@ -133,14 +133,14 @@ class SetResult:
 
     @property
     def subject(self) -> str:
-        """Return what is measured: the domain, or all of them."""
+        """Return the measured domain, or ``all``."""
         return ALL_DOMAINS if self.across_domains else self.domain.value
 
     def scope(self, name: ResultScope) -> ScopeResult | None:
-        """Return one run, if there was one."""
+        """Return the run of a scope; ``None`` if there was none."""
         return next((run for run in self.scopes if run.scope is name), None)
 
     @property
     def baseline(self) -> ScopeResult | None:
-        """Return the run in the set's own domain that ``all domains`` is comparable with: the one without filters."""
+        """Return the run in the set's own domain to compare ``all domains`` with: the one without filters."""
         return self.scope(ResultScope.UNFILTERED) or self.scope(ResultScope.DOMAIN)

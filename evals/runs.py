@@ -1,4 +1,4 @@
-"""Run a judged set against what is published: every stage of the query path, measured as it is served."""
+"""Run a judged set against published generations: every stage of the query path is measured as it is served."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class _Run:
-    """What comes in while the queries of one scope run: by stage and query, the places of its ranking."""
+    """The rankings collected for one scope, as places by stage and query."""
 
     places: dict[str, dict[str, Ranking]] = field(default_factory=lambda: {LAST_STAGE: {}})
     items: dict[str, dict[str, Ranking]] = field(default_factory=lambda: {LAST_STAGE: {}})
@@ -51,7 +51,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class SetToRun:
-    """A judged set that is to be run.
+    """A judged set to run.
 
     Attributes:
         domains: those that it may belong to, all if empty; see ``targets.domain_of_set``.
@@ -71,9 +71,9 @@ def evaluate_all(
     count_missing: bool = False,
     progress: Progress | None = None,
 ) -> tuple[SetResult, ...]:
-    """Run judged sets, in their order; see ``evaluate``.
+    """Run judged sets in order; see ``evaluate``.
 
-    Every set is found in the index before the first one runs: a mistake in the last one costs nobody minutes.
+    Every set is looked up in the index before the first one runs, so that a mistake in the last one is found at once.
 
     Raises:
         JudgmentError: there is no set, or one whose documents are not published.
@@ -112,7 +112,7 @@ def evaluate(
     listed.
 
     Args:
-        searcher: what is measured.
+        searcher: the measured search.
         domains: those that the set may belong to, all if empty; see ``targets.domain_of_set``.
         count_missing: count judged documents that nothing published holds as misses; they are left out otherwise, as
             they say nothing about retrieval.
@@ -195,7 +195,7 @@ def _run_scope(
 
 
 def _control_by_shuffling(run: _Run, target: RunTarget) -> tuple[Control, ...]:
-    """Return the control that costs no search: every answer, measured by another query's judgments."""
+    """Return a control without searches: every answer is measured by another query's judgments."""
     found = shuffled(run.answers, target.relevant, target.domain, target.held)
     real = measure(run.places[LAST_STAGE], _grades(target), CONTROLLED)
     return tuple(control_of("shuffled", LAST_STAGE, name, real[name], found[name]) for name in CONTROLLED if found)
@@ -222,7 +222,7 @@ def _run_query(run: _Run, searcher: Searcher, target: RunTarget, query: JudgedQu
 def rankings_of(
     searcher: Searcher, target: RunTarget, query: JudgedQuery, scope: ResultScope, hits: JudgedHits
 ) -> Rankings:
-    """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
+    """Ask for enough items to measure. The depth grows only while a ranking ends before its tenth document."""
     filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
     views = {target.domain: query.hidden.view} if query.hidden else {}
     for depth in DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,):

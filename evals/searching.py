@@ -1,4 +1,4 @@
-"""What every stage of the query path ranked for a question: what evaluations measure, on the path that answers."""
+"""The rankings of every stage of the query path for a question, taken from the path that answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """What every stage ranked over the domains asked.
+    """The rankings of every stage over the domains asked.
 
     Attributes:
         stages: by name, in the order of the query path, each best first; ``expanded`` and ``reranked`` only where that
@@ -34,7 +34,7 @@ class Rankings:
 
 @dataclass(frozen=True, slots=True)
 class PathSearcher:
-    """The path of an engine's questions as it is measured: with its answers, what every stage found."""
+    """The query path of an engine for measuring: it returns the findings of every stage with each answer."""
 
     path: QueryPath
 
@@ -47,7 +47,7 @@ class PathSearcher:
         depth: int,
         views: Mapping[Domain, View] = NO_VIEWS,
     ) -> Rankings:
-        """Answer a question and return what every stage ranked, at most ``depth`` items of each.
+        """Answer a question and return the rankings of every stage, at most ``depth`` items each.
 
         Raises:
             QueryError: the query or its filters are wrong.
@@ -79,7 +79,7 @@ class PathSearcher:
         return Rankings(stages, answer.items[0].score if answer.items else None)
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
-        """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
+        """Return the domain of each document, by its path in its source. Unknown paths are left out."""
         domains: dict[str, Domain] = {}
         for domain, agent in self.path.agents.items():
             try:
@@ -90,7 +90,7 @@ class PathSearcher:
 
 
 def _merged_stages(responses: Iterable[RecallResponse], depth: int) -> dict[str, tuple[Citation, ...]]:
-    """Merge what each stage ranked in each domain by score; ties go by domain, then by rank."""
+    """Merge the rankings of all domains for each stage by score; ties go by domain, then by rank."""
     placed: dict[str, list[tuple[float, str, int, Citation]]] = {}
     for response in responses:
         for stage, ranking in response.stages.items():

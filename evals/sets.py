@@ -1,4 +1,4 @@
-"""Which judged sets a domain is measured with: those that its configuration names, and one made out of its corpus."""
+"""The judged sets of a domain: those of its configuration, and one generated from its corpus."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USUAL_GENERATED = 100
 
 
 def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
-    """Return what is measured when nobody names a set.
+    """Return the sets to measure if nobody names any.
 
     Those that the configuration names for every published domain, one made out of the corpus of a domain that names
     none, and those that are judged across domains.
@@ -75,7 +75,7 @@ def read_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
 
 
 def read_domain_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
-    """Read the sets that a domain names.
+    """Read the configured sets of a domain.
 
     Raises:
         JudgmentError: as ``read_sets``; one is judged across domains, or named like the set that is made.
@@ -92,7 +92,7 @@ def read_domain_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
 
 
 def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> tuple[JudgedSet, ...]:
-    """Return the sets that a domain is measured with.
+    """Return the sets with which a domain is measured.
 
     Args:
         agent: of the domain; a generated set is made out of what it answers from.
@@ -111,7 +111,7 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
 
 
 def wrong_judgments(settings: Settings, domain: Domain | None, *, but: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a sentence for each configured set that is broken, or has places that match no published document.
+    """Return a sentence for each configured set that is broken or has places without a published document.
 
     Args:
         domain: whose sets; ``None`` for those that are judged across domains.
@@ -154,7 +154,7 @@ def _say_unmatched(judged: JudgedSet, paths: set[str], domain: Domain | None) ->
 
 
 def judged_questions(settings: Settings) -> tuple[JudgedQuestion, ...]:
-    """Return the questions of all configured sets, each as its set asks it.
+    """Return the questions of all configured sets, with the domains and filters of their sets.
 
     Raises:
         JudgmentError: a configured set is broken.
@@ -181,7 +181,7 @@ def _is_hit(judgments: Sequence[Judgment], citation: Citation) -> bool:
 
 
 def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -> JudgedSet:
-    """Make a set out of one generation that another one should answer as well.
+    """Make a set from one generation that another generation should answer as well.
 
     Args:
         before: what the queries are made out of.
@@ -206,7 +206,7 @@ def _texts(generation: Index, path: str) -> tuple[str, ...]:
 def sets_for_candidate(
     candidate: Agent, published: Agent, configured: EvaluationSettings
 ) -> tuple[tuple[JudgedSet, ...], tuple[str, ...]]:
-    """Return the sets to measure a candidate with, and what is wrong with those that cannot be read.
+    """Return the sets to measure a candidate with, and the problems of sets that cannot be read.
 
     Queries are made out of what is published: out of a candidate that lost half of its text nobody would ask for that
     half. Documents that say something else now are left out.

@@ -1,4 +1,4 @@
-"""Find a judged set in what is searched: the domain that it is about, and where its documents lie.
+"""Find a judged set in the searched domains: its own domain, and the places of its documents.
 
 What is searched comes in through ``Searcher``, which ``searching.py`` satisfies for an engine; no storage is
 known here.
@@ -19,7 +19,7 @@ from nornweave.core.types import Domain
 
 
 class Searcher(Protocol):
-    """What is measured."""
+    """The measured search."""
 
     def rankings(
         self,
@@ -30,17 +30,17 @@ class Searcher(Protocol):
         depth: int,
         views: Mapping[Domain, View] = ...,
     ) -> Rankings:
-        """Return what every stage found, best first, by stage; see ``PathSearcher.rankings``."""
+        """Return the findings of every stage, best first; see ``PathSearcher.rankings``."""
         ...
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
-        """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
+        """Return the domain of each document, by its path in its source. Unknown paths are left out."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTarget:
-    """A judged set and where its documents lie.
+    """A judged set and the places of its documents.
 
     Attributes:
         queries: those with a relevant judgment that counts.
@@ -63,7 +63,7 @@ class RunTarget:
 def locate(
     searcher: Searcher, judged: JudgedSet, domains: Sequence[Domain] = (), *, count_missing: bool = False
 ) -> RunTarget:
-    """Find out which domain a set is about, and where its documents lie; see ``runs.evaluate``.
+    """Find the domain of a set and the places of its documents; see ``runs.evaluate``.
 
     Raises:
         JudgmentError: the set's domain cannot be told, or none of its documents is published.
@@ -96,7 +96,7 @@ def locate(
 def domain_of_set(
     name: str, paths: Sequence[str], held: Mapping[str, Domain], allowed: Sequence[Domain] = ()
 ) -> Domain:
-    """Return the domain that a set is about: the only one allowed, or that which holds most of the judged documents.
+    """Return the domain of a set: the only one allowed, or the one with most of the judged documents.
 
     Raises:
         JudgmentError: none of the documents lies in a domain that is allowed.

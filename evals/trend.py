@@ -1,4 +1,4 @@
-"""Draw how Recall@10 and MRR of a judged set went over its evaluations: an SVG, by hand. Pure and deterministic.
+"""Draw Recall@10 and MRR of a judged set over its evaluations as an SVG. Pure and deterministic.
 
 Colours are of middle lightness on no background, so that the picture can be read on a light page and on a dark one.
 """
@@ -39,7 +39,7 @@ class TrendPoint:
 
 
 def trend(points: Sequence[TrendPoint]) -> str:
-    """Return the two lines as a Markdown image that Dagster's UI shows at once, without a click.
+    """Return the two lines as a Markdown image, which Dagster's UI shows without a click.
 
     It holds the picture itself and needs neither a file nor the network. It has the newest evaluations only (as many as
     fit, some twenty), refused candidates as dots beside the line; empty where nothing was evaluated. The text is never
@@ -67,7 +67,7 @@ def trend(points: Sequence[TrendPoint]) -> str:
 
 
 def _draw_lines(points: Sequence[TrendPoint]) -> bytes:
-    """Draw two lines in as few bytes as possible: whole coordinates, in relative steps."""
+    """Draw two lines in few bytes: whole coordinates in relative steps."""
     means = [mean for point in points for mean in (point.recall, point.mrr)]
     low, high = math.floor(min(means) * 10 + 1e-9) / 10, math.ceil(max(means) * 10 - 1e-9) / 10
     scale, step = 44 / max(high - low, 0.1), 330 // max(len(points) - 1, 1)

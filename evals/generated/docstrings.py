@@ -1,4 +1,4 @@
-"""Code: the first sentence of what is written about a function or a class → its lines."""
+"""Code: the first sentence of the description of a function or class → its lines."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PRESCRIBED = re.compile(r"__\w+__|constructor|init|deinit|toString|hashCode|equ
 
 @dataclass(frozen=True, slots=True)
 class _Documented:
-    """A definition and what is written about it."""
+    """A definition and its description."""
 
     name: str
     described: Span
@@ -50,13 +50,13 @@ class _Documented:
 
 
 class Docstrings:
-    """Docstrings of Python, and comments right above a definition in the other languages."""
+    """Docstrings of Python, and comments directly above a definition in other languages."""
 
     kind = "docstring"
     distinct = False
 
     def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
-        """Return the functions and classes that may have one, each once."""
+        """Return the functions and classes that may have a description, each once."""
         found: dict[tuple[int, str], DraftCandidate] = {}
         for chunk in generation.chunk_places(holding=_MARKS):
             named = chunk.metadata.get("function_name") or chunk.metadata.get("class_name")
@@ -87,7 +87,7 @@ class Docstrings:
 
 
 def _find_documented(root: Node, grammar: Grammar, text: str, within: Span) -> Iterator[_Documented]:
-    """Yield what is described among the definitions that begin in a stretch of the text, in order."""
+    """Yield the described definitions that begin in a part of the text, in order."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -120,7 +120,7 @@ def _describe(
 
 
 def _own_end(found: syntax.Definition, node: Node, grammar: Grammar, text: str) -> int:
-    """Return where a definition ends; a class before its first method, which is a place of its own."""
+    """Return the end of a definition; of a class the place before its first method, which counts by itself."""
     if found.is_class:
         for body in syntax.members(found.node, grammar):
             for member in [body] if body.type not in grammar.bodies else body.named_children:
@@ -139,7 +139,7 @@ def _docstring(node: Node) -> Span | None:
 
 
 def _comment_above(node: Node, before: Sequence[Node], grammar: Grammar, text: str) -> Span | None:
-    """Return the comments that end right above a definition or its attributes."""
+    """Return the comments that end directly above a definition or its attributes."""
     start, end, below = node.start_byte, 0, node.start_byte
     for sibling in reversed(before):
         # Some grammars count the line break behind a comment to it.
@@ -154,7 +154,7 @@ def _comment_above(node: Node, before: Sequence[Node], grammar: Grammar, text: s
 
 
 def _summary(described: str, name: str, language: str) -> str | None:
-    """Return the first sentence of a docstring or comment, if it is one that may be asked."""
+    """Return the first sentence of a docstring or comment; ``None`` if it is no good query."""
     quoted = _QUOTES.match(described)
     if quoted:
         described = described[quoted.end() :].removesuffix(quoted["quote"])

@@ -1,4 +1,4 @@
-"""What a rule makes of a place of the corpus: first a candidate, cheaply, then a query with its judgment."""
+"""The steps from a place of the corpus to a query: first a candidate, cheaply, then a query with its judgment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nornweave.index.searching.samples import ChunkPlace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftCandidate:
-    """A place that may give a query; only its text can tell.
+    """A place that may give a query. This is known only after reading its text.
 
     Attributes:
-        key: what tells it from the others of its document and stays while the document changes elsewhere.
-        chunks: that hold what the query is taken from, and what answers it.
-        wording: the query, where it is known already.
-        heading: what stands above the place, as it was indexed.
+        key: identifies it in its document, and stays the same when other parts of the document change.
+        chunks: the chunks with the source of the query and with its answer.
+        wording: the query, if it is known already.
+        heading: the headings above the place, as indexed.
     """
 
     kind: str
@@ -41,13 +41,13 @@ class DraftCandidate:
 
     @property
     def order(self) -> str:
-        """Return where it stands in an order that has nothing to do with the corpus."""
+        """Return a sort key that is independent of the corpus."""
         return short_hash(self.kind, self.path, self.key, length=64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A query and the one place that answers it: lines, a message, or the whole document."""
+    """A query and the only place that answers it: lines, a message, or the whole document."""
 
     kind: str
     text: str
@@ -57,21 +57,21 @@ class Draft:
 
 
 class DraftRule(Protocol):
-    """How queries of one kind are made."""
+    """A rule that makes queries of one kind."""
 
     @property
     def kind(self) -> str:
-        """Name them."""
+        """The kind's name."""
 
     @property
     def distinct(self) -> bool:
-        """Whether the wording is known to stand nowhere else, so that nobody has to look."""
+        """Whether each query is known to be unique, so that no search has to check it."""
 
     def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
-        """Find the places that may give one, without reading texts."""
+        """Return the places that may give a query, without reading texts."""
 
     def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
-        """Make a query out of a candidate and its document's text; ``None`` if it gives none worth asking."""
+        """Make a query from a candidate and its document's text; ``None`` if none is worth asking."""
 
 
 def short_hash(*parts: str, length: int = 12) -> str:
@@ -85,7 +85,7 @@ def lines_of(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def by_document(chunks: Iterable[ChunkPlace]) -> list[list[ChunkPlace]]:
-    """Group chunks, which come in order, by their documents."""
+    """Group chunks by their documents. The chunks must be in order."""
     documents: dict[int, list[ChunkPlace]] = {}
     for chunk in chunks:
         documents.setdefault(chunk.document_no, []).append(chunk)

@@ -34,7 +34,7 @@ _MARKUP_AROUND = re.compile(r"^[\s>]*#{0,6}\s*|\s*#*\s*$")
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A heading with what stands below it, its subsections too."""
+    """A heading with the text below it, including subsections."""
 
     path: tuple[str, ...]
     chunks: tuple[ChunkPlace, ...]
@@ -49,13 +49,13 @@ class _Section:
 
 
 class Headings:
-    """Headings that say what their section is about, by themselves or with the heading above."""
+    """Headings that name the subject of their section, alone or with the heading above."""
 
     kind = "heading"
     distinct = True
 
     def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
-        """Return the sections whose heading no other section has; which needs no text."""
+        """Return the sections whose heading is unique. No text is read."""
         documents = by_document(chunk for chunk in generation.chunk_places() if _path(chunk))
         sections = [section for chunks in documents for section in _sections(chunks)]
         titles = Counter(normalised(section.title) for section in sections)
@@ -70,7 +70,7 @@ class Headings:
         ]
 
     def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
-        """Return the heading as a query, unless it cannot be told where it stands."""
+        """Return the heading as a query, unless its place is not clear."""
         first, last = candidate.chunks[0], candidate.chunks[-1]
         found = list(_places(text, Span(first.span.start, last.span.end), candidate.heading, first.format))
         if len(found) != 1 or last.span.end - found[0].end < MIN_CHARACTERS:
@@ -90,7 +90,7 @@ def _plain(heading: str) -> str:
 
 
 def _path(chunk: ChunkPlace) -> tuple[str, ...]:
-    """Return the headings above a chunk; none for messages, questions and answers, which have rules of their own."""
+    """Return the headings above a chunk; empty for messages, questions and answers, which have their own rules."""
     if chunk.message_ids or "question_id" in chunk.metadata or "answer_id" in chunk.metadata:
         return ()
     path = chunk.metadata.get("heading_path")
@@ -100,7 +100,7 @@ def _path(chunk: ChunkPlace) -> tuple[str, ...]:
 
 
 def _sections(chunks: Sequence[ChunkPlace]) -> Iterator[_Section]:
-    """Yield the sections of a document, those that lie in others as well."""
+    """Yield the sections of a document, also nested ones."""
     opened: list[tuple[str, int]] = []
     for at, chunk in enumerate([*chunks, None]):
         path = _path(chunk) if chunk else ()
@@ -114,7 +114,7 @@ def _sections(chunks: Sequence[ChunkPlace]) -> Iterator[_Section]:
 
 
 def _wording(section: _Section, titles: Counter[str]) -> str:
-    """Return a query that only this heading can mean, or nothing."""
+    """Return a query that only this heading can mean; empty if there is none."""
     if is_boilerplate(section.title):
         return ""
     if is_askable(section.title) and titles[normalised(section.title)] == 1:
@@ -123,7 +123,7 @@ def _wording(section: _Section, titles: Counter[str]) -> str:
 
 
 def _places(text: str, within: Span, heading: str, kind: str) -> Iterator[Span]:
-    """Yield where a heading stands: whole lines that say nothing else, or in HTML what a tag encloses."""
+    """Yield the places of a heading: lines with only this text, or in HTML the content of a tag."""
     words = words_of(heading)
     pattern = re.compile(_BETWEEN.join(map(re.escape, words))) if words else None
     for match in pattern.finditer(text, within.start, within.end) if pattern else ():

@@ -1,4 +1,4 @@
-"""What makes a query worth asking: its words."""
+"""The words of a query, and whether they make it worth asking."""
 
 from __future__ import annotations
 
@@ -63,59 +63,59 @@ _TAG_QUESTION = re.compile(
 
 
 def content_words(text: str) -> set[str]:
-    """Return the words that say what a text is about: no function words, numbers and single letters."""
+    """Return the content words of a text, without function words, numbers and single letters."""
     words = (word.lower() for word in _WORD.findall(text))
     return {word for word in words if len(word) > 1 and not word[0].isdigit() and word not in FUNCTION_WORDS}
 
 
 def is_askable(text: str) -> bool:
-    """Tell whether a text says enough, and not too much, to be looked for."""
+    """Tell whether a text has enough content for a query, and is not too long."""
     return len(content_words(text)) >= MIN_CONTENT_WORDS and len(text.split()) <= MAX_WORDS
 
 
 def is_about_something(question: str) -> bool:
-    """Tell whether a question out of a chat names two things at least that not every chat is full of."""
+    """Tell whether a question of a chat names at least two things that are rare in chats."""
     return (
         is_askable(question) and not _TAG_QUESTION.search(question) and len(content_words(question) - _SMALL_TALK) >= 2
     )
 
 
 def is_boilerplate(heading: str) -> bool:
-    """Tell whether a heading stands in every second document and says nothing of this one."""
+    """Tell whether a heading is common in all documents and says nothing about its own."""
     return " ".join(_WORD.findall(heading.lower())) in _BOILERPLATE
 
 
 def is_prose(text: str) -> bool:
-    """Tell a sentence from a line of code, a rule of dashes or a table."""
+    """Tell whether a line is a sentence, not code, a rule of dashes or a table."""
     words = text.split()
     plain = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
     return bool(words) and text[0].isalpha() and plain >= _PLAIN_SHARE * len(words)
 
 
 def normalised(text: str) -> str:
-    """Return what two texts have in common that are the same but for case, inflection and punctuation."""
+    """Return a form that is the same for texts that differ only in case, inflection and punctuation."""
     return " ".join(sequence(text))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as they stand there."""
+    """Return the words of a text as written."""
     return _WORD.findall(text)
 
 
 def without_marks(text: str) -> str:
-    """Take markup and quotation marks out of a line, and the blank space that they leave."""
+    """Remove markup, quotation marks and their surrounding blanks from a line."""
     text = _NAMED_TAG.sub(r"\1", _INVISIBLE.sub("", text))
     text = _ROLE.sub(lambda match: (match[1] or match[2]).rsplit(".", 1)[-1], text)
     return " ".join(_MARKS.sub(" ", _TAG.sub(" ", text)).replace(" ,", ",").replace(" .", ".").split())
 
 
 def without_number(heading: str) -> str:
-    """Take the number of a section off its heading."""
+    """Remove the section number from a heading."""
     return _NUMBERING.sub("", heading)
 
 
 def first_sentence(text: str) -> str:
-    """Return a paragraph up to its first stop, without it; a question keeps its mark."""
+    """Return a paragraph up to its first full stop, which is left out. A question keeps its mark."""
     stop = _STOP.search(text)
     if not stop:
         return text.rstrip(" :,;")
@@ -123,7 +123,7 @@ def first_sentence(text: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, with their stops."""
+    """Return the sentences of a text with their punctuation."""
     starts = [0, *(match.end() for match in _STOP.finditer(text)), len(text)]
     found = (text[start:end].strip() for start, end in zip(starts, starts[1:], strict=False))
     return [sentence for sentence in found if sentence]

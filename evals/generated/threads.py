@@ -1,4 +1,4 @@
-"""Conversations, and questions with answers: what was asked → where it was answered."""
+"""Conversations, and questions with answers: the question → the place of its answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BOT = re.compile(r"\[bot\]$|-bot$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message in its document's text; ``span`` holds the speaker's label too."""
+    """A message in its document's text. ``span`` includes the speaker's label."""
 
     id: str
     speaker: str
@@ -44,13 +44,13 @@ class _Said:
 
 
 class PostedAnswers:
-    """Stack Exchange: the title of a question → its accepted answer, or else the one with the highest score."""
+    """Stack Exchange: the title of a question → its accepted answer, else the answer with the highest score."""
 
     kind = "answer"
     distinct = False
 
     def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
-        """Return the questions that have an answer."""
+        """Return the questions with an answer."""
         posts: dict[tuple[int, str], list[ChunkPlace]] = {}
         for chunk in generation.chunk_places():
             if question := chunk.metadata.get("question_id"):
@@ -92,7 +92,7 @@ def _best_answer(posts: Sequence[ChunkPlace]) -> list[ChunkPlace]:
 
 
 class IssueAnswers:
-    """Issues: their title → the comment that most people liked, or else the first that somebody else wrote."""
+    """Issues: their title → the comment with most reactions, else the first comment by another person."""
 
     kind = "answer"
     distinct = False
@@ -107,7 +107,7 @@ class IssueAnswers:
         return found
 
     def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
-        """Return an issue's title as a query, if the dump has the issue itself and somebody answered."""
+        """Return an issue's title as a query, if the document has the issue itself and an answer."""
         messages = list(_messages(candidate.chunks, text))
         if not messages or messages[0].id != candidate.chunks[0].message_ids[0]:
             return None
@@ -123,7 +123,7 @@ class IssueAnswers:
 
 
 def _find_most_liked(messages: Sequence[_Said], asker: str, text: str) -> _Said | None:
-    """Return the comment with most reactions, which are known of messages that have a chunk to themselves."""
+    """Return the comment with most reactions. They are known only for messages with a chunk of their own."""
     others = [
         message
         for message in messages
@@ -137,17 +137,17 @@ def _likes(message: _Said) -> int:
 
 
 class Replies:
-    """Chats and meetings: a question → the first message of somebody else that replies to it.
+    """Chats and meetings: a question → the first reply by another person.
 
-    Not the other way round: people look for answers. The question is hidden, so that what must be found is what was
-    answered.
+    People look for answers, so the reply is judged. The question is hidden, so that only the words of the
+    answer can be found.
     """
 
     kind = "reply"
     distinct = False
 
     def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
-        """Return the chunks with a question mark, and the chunk that follows each."""
+        """Return each chunk with a question mark, together with the next chunk."""
         asking = {chunk.chunk_no for chunk in generation.chunk_places(holding=("?",))}
         places = {chunk.chunk_no: chunk for chunk in generation.chunk_places()} if asking else {}
         found = []
@@ -160,7 +160,7 @@ class Replies:
         return found
 
     def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
-        """Return one question of the chunk that gets a reply."""
+        """Return a question of the chunk that has a reply."""
         messages = list(_messages(candidate.chunks, text))
         own = [at for at, message in enumerate(messages) if message.chunk is candidate.chunks[0]]
         for at in sorted(own, key=lambda at: short_hash(candidate.path, messages[at].id)):
@@ -174,14 +174,14 @@ class Replies:
 
 
 def _question(body: str) -> str | None:
-    """Return the last question of a message, if it says what it is about."""
+    """Return the last question of a message, if it names its subject."""
     asked = [sentence for sentence in sentences(body) if sentence.rstrip("\"')”’").endswith("?")]
     wording = without_marks(asked[-1]) if asked else ""
     return wording if wording and is_about_something(wording) else None
 
 
 def _reply(messages: Sequence[_Said], at: int, text: str) -> _Said | None:
-    """Return the first message of others that says something, before the asker speaks again."""
+    """Return the first message of another person with content, before the asker speaks again."""
     asker = messages[at].speaker
     others = takewhile(lambda message: message.speaker != asker, messages[at + 1 : at + 1 + REACH])
     return next((message for message in others if _says_something(message, text)), None)
@@ -192,7 +192,7 @@ def _says_something(message: _Said, text: str) -> bool:
 
 
 def _messages(chunks: Sequence[ChunkPlace], text: str) -> Iterator[_Said]:
-    """Yield the messages of chunks; none of a chunk of which it cannot be told where each begins."""
+    """Yield the messages of chunks; none of a chunk if it is not clear where each begins."""
     for chunk in chunks:
         people = chunk.metadata.get("participants")
         names = [str(name) for name in people] if isinstance(people, list | tuple) else []
@@ -212,7 +212,7 @@ def _lane(chunk: ChunkPlace) -> tuple[str, str]:
 
 
 def _goes_on(chunk: ChunkPlace, following: ChunkPlace) -> bool:
-    """Tell whether a chunk continues the talk of the one before."""
+    """Tell whether a chunk continues the conversation of the chunk before."""
     if chunk.document_no != following.document_no or _lane(chunk) != _lane(following):
         return False
     if "thread_id" in chunk.metadata:
