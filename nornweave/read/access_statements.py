@@ -97,7 +97,7 @@ _DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
 
 class NotUnderstoodError(Exception):
-    """Something could be a statement and is not understood."""
+    """A part of the text could be an access statement and is not understood."""
 
 
 def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], str | None]:  # noqa: A002 - as ``Document``
@@ -117,7 +117,7 @@ def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], st
 
 
 def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, object]] = ()) -> dict[str, JsonValue]:
-    """Return what a document of several texts says about who may see it, as metadata.
+    """Return the access statements of a document of several texts, as metadata.
 
     Args:
         texts: each with its format.
@@ -138,7 +138,7 @@ def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, obje
 
 
 def names_access(key: object) -> bool:
-    """Tell whether a key is ``access`` or ``X-Access``, in any case, whatever marks stand around it."""
+    """Tell whether a key is ``access`` or ``X-Access``, in any case and with any marks around it."""
     return isinstance(key, str) and _NAME.fullmatch(_seen(key)) is not None
 
 
@@ -162,7 +162,7 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
 
 
 def _shown(text: str) -> str:
-    """Return a text as it looks, without tags: where one begins a line of what is shown stands ``_BEGIN``."""
+    """Return a text as it is displayed, without tags. ``_BEGIN`` marks a tag at the beginning of a shown line."""
     return _SHOWN_TAG.sub(_break, _seen(text)) if "<" in text or "&" in text else _seen(text)
 
 
@@ -172,7 +172,7 @@ def _break(tag: re.Match[str]) -> str:
 
 
 def _seen(text: str) -> str:
-    """Return a text as it looks, line by line: letters as letters, a wide colon as a colon."""
+    """Return a text as it is displayed: escapes become letters, a wide colon becomes a colon."""
     text = _ESCAPED.sub(_letter, text) if "\\" in text or "&#" in text else text
     return _INVISIBLE.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text))
 
@@ -183,7 +183,7 @@ def _letter(escaped: re.Match[str]) -> str:
 
 
 def _without_code(text: str, format: str) -> str:  # noqa: A002
-    """Blank the code of a text: in fences that close, backticks, ``<pre>``, ``<script>``, ``<style>``.
+    """Blank the code of a text: in closed fences, backticks, ``<pre>``, ``<script>``, ``<style>``.
 
     What is a fence is decided as CommonMark says, which knows where a list or a quotation ends. Elsewhere than in
     Markdown tildes underline a heading.
@@ -208,7 +208,7 @@ def _without_code(text: str, format: str) -> str:  # noqa: A002
 
 
 def _without_code_elements(text: str) -> str:
-    """Blank the content of ``<pre>``, ``<script>``, ``<style>`` where it is closed and its tag stands in no comment."""
+    """Blank the content of closed ``<pre>``, ``<script>`` and ``<style>``, unless the tag is in a comment."""
     shown: list[str] = []
     unclosed: set[str] = set()
     end = 0
@@ -236,12 +236,12 @@ def _commonmark() -> MarkdownIt:
 
 
 def _lines(text: str) -> str:
-    """Return as many empty lines as a text has."""
+    """Return as many empty lines as a text has lines."""
     return "\n" * text.count("\n")
 
 
 def _headers(text: str) -> tuple[list[JsonValue], str]:
-    """Read the headers at the beginning of a text, one directly after the other.
+    """Read the headers at the beginning of a text. They follow each other directly.
 
     Returns:
         What they state, and the text with their lines empty.
@@ -270,7 +270,7 @@ def _headers(text: str) -> tuple[list[JsonValue], str]:
 
 
 def _end_of_braces(text: str, start: int) -> int:
-    """Return where a mapping in braces ends; ``start`` if none begins or it is broken: then its lines are looked at."""
+    """Return the end of a mapping in braces; ``start`` if none begins there or it is broken."""
     if not _BRACE.match(text, start):
         return start
     with suppress(*_BROKEN):
@@ -283,7 +283,7 @@ def _end_of_braces(text: str, start: int) -> int:
 
 
 def _of_header(header: str, readers: Iterable[Callable[[str], object]]) -> list[JsonValue]:
-    """Return the statements of a header, by the first reader that finds a mapping in it.
+    """Return the statements of a header, from the first reader that finds a mapping in it.
 
     Raises:
         NotUnderstoodError: it has the word elsewhere than as a key of its own.
@@ -305,7 +305,7 @@ def _of_header(header: str, readers: Iterable[Callable[[str], object]]) -> list[
 
 
 def _statements(loaded: object) -> Iterator[JsonValue]:
-    """Yield the statements of what a reader found in a header.
+    """Yield the statements in the result of a header's reader.
 
     Raises:
         NotUnderstoodError: the key is not at its top.
@@ -327,21 +327,21 @@ def _toml(head: str) -> object:
 
 
 def _has_key(value: object) -> bool:
-    """Tell whether the key stands inside a value."""
+    """Tell whether the key occurs anywhere inside a value."""
     if isinstance(value, dict | Pairs):
         return any(names_access(key) or _has_key(key) or _has_key(inner) for key, inner in value.items())
     return isinstance(value, list | tuple) and any(map(_has_key, value))
 
 
 def _value(value: object) -> JsonValue:
-    """Return a statement; what is neither a group nor a list of groups hides."""
+    """Return a statement. A value that is neither a group nor a list of groups hides the document."""
     if isinstance(value, list | tuple):
         return tuple(each if isinstance(each, str) else "" for each in value)
     return value if isinstance(value, str) else HIDDEN
 
 
 def _metas(text: str) -> Iterator[JsonValue]:
-    """Yield what every ``<meta name="access">`` states, also under another attribute: in the head, the body, a comment.
+    """Yield the statement of every ``<meta name="access">``, anywhere on the page, also in comments.
 
     Raises:
         NotUnderstoodError: a tag that does not close has the word as a value.
@@ -365,7 +365,7 @@ def _metas(text: str) -> Iterator[JsonValue]:
 
 
 def _field(value: str) -> JsonValue:
-    """Return what a field of RST states: a text, or a list."""
+    """Return the value of a field of RST: a text or a list."""
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     items = tuple(_ITEM.sub("", line, count=1) for line in lines if _ITEM.match(line))
     if items:

@@ -59,7 +59,7 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def parse_version() -> str:
-    """Return what changes when the same bytes may come out as another document."""
+    """Return a version that changes whenever the same bytes may become another document."""
     return ",".join((_VERSION, CONVERTED_VERSION, PDF_VERSION, library_version(), ocr_version()))
 
 
@@ -73,7 +73,7 @@ def read_document(
     is_handed_in: bool = False,
     is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file by its domain, the suffix of its path and what it holds.
+    """Parse a file by its domain, suffix and content.
 
     Args:
         is_dated: ``entry.updated_at`` is a statement (a commit, a sidecar, a client) and goes before the document's own
@@ -111,7 +111,7 @@ def read_document(
 def assemble(
     source_id: SourceId, domain: Domain, entry: Entry, raw: bytes, parsed: Parsed, format_: str, *, is_dated: bool
 ) -> Document:
-    """Merge parsed values with those of the source; the source wins, except for dates of undated entries."""
+    """Merge parsed values with those of the source. The source wins, except for dates of undated entries."""
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
     # What stands at the head of the document is for the document to say.
@@ -139,7 +139,7 @@ def assemble(
 def _not_worth_reading(  # noqa: C901 - one reason after another
     entry: Entry, text: str, domain: Domain, format_: str | None
 ) -> str | None:
-    """Return why a text is left out that its name does not leave out: a label and an explanation."""
+    """Return why a text is left out because of its content, as label and explanation; ``None`` if it is read."""
     path = entry.path
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
     if domain is not Domain.CODE and format_ is None:
@@ -205,7 +205,7 @@ def _vendored(entry: Entry) -> str | None:
 
 
 def _prose(entry: Entry, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
-    """Read a document; the format is ``None`` where the text has to tell."""
+    """Read a document. With the format ``None`` it is detected by the text."""
     suffix = PurePosixPath(entry.path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"

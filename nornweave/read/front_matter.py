@@ -70,7 +70,7 @@ _LARGEST = 2**63 - 1
 
 
 def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Document.format``
-    """Read what a text says about itself at its head; a broken header counts as text.
+    """Read title, dates and other fields at the head of a text. A broken header counts as text.
 
     ``metadata`` holds what the text names of ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``,
     ``citation_count``, ``source_type``, ``access``, ``access_notice`` (what of it is not understood), and every field
@@ -122,7 +122,7 @@ def _markdown_fields(text: str) -> dict[str, object]:
 
 
 def _pairs(head: str) -> dict[str, object]:
-    """Read lines of ``Key: value``; those that are indented go on with the one above."""
+    """Read lines of ``Key: value``. Indented lines continue the one above."""
     fields: dict[str, object] = {}
     for pair in re.finditer(r"^(\S[^:\n]*):[ \t]*(.*(?:\n[ \t]+.*)*)", head, re.MULTILINE):
         fields.setdefault(pair[1], one_line(pair[2]))
@@ -218,7 +218,7 @@ def _text(value: object) -> str:
 
 
 def _names(fields: Mapping[str, object], keys: tuple[str, ...]) -> tuple[JsonValue, ...] | None:
-    """Return a list field; one text with commas is a list too, except for authors, whose names may hold commas."""
+    """Return a list field. A text with commas is a list too, except for authors, whose names may have commas."""
     for key in keys:
         value = fields.get(key)
         if isinstance(value, str):
@@ -248,7 +248,7 @@ def _first_date(fields: Mapping[str, object], keys: tuple[str, ...]) -> datetime
 
 
 def _undated(fields: Mapping[str, object]) -> str | None:
-    """Say which fields should be dates and are none: each costs itself and nothing else."""
+    """Return which date fields have no valid date. Only these fields are lost."""
     stated = ((key, fields.get(key)) for key in (*_UPDATED, *_PUBLISHED))
     wrong = [f"{key}: {_text(value)!r} is not a date" for key, value in stated if value and _moment(value) is None]
     return "; ".join(wrong) or None
@@ -283,7 +283,7 @@ def _in_known_format(text: str) -> datetime:
 
 
 def first_heading(text: str, format: str) -> str | None:  # noqa: A002
-    """Return the first heading near the head of a text, unless it is one of several sections without a title above.
+    """Return the title of a text: its first heading, unless that is one of several equal sections.
 
     A second heading beside it tells that, below the first level; on the first level it is a title all the same, but for
     a version: in ``# 2.1.0`` above ``# 2.0.9`` nobody gave a title.
@@ -302,7 +302,7 @@ def first_heading(text: str, format: str) -> str | None:  # noqa: A002
 
 
 def draft_mark(described: Parsed) -> str | None:
-    """Return the field by which a page says that it is not published, as ``draft: true``; ``None`` without one."""
+    """Return the field that marks a page as unpublished, such as ``draft: true``; ``None`` without one."""
     fields = described.metadata.get("front_matter")
     for key, value in fields.items() if isinstance(fields, Mapping) else ():
         if str(value).strip().lower() in _NOT_PUBLISHED.get(key, ()):
@@ -311,7 +311,7 @@ def draft_mark(described: Parsed) -> str | None:
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:
-    """Return fields as JSON, dates as ISO 8601; what is too deep, too long or too many is left out or cut."""
+    """Return fields as JSON, with dates as ISO 8601. Values that are too deep, long or many are cut or left out."""
     plain = ((field_key(str(name)[:MAX_CHARACTERS]), _plain(value, depth)) for name, value in fields.items())
     return dict([(name, value) for name, value in plain if name and value is not None][:MAX_FIELDS])
 

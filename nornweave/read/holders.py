@@ -82,7 +82,7 @@ FOREIGN_FILES = 4
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a text says of its rights.
+    """A text's statement of its rights.
 
     Attributes:
         holders: names as they are written, by the words that tell them apart.
@@ -104,7 +104,7 @@ class Notice:
 
     @classmethod
     def in_words(cls, words: str, *, is_element: bool = False) -> Self:
-        """Read a notice that stands in a text, as in a licence."""
+        """Read a notice in a plain text, such as a licence."""
         holders = {}
         for stated in _STATED.finditer(words):
             behind = _BEHIND.search(stated["name"])
@@ -121,7 +121,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Whose a source is.
+    """The owners of a source.
 
     Attributes:
         own: the holders that its licence or most heads name; empty where nobody or many are.
@@ -172,7 +172,7 @@ class Holders:
         return cls(folders=folders if own else {}) if is_of_many else whole
 
     def foreign(self, path: str, notice: Notice) -> str | None:
-        """Return the holder of another project that a file is of, or ``None``.
+        """Return the owner of a file that comes from another project; ``None`` for the source's own files.
 
         It lies in a folder of that project; or no holder that it names is one of the source's, each is named in few
         files, and its licence is another one. An element of XML goes with what it describes, whatever the licence.
@@ -196,7 +196,7 @@ class Holders:
 
 
 def is_kept_for_others(path: str) -> bool:
-    """Tell whether a file lies below a folder that is called as those are in which others' projects are kept."""
+    """Tell whether a file lies below a folder with a usual name for other projects' code."""
     return any(
         _OF_THIRD_PARTIES.fullmatch(folder) or _OF_CONTRIBUTORS.fullmatch(folder) for folder in path.split("/")[:-2]
     )
@@ -209,7 +209,7 @@ def _folders_of_others(
     heads: Mapping[str, Notice],
     paths: Sequence[str],
 ) -> dict[str, str]:
-    """Return the folders, and single files, of other projects, each with a holder.
+    """Return the folders, and single files, of other projects, each with its owner.
 
     Where no holder of the source is named, a folder is another project's in three cases: its licence names a holder,
     and it is no package of a monorepo; it is kept among what third parties wrote, and a file says whose it is (below
@@ -251,17 +251,17 @@ def _folders_of_others(
 
 
 def _most(heads: Collection[Notice], files: int) -> set[frozenset[str]]:
-    """Return the holders that most heads name, spelt one way or another."""
+    """Return the holders that most heads name, in any spelling."""
     among = Counter(holder for notice in heads for holder in notice.holders)
     least = max(OWN_LEAST, len(heads) / 2, OWN_SHARE * files)
     return {one for one in among if sum(count for other, count in among.items() if _is_same(one, other)) >= least}
 
 
 def _above(path: str, folders: Mapping[str, str]) -> str | None:
-    """Return what is said of a path, or of the nearest folder above that something is said of."""
+    """Return the value of a path, or of the nearest folder above it that has one."""
     return next((folders[each] for each in (path, *folders_above(path)) if each in folders), None)
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Tell whether two names are of the same holder: most words of the shorter one stand in the other."""
+    """Tell whether two names mean the same holder: most words of the shorter one are in the other."""
     return 2 * len(one & other) > min(len(one), len(other))

@@ -42,7 +42,7 @@ def parse_apart(
 
 
 def parse_document(values: Mapping[str, JsonValue], raw: bytes) -> Document:
-    """Call the parser that ``parse_apart`` named, in the process of the sandbox."""
+    """Call the parser that ``parse_apart`` named, in the sandbox's process."""
     parser = cast(Callable[..., Document], function_at(str(values["parser"])))
     options = dict(cast(Fields, values["options"]))
     if "domain" in options:

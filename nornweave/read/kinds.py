@@ -148,7 +148,7 @@ _FIRST = {"": ("asciidoc", "markdown", "rst")}
 
 
 def format_of(path: str, text: str, domain: Domain) -> str | None:
-    """Name the format of a text file, as ``Document.format`` does; ``None`` if nothing shows that the domain reads it.
+    """Return the format of a text file for ``Document.format``; ``None`` if the domain does not read it.
 
     Source code is named by its language, ``text`` where no parser is known; documents by their markup.
     """
@@ -189,7 +189,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
 
 
 def _sets_values(text: str) -> bool:
-    """Tell whether the lines of a text give values to names, or are remarks: configuration of whatever program."""
+    """Tell whether the lines of a text are ``name = value`` or comments, as in configuration."""
     rows = text.splitlines()[:_MOST_MARKS]
     settings = [_SETTING.match(row) is not None for row in rows]
     told = sum(sets or _REMARK.match(row) is not None for row, sets in zip(rows, settings, strict=True))
@@ -201,7 +201,7 @@ def _count(marks: re.Pattern[str], text: str) -> int:
 
 
 def is_test_data(path: str, text: str) -> bool:
-    """Tell whether code is what tests are given or compare with: samples, recorded answers, expected output.
+    """Tell whether code is data of tests: samples, recorded answers, expected output.
 
     What tests, or says how tests are run, is none.
     """
@@ -225,7 +225,7 @@ def is_test_data(path: str, text: str) -> bool:
 
 
 def is_unknown(path: str) -> bool:
-    """Tell whether the suffix of a file is none that any table here says something of."""
+    """Tell whether no table here has the suffix of a file."""
     name = PurePosixPath(path.lower()).name
     suffix = PurePosixPath(name).suffix
     known = suffix in _OTHER | BINARY_SUFFIXES | TEMPLATES | SUFFIXES[Domain.DOCUMENTATION]
@@ -233,7 +233,7 @@ def is_unknown(path: str) -> bool:
 
 
 def holds_code(text: str) -> bool:
-    """Tell whether a text under an unknown suffix is code or configuration: most lines are statements or remarks.
+    """Tell whether a text with an unknown suffix is code or configuration: most lines are statements or comments.
 
     Markup, JSON, prose and keys are none.
     """
@@ -247,12 +247,12 @@ def holds_code(text: str) -> bool:
 
 
 def is_licence_name(name: str) -> bool:
-    """Tell whether a file is called as those are that hold a licence."""
+    """Tell whether a file has a usual name of licences."""
     return _LICENCE_NAME.fullmatch(name) is not None
 
 
 def is_code_name(name: str) -> bool:
-    """Tell whether a file name alone says that it belongs to code: manifests, recipes of builds, configuration."""
+    """Tell whether a file name alone shows code: manifests, build recipes, configuration."""
     lowered = name.lower()
     if lowered in CODE_NAMES:
         return True
@@ -261,7 +261,7 @@ def is_code_name(name: str) -> bool:
 
 
 def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
-    """Tell whether a domain reads files that are called so, or has to look into them to know.
+    """Tell whether a domain reads files with this name, or has to read their content to decide.
 
     Args:
         is_program: the file may be executed; its first line may say in what language it is.

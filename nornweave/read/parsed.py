@@ -10,7 +10,7 @@ from nornweave.core.types import NO_METADATA, Metadata, Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The part of a ``Document`` that depends on its bytes alone; the fields mean what they mean there.
+    """The part of a ``Document`` that depends only on its bytes. Its fields have the same meaning there.
 
     ``sections`` tile ``text``; ``page_starts`` is empty for formats without pages.
     """

@@ -31,7 +31,7 @@ def load_plain_yaml(text: str) -> object:
 
 
 class Pairs:
-    """A mapping as it is written: its keys in their order, repeated ones as often as they stand there."""
+    """A mapping as written: keys in their order, with repetitions."""
 
     def __init__(self, pairs: Iterable[tuple[object, object]]) -> None:
         self._pairs = tuple(pairs)
@@ -42,7 +42,7 @@ class Pairs:
 
 
 def load_pairs(text: str) -> object:
-    """Read YAML with every mapping as ``Pairs``; nothing is merged, and what has a tag of its own is as without it.
+    """Read YAML with every mapping as ``Pairs``. Nothing is merged, and custom tags are ignored.
 
     Raises:
         yaml.YAMLError: as ``load_plain_yaml``.
@@ -52,7 +52,7 @@ def load_pairs(text: str) -> object:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Keeps as text what looks like a date or a number and is none, such as 2024-13-01."""
+    """Keeps invalid dates and numbers, such as 2024-13-01, as text."""
 
 
 def _or_text(construct: Callable[[Any, yaml.ScalarNode], object]) -> Callable[[Any, yaml.ScalarNode], object]:
@@ -85,7 +85,7 @@ for _tag in (None, *(f"tag:yaml.org,2002:{name}" for name in ("map", "set", "oma
 
 
 def check_yaml(text: str) -> None:
-    """Raise what ``load_plain_yaml`` raises; nothing is constructed."""
+    """Raise the errors of ``load_plain_yaml`` without constructing values."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):

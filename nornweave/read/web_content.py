@@ -71,7 +71,7 @@ _BLANK = re.compile(r"\s+")
 
 
 def main_content(soup: BeautifulSoup) -> Tag:
-    """Return the element with the main content, without navigation and the like; headings know their anchors."""
+    """Return the element with the main content, without navigation and the like. Headings have their anchors."""
     body = soup.body or soup
     _name_headings(body)
     _drop_noise(body)
@@ -96,7 +96,7 @@ def _drop_noise(body: Tag) -> None:
 
 
 def _around(body: Tag, names: Sequence[str]) -> set[int]:
-    """Return the elements of these names and all that hold one."""
+    """Return the elements with these names and all elements around one."""
     around: set[int] = set()
     for tag in body.find_all(list(names)):
         for above in (tag, *tag.parents):
@@ -149,20 +149,20 @@ def length(tag: Tag) -> int:
 
 
 def title_of(root: Tag, named: str | None) -> str | None:
-    """Return what the first heading says, else what the page is named."""
+    """Return the text of the first heading, else the page's title."""
     heading = root.find("h1")
     said = _BLANK.sub(" ", heading.get_text()).strip() if isinstance(heading, Tag) else ""
     return said[:500] or named
 
 
 def attribute_values(tag: Tag, attribute: str) -> list[str]:
-    """Return the values of an attribute that holds several."""
+    """Return the values of an attribute that may have several."""
     value: Any = tag.get(attribute) or []
     return value.split() if isinstance(value, str) else value
 
 
 def plain(root: Tag) -> str:
-    """Write the content without what only styles or scripts need."""
+    """Return the content without elements that only styles or scripts need."""
     for text in root.find_all(string=lambda text: isinstance(text, PreformattedString)):
         if isinstance(text, Comment | Doctype | ProcessingInstruction):
             text.extract()
@@ -208,7 +208,7 @@ def _own_anchor(heading: Tag) -> str | None:
 
 
 def _inside(heading: Tag) -> Iterator[Tag]:
-    """Yield the elements inside of a heading, in order; ``Tag.descendants`` first walks to the last one."""
+    """Yield the elements inside of a heading, in order. ``Tag.descendants`` would be slower."""
     waiting = heading.contents[_INSIDE::-1]
     while waiting:
         inner = waiting.pop()
@@ -218,7 +218,7 @@ def _inside(heading: Tag) -> Iterator[Tag]:
 
 
 def _of_parent(heading: Tag, opened: set[int]) -> str | None:
-    """Return the id of the section that the heading opens; ``opened`` are those that an earlier heading opened."""
+    """Return the id of the section that the heading opens. ``opened`` are sections of earlier headings."""
     for parent in islice(heading.parents, _ABOVE):
         if parent.name in ("body", "main", "article", "html", "[document]") or id(parent) in opened:
             return None
@@ -228,7 +228,7 @@ def _of_parent(heading: Tag, opened: set[int]) -> str | None:
 
 
 def _of_sibling(heading: Tag) -> str | None:
-    """Return the name of a target that stands right before the heading."""
+    """Return the name of a link target directly before the heading."""
     before = heading.find_previous_sibling()
     if isinstance(before, Tag) and before.name in ("a", "span") and not before.contents:
         name = before.get("id") or before.get("name")

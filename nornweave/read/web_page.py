@@ -38,7 +38,7 @@ _AGENT = "nornweave"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """What a page says.
+    """The content of a page.
 
     Attributes:
         content: HTML of its main content.
@@ -140,7 +140,7 @@ def _canonical(soup: BeautifulSoup) -> str | None:
 
 
 def _refresh(soup: BeautifulSoup) -> str | None:
-    """Return where ``<meta http-equiv=refresh>`` leads within a few seconds."""
+    """Return the target of ``<meta http-equiv=refresh>`` if it is followed within a few seconds."""
     for meta in soup.find_all("meta", limit=1_000):
         if str(meta.get("http-equiv", "")).lower() == "refresh":
             match = re.match(
@@ -157,12 +157,12 @@ def _base(soup: BeautifulSoup) -> str | None:
 
 
 def document_version() -> str:
-    """Return what changes when the same page may come out as another document."""
+    """Return a version that changes whenever the same page may become another document."""
     return f"{_DOCUMENT_VERSION},{VERSION},{parse_version()}"
 
 
 def write_page(body: Mapping[str, Any], changed_at: str | None) -> bytes:
-    """Return a stored page as bytes: one line of JSON with what is known of it, then its content."""
+    """Return a page as bytes to store: one line of JSON with its properties, then its content."""
     known = {key: body.get(key) for key in ("url", "format", "title", "metadata")}
     content = base64.b64decode(body["raw"]) if "raw" in body else str(body["content"]).encode("utf-8", "replace")
     line = json.dumps({**known, "updated_at": changed_at}, sort_keys=True)

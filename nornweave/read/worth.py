@@ -38,7 +38,7 @@ NOTE = 300
 
 
 def head_comments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the lines of the comments that open a file: start, end and words of each; blank ones have no words."""
+    """Yield the comment lines that open a file: start, end and words of each. Blank lines have no words."""
     at, closing = 0, ""
     for line in text[:HEAD_CHARACTERS].splitlines(keepends=True):
         start, at = at, at + len(line)
@@ -106,13 +106,13 @@ _DIGEST_SHARE, _DIGESTS = 0.3, 12
 
 
 def states_tool(text: str) -> bool:
-    """Tell whether data names a tool as its author, or is a schema of Kubernetes too long to be written by hand."""
+    """Tell whether data names a tool as its author, or is a very long schema of Kubernetes."""
     is_schema = text.count("\n") >= _SCHEMA_LINES and _RESOURCE_SCHEMA.search(text) is not None
     return is_schema or _AUTHOR.search(text) is not None
 
 
 def is_lock(text: str) -> bool:
-    """Tell whether a tool wrote down what it chose: a dozen digests, three tenths of the characters."""
+    """Tell whether a text is a lock file of a tool: it has a dozen digests, and they are three tenths of it."""
     digests = _DIGEST.findall(text)
     return len(digests) >= _DIGESTS and sum(map(len, digests)) >= _DIGEST_SHARE * len(text)
 
@@ -149,13 +149,13 @@ _MEASURED_LEAST, _MEASURED_SHARE = 50, 20
 
 
 def is_measured(text: str) -> bool:
-    """Tell whether data was measured: a number of more digits than people write stands on one of so many lines."""
+    """Tell whether data are measurements: enough lines have a number with more digits than people write."""
     measured = len(_MEASURED.findall(text))
     return measured >= _MEASURED_LEAST and measured * _MEASURED_SHARE >= text.count("\n")
 
 
 def is_json(text: str) -> bool:
-    """Tell whether a text is JSON, whatever it is called: a list or an object, and nothing else."""
+    """Tell whether a text is JSON under any name: a list or an object, and nothing else."""
     try:
         return text.lstrip()[:1] in {"{", "["} and isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
@@ -170,7 +170,7 @@ _LITERAL_LINES, _LITERAL_SHARE = 500, 0.95
 
 
 def is_pasted_data(text: str) -> bool:
-    """Tell whether a program is a recorded answer or a table: hundreds of lines of JSON with keys, and little else."""
+    """Tell whether a program is mostly data: hundreds of lines of JSON with keys, and little else."""
     matches = [_LITERAL_LINE.fullmatch(line) for line in text.splitlines()]
     keys = sum(match is not None and match["key"] is not None for match in matches)
     told = sum(match is not None for match in matches)
@@ -184,7 +184,7 @@ _DRAWN_LEAST, _DRAWN_SHARE = 200, 0.95
 
 
 def is_encoded(text: str) -> bool:
-    """Tell whether a passage is bytes that were written as letters, or a part of a line that draws something.
+    """Tell whether a passage is encoded binary data or a part of a line that draws something.
 
     Each of its lines is one run of 40 letters and digits and more, as base64 has them; or it is numbers within a line,
     each with at most a letter, as the paths of SVG are.
@@ -205,7 +205,7 @@ _SPACED = 10
 
 
 def minified_line(text: str) -> int:
-    """Return the longest line of code that was minified; 0 where it was not.
+    """Return the length of the longest minified line of code; 0 if there is none.
 
     Nine tenths of such code stand in lines that no person wrote; a literal in a program is a smaller part of it.
     """
@@ -303,7 +303,7 @@ def _worded(text: str) -> int:
 
 
 def is_licence(text: str, *, is_named_so: bool = False) -> bool:
-    """Tell whether a text is a licence, or notices of some, and little else: it says what licences say word for word.
+    """Tell whether a text is mostly a licence or notices: it has the usual sentences word for word.
 
     Args:
         is_named_so: its name says that it is; then less has to speak for it, as where a licence's title does.
@@ -322,13 +322,13 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
 
 
 def _says_who_began_it(lines: Sequence[str]) -> bool:
-    """Tell whether lines say who created a file and when, as Xcode does, and nothing but versions below it."""
+    """Tell whether lines name only who created a file and when, as Xcode writes them, and versions."""
     is_created = bool(lines) and _CREATED.fullmatch(lines[0]) is not None
     return is_created and all(re.search(r"\d", line) and "://" not in line for line in lines)
 
 
 def licence_span(text: str) -> Span:
-    """Return where the licence in the comments at the head of source code stands, blank lines behind it included.
+    """Return the span of the licence in the head comments of source code, with blank lines after it.
 
     Paragraphs and lines before it that say something else, and those behind it, are not part of it. Without one it is
     empty. Notices on both sides of what says something else are not one span: the second stays in the text.
@@ -375,7 +375,7 @@ def licence_span(text: str) -> Span:
 
 
 def without(licence: Span, span: Span) -> list[Span]:
-    """Return what of a span is no licence: two parts where that stands in the middle, unless it is a mere notice."""
+    """Return a span without its licence: two parts if it is in the middle, unless it is a mere notice."""
     is_notice = span.start < licence.start and licence.end < span.end and len(licence) <= NOTE
     if is_notice or licence.end <= span.start or span.end <= licence.start:
         return [span]
@@ -393,7 +393,7 @@ PROSE_SHARE = 0.25
 
 
 def prose_share(text: str) -> float:
-    """Return the share of a text's characters that stand in lines of words, as people write them, from 0 to 1.
+    """Return the share of a text's characters in lines of prose, from 0 to 1.
 
     What a template writes into it does not count.
     """
@@ -402,7 +402,7 @@ def prose_share(text: str) -> float:
 
 
 def is_note(text: str) -> bool:
-    """Tell whether a text is too short to have sentences, and most of it words."""
+    """Tell whether a text is mostly words but too short for sentences."""
     tokens = text.split()
     return len(text) <= NOTE and 2 * _words_among(tokens) >= len(tokens) > 0
 
@@ -429,5 +429,5 @@ _UNSHOWN = re.compile(
 
 
 def is_empty_page(html: str) -> bool:
-    """Tell whether a page says nothing until a program fills it: a script, or an element that one has made up."""
+    """Tell whether a page is empty until a program fills it: a script or a custom element."""
     return re.search(r"<script\b|<\w+-", html) is not None and not _WORD.search(_UNSHOWN.sub(" ", html))

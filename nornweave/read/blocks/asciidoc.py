@@ -39,7 +39,7 @@ _MARKS = re.compile(
 
 
 def read_asciidoc(text: str) -> Blocks:
-    """Read AsciiDoc; ``{name}`` is shown as the value that the document gives it, where it gives one."""
+    """Read AsciiDoc. ``{name}`` is shown as its value, if the document defines one."""
     asciidoc = _Asciidoc()
     read = read_lines(text, 0, asciidoc.block_at)
     values = {name: value for name, value in asciidoc.values.items() if value}
@@ -90,7 +90,7 @@ class _Asciidoc:
     literal: list[Span] = field(default_factory=list)
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Say what begins at a line."""
+        """Return the block that begins at a line; ``None`` if none begins there."""
         rows = stretch.rows
         start = at
         while start + 1 < len(rows) and (
@@ -167,7 +167,7 @@ def _delimited(rows: Sequence[str], at: int, delimiter: str, named: Sequence[str
 
 
 def _term(rows: Sequence[str], at: int, term: re.Match[str]) -> Found:
-    """Return a term with its text, which may stand below blank lines, and the blocks that a ``+`` joins to it."""
+    """Return a term with its text, which may follow blank lines, and the blocks that a ``+`` attaches to it."""
     lead = term.end() if term.end() < len(rows[at]) else 0
     end = at + 1
     while end < len(rows):

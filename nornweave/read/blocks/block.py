@@ -24,7 +24,7 @@ MAX_DEPTH = 12
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a document that reads as one.
+    """A part of a document, such as a paragraph, a heading, a list or a table.
 
     Attributes:
         span: whole lines of a format that has lines; of HTML its place in the readable text.
@@ -62,7 +62,7 @@ class Blocks:
     said: Sequence[tuple[Span, str]] = ()
 
     def shown(self, span: Span) -> str:
-        """Return what is shown of a span; a line that held nothing else stays as an empty one."""
+        """Return the visible text of a span. A line with only hidden text becomes an empty one."""
         hidden = ((each, "") for each in _touched(self.hidden, span, lambda each: each))
         said = _touched(self.said, span, lambda each: each[0])
         kept, at = [], span.start
@@ -74,13 +74,13 @@ class Blocks:
 
 
 def _touched(items: Sequence[T], span: Span, place: Callable[[T], Span]) -> Sequence[T]:
-    """Return the items, which are in order, whose places touch a span."""
+    """Return the items whose places touch a span. The items must be in order."""
     first = bisect_right(items, span.start, key=lambda item: place(item).end)
     return items[first : bisect_left(items, span.end, lo=first, key=lambda item: place(item).start)]
 
 
 class Found(NamedTuple):
-    """What begins at a line.
+    """The block that begins at a line.
 
     Attributes:
         end: the line behind it.
@@ -104,7 +104,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Reading:
-    """A document that is being read: what nobody sees of it so far, and the styles of its titles in their order."""
+    """The state of reading a document: hidden spans so far, and the styles of its titles in order."""
 
     text: str
     hidden: list[Span] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Lines of a document, without the margin of what holds them.
+    """Lines of a document, without the margin of the block that holds them.
 
     Attributes:
         spans: where the lines stand in the document, margins and line ends included.
@@ -126,7 +126,7 @@ class Stretch:
     first: int = 0
 
     def within(self, start: int, end: int, lead: int = 0, margin: int = 0) -> Stretch:
-        """Return some of the lines, moved to their margin; ``lead`` characters of the first one are left out."""
+        """Return some of the lines without their margin, and without ``lead`` characters of the first one."""
         rows = [row.expandtabs(4) if "\t" in row else row for row in self.rows[start:end]]
         if lead:
             rows[0] = " " * lead + rows[0][lead:]
@@ -138,7 +138,7 @@ class Stretch:
         return Stretch(moved, self.spans[start:end], self.first + start)
 
     def span(self, start: int, end: int) -> Span:
-        """Return where the lines from ``start`` to before ``end`` stand."""
+        """Return the span of the lines from ``start`` up to ``end``, which is not included."""
         return Span(self.spans[start].start, self.spans[end - 1].end)
 
 
@@ -147,7 +147,7 @@ BlockAt: TypeAlias = Callable[[Reading, Stretch, int, str], Found]
 
 
 def read_lines(text: str, start: int, block_at: BlockAt) -> Blocks:
-    """Read the blocks of a text that has lines, from an offset on."""
+    """Read the blocks of a text with lines, from an offset on."""
     even = even_line_ends(text)
     spans = list(lines(even, Span(start, len(even))))
     rows = [even[span.start : span.end].rstrip() for span in spans]
@@ -189,7 +189,7 @@ def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[B
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield spans in order, those that touch or overlap as one."""
+    """Yield spans in order. Spans that touch or overlap become one."""
     last: Span | None = None
     for span in sorted(spans, key=lambda span: span.start):
         if last is None or span.start > last.end:
@@ -206,7 +206,7 @@ _VISIBLE = re.compile(r"[^\r\n]")
 
 
 def blanked(text: str, hidden: Sequence[Span]) -> str:
-    """Return a text with blanks where spans of it, which are in order, are hidden; its lines stay."""
+    """Return a text with blanks in its hidden spans, which must be in order. Line breaks stay."""
     pieces, at = [], 0
     for span in hidden:
         pieces += [text[at : span.start], _VISIBLE.sub(" ", text[span.start : span.end])]
@@ -215,12 +215,12 @@ def blanked(text: str, hidden: Sequence[Span]) -> str:
 
 
 def even_line_ends(text: str) -> str:
-    """Return ``text`` with ``\\n`` for every line end and every offset where it was."""
+    """Return ``text`` with ``\\n`` for every line end. All offsets stay the same."""
     return text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
 
 
 def lines(text: str, span: Span) -> Iterator[Span]:
-    """Cut ``span`` after every ``\\n``; only for texts with even line ends."""
+    """Split ``span`` after every ``\\n``. The text must have even line ends."""
     start = span.start
     while start < span.end:
         newline = text.find("\n", start, span.end)
@@ -233,7 +233,7 @@ _BULLET = re.compile(r"[ \t]*(?:[-*+•]|\(?\d{1,9}[.)])[ \t]+\S")
 
 
 def paragraphs(text: str) -> Blocks:
-    """Read plain text: paragraphs and lists between blank lines, no headings."""
+    """Read plain text as paragraphs and lists between blank lines, without headings."""
     return read_lines(text, 0, _paragraph)
 
 
@@ -242,7 +242,7 @@ def _paragraph(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Fou
 
 
 def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
-    """Return the end of the lines that go on after this one."""
+    """Return the end of the lines that continue this one."""
     end = line + 1
     while end < len(rows) and goes_on(rows[end]):
         end += 1
@@ -250,13 +250,13 @@ def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> 
 
 
 def indent_of(row: str) -> int:
-    """Return the columns before a row's first word."""
+    """Return how many columns a row is indented."""
     expanded = row.expandtabs(4) if "\t" in row else row
     return len(expanded) - len(expanded.lstrip())
 
 
 def indented_end(rows: Sequence[str], line: int, indent: int) -> int:
-    """Return the end of the lines that are blank or indented so far; blank ones at the end stay out."""
+    """Return the end of the lines that are blank or indented by ``indent``, without blank lines at the end."""
     end = line
     while line < len(rows) and (not rows[line] or indent_of(rows[line]) >= indent):
         line += 1

@@ -48,7 +48,7 @@ _UNCLOSED_BOUND = 50
 
 @dataclass(frozen=True, slots=True)
 class HtmlPolicy:
-    """What a caller reads of HTML.
+    """The parts of HTML that a caller reads, and how they are written.
 
     Attributes:
         skipped: tags that are left out with all they hold, as long as they are closed and something else is there.
@@ -73,7 +73,7 @@ PAGE = HtmlPolicy(
 
 
 def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
-    """Take the readable text out of HTML; broken, unclosed and deeply nested markup included.
+    """Return the readable text of HTML; broken, unclosed and deeply nested markup is allowed.
 
     An element that is left out as a rule but never closed, or that holds all there is to read, is read.
     """
@@ -97,7 +97,7 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
 
 
 def is_sound(text: str) -> bool:
-    """Say whether html.parser will get through: nothing that ends nowhere occurs more than a few times."""
+    """Tell whether html.parser can read the text in time: few constructs in it have no end."""
     return all(
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND
         for opening, closing in (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
@@ -105,14 +105,14 @@ def is_sound(text: str) -> bool:
 
 
 def _without_tags(text: str) -> Readable:
-    """Blank out what looks like a tag; offsets stay."""
+    """Replace text that looks like a tag by blanks; offsets stay."""
     blank = _TAG.sub(lambda tag: " " * len(tag[0]), text)
     blocks = paragraphs(blank).blocks
     return Readable(blank, blocks, blocks, {block.span.start: block.span.start for block in blocks})
 
 
 class HtmlWalker(HTMLParser):
-    """Hands the text of each block to the writer while html.parser goes through the file once.
+    """Passes the text of each block to the writer while html.parser reads the file once.
 
     Attributes:
         skipping: the element being left out; after ``read`` one that was never closed.
@@ -141,7 +141,7 @@ class HtmlWalker(HTMLParser):
         self._cell = Cell()
 
     def read(self) -> None:
-        """Go through the whole file."""
+        """Read the whole file."""
         self.feed(self._source)
         self.close()
         self._flush(len(self._source))
@@ -191,7 +191,7 @@ class HtmlWalker(HTMLParser):
             self._inline(tag, [])
 
     def handle_data(self, data: str) -> None:
-        """Take a run of text; references are resolved already."""
+        """Take a run of text, in which references are resolved."""
         if not self.skipping:
             self._add(data)
 
@@ -201,7 +201,7 @@ class HtmlWalker(HTMLParser):
             self._add(data[6:])
 
     def _inline(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Write the mark of a tag within a line."""
+        """Write the mark of an inline tag."""
         if tag == "code" and self._policy.marks_code and not self._pre:
             self._add("`")
         elif tag == "img" and self._policy.shows_images:
@@ -265,7 +265,7 @@ class HtmlWalker(HTMLParser):
         self._item = self._item and tag not in {"li", "ul", "ol"}
 
     def _flush(self, at: int) -> None:
-        """Write the block whose text is pending; the next one starts at ``at``."""
+        """Write the pending block. The next one starts at ``at``."""
         pending, self._pending = self._pending, []
         kind, self._kind = self._kind, "code" if self._pre else "paragraph"
         anchor, self._anchor = self._anchor, ""

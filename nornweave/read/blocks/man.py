@@ -46,7 +46,7 @@ _BULLET = re.compile(r"[\W_o]|[(]?(?:\d{1,3}|[a-zA-Z])[.)]$")
 
 
 def _table(text: str) -> dict[str, str]:
-    """Read pairs, of which the second may be several characters: ``bu • em —``."""
+    """Read pairs of words; the second may have several characters: ``bu • em —``."""
     words = text.split()
     return dict(zip(words[::2], words[1::2], strict=True))
 
@@ -99,7 +99,7 @@ Role: TypeAlias = Literal["text", "break", "heading", "tag", "item", "code"]
 
 
 def title_of(text: str) -> str:
-    """Return how people call a page, as it writes its name: ``git-add(1)``; empty where its head does not say."""
+    """Return the title of a page as it writes its name: ``git-add(1)``; empty if its head has none."""
     said = _TITLE.search(text)
     if said is None:
         return ""
@@ -110,19 +110,19 @@ def title_of(text: str) -> str:
 
 
 def is_called_manual(name: str) -> bool:
-    """Tell whether a file name is one of manual pages: ``tool.1``, ``tool.conf.5.in``; what it holds has to tell."""
+    """Tell whether a file name may be that of a manual page: ``tool.1``, ``tool.conf.5.in``."""
     return _CALLED_MANUAL.search(name) is not None
 
 
 def is_man(text: str) -> bool:
-    """Tell whether a text is a manual page: its head says so, and it has a section."""
+    """Tell whether a text is a manual page: it has the head of one, and a section."""
     head = _HEAD.search(text)
     return head is not None and _SECTION.search(text, head.end()) is not None
 
 
 @dataclass(slots=True)
 class Line:
-    """What a line of the page shows, and what it is.
+    """The visible text of a line of the page, and its role.
 
     Attributes:
         depth: lists and indented parts that hold it.
@@ -137,7 +137,7 @@ class Line:
 
 
 def read_man(text: str) -> Blocks:
-    """Read a manual page: each line of what is shown has blanks behind it in place of what was taken away.
+    """Read a manual page. Each line is padded with blanks in place of the removed markup.
 
     What is no page, as the part of one that is shown, has paragraphs.
     """
@@ -151,7 +151,7 @@ def read_man(text: str) -> Blocks:
 
 
 def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: Sequence[Line]) -> Blocks:
-    """Return the blocks of a page whose lines show what ``page`` says; a shorter line has blanks behind it."""
+    """Return the blocks of a page, given its visible lines, which are padded with blanks."""
     shown, hidden, said = [], [], []
     for span, row, line in zip(spans, rows, page, strict=True):
         end = span.start + len(row)
@@ -177,7 +177,7 @@ class _Page:
     lists: list[bool] = field(default_factory=list)
 
     def read(self, rows: Iterable[str]) -> list[Line]:
-        """Return what each line shows."""
+        """Return the visible text of each line."""
         read: list[Line] = []
         begun, until = False, ""
         for written in rows:
@@ -202,7 +202,7 @@ class _Page:
         return read
 
     def _written(self, shown: str, role: Role = "text") -> Line:
-        """Return a line of text, which may be the heading or the tag that the line above announced."""
+        """Return a line of text. It may be a heading or tag that the line above announced."""
         if self.is_pending and shown.strip():
             role, self.is_pending = self.is_pending, None
         if self.code and role == "text":
@@ -243,7 +243,7 @@ class _Page:
         return self._written(("" if name in _ALTERNATING else " ").join(words))
 
     def _mdoc(self, arguments: Sequence[tuple[str, bool]]) -> str:
-        """Return what a line of mdoc shows: macros mark the words behind them."""
+        """Return the visible text of a line of mdoc, in which macros mark the words behind them."""
         text, closing, glued = "", list[str](), True
         lead, is_open, reference = "", False, 0
         words = [*arguments]
@@ -315,12 +315,12 @@ def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int,
 
 
 def _goes_with(line: Line) -> bool:
-    """Tell whether a line between a tag and what explains it is another tag, or shows nothing."""
+    """Tell whether a line below a tag is another tag or shows nothing."""
     return line.role == "tag" or not (line.shown or line.ends_item)
 
 
 def _is_behind(line: Line, tag: Line) -> bool:
-    """Tell whether a line stands behind the item that a tag begins."""
+    """Tell whether a line is after the end of the item that a tag begins."""
     if line.role == "heading" or line.depth < tag.depth:
         return True
     return line.depth == tag.depth and (line.role in {"tag", "item"} or line.ends_item)

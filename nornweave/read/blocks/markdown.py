@@ -76,7 +76,7 @@ class _Markdown:
     is_mdx: bool = False
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Say what begins at a line; a block ends no sooner than what is hidden in it."""
+        """Return the block that begins at a line. It does not end before the hidden text in it."""
         found = self._found(stretch, at)
         if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
             return found
@@ -162,7 +162,7 @@ def _ends_component(row: str) -> bool:
 
 
 def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
-    """Return what only some dialects know: notes, terms, comments that are links, code between tags, modules."""
+    """Return a block of dialects: notes, terms, comments written as links, code between tags, modules."""
     first = row.lstrip()[:1]
     if first in "=!?" and (note := _NOTE.match(row)):
         end = indented_end(rows, at + 1, 4)
@@ -181,7 +181,7 @@ def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
 
 
 def _module_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of what a module imports or exports: a blank line where no bracket is open."""
+    """Return the end of a module's imports and exports: a blank line outside of brackets."""
     is_open = 0
     for end in range(at, len(rows)):
         if not rows[end] and is_open <= 0:
@@ -191,7 +191,7 @@ def _module_end(rows: Sequence[str], at: int) -> int:
 
 
 def _definitions_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of the definitions of a term, the first of which begins at a line."""
+    """Return the end of the definitions of a term. The first one begins at this line."""
     end = at
     while at < len(rows):
         if _DEFINITION.match(rows[at]):
@@ -208,7 +208,7 @@ def _definitions_end(rows: Sequence[str], at: int) -> int:
 
 
 def _comment_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of a definition of a link that leads nowhere; 0 if there is none."""
+    """Return the end of a link definition that is used as a comment; 0 if there is none."""
     found = _COMMENT_LINK.match(rows[at])
     if found is None:
         return 0
@@ -234,7 +234,7 @@ def _paragraph(rows: Sequence[str], at: int) -> Found:
 
 
 def _interrupts(row: str) -> bool:
-    """Say whether a line ends the paragraph above it without a blank line between."""
+    """Tell whether a line ends the paragraph above it without a blank line."""
     if not (body := row.lstrip()) or body[0].isalpha():
         return False
     item = _ITEM.match(row)
@@ -273,7 +273,7 @@ def _html_block(rows: Sequence[str], line: int) -> Found | None:
 
 
 def _container_end(rows: Sequence[str], line: int, item: re.Match[str]) -> int:
-    """Return the end of a list or quotation: lines that are indented, begin another item, or go on with a paragraph."""
+    """Return the end of a list or quotation: of indented lines, further items, and continued paragraphs."""
     mark, depth = _mark(item), len(item[0].rstrip()) + 1
     end = at = line + 1
     fence: str | None = None
@@ -304,7 +304,7 @@ def _mark(item: re.Match[str]) -> str:
 
 
 def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
-    """Cut a list or a quotation into text, fenced code and pipe tables; nothing comes back of one without any."""
+    """Cut a list or a quotation into text, fenced code and pipe tables; empty if it has no code and tables."""
     if not any("```" in row or "~~~" in row or "|" in row for row in stretch.rows[at:end]):
         return ()
     runs: list[tuple[Kind, int, str]] = []
@@ -325,7 +325,7 @@ def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
 
 
 def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | None, bool]:
-    """Say what a line of a container is, which fence is open after it, and whether it joins the part before."""
+    """Return the kind of a container's line, the fence open after it, and whether it joins the part before."""
     if fence is not None:
         return "code", (None if closes_fence(body, fence) else fence), True
     if opened := opened_fence(body):
@@ -342,7 +342,7 @@ def opened_fence(line: str) -> str | None:
 
 
 def closes_fence(line: str, fence: str) -> bool:
-    """Say whether ``line`` ends the code block that ``fence`` opened."""
+    """Tell whether ``line`` ends the code block that ``fence`` opened."""
     stripped = line.strip()
     return len(stripped) >= len(fence) and not stripped.strip(fence[0])
 

@@ -32,13 +32,13 @@ def is_pod(text: str) -> bool:
 
 
 def title_of(text: str) -> str:
-    """Return what a page documents, as its section NAME says it; empty where it does not."""
+    """Return the subject of a page from its section NAME; empty if there is none."""
     said = _NAME.search(text)
     return _shown(said[1], [])[0].strip() if said else ""
 
 
 def read_pod(text: str) -> Blocks:
-    """Read POD: each line of what is shown has blanks behind it in place of what was taken away."""
+    """Read POD. Each line is padded with blanks in place of the removed markup."""
     even = even_line_ends(text)
     spans = list(lines(even, Span(0, len(even))))
     rows = [even[span.start : span.end].rstrip("\n") for span in spans]
@@ -46,7 +46,7 @@ def read_pod(text: str) -> Blocks:
 
 
 def _page(rows: Sequence[str]) -> list[Line]:
-    """Return what each line shows; the part of a page that has no command above it is shown as well."""
+    """Return the visible text of each line, also of lines above the first command."""
     page: list[Line] = []
     depth, until, hidden, is_code, above = 0, "", "", False, ""
     marks: Sequence[tuple[str, str]] = ()
@@ -80,7 +80,7 @@ def _page(rows: Sequence[str]) -> list[Line]:
 
 
 def _shown(row: str, opened: Sequence[tuple[str, str]]) -> tuple[str, Sequence[tuple[str, str]]]:
-    """Return a line without its marks, and those that are open behind it: the letter of each and what closes it."""
+    """Return a line without its marks, and the marks still open after it, each with its closing sign."""
     marks, parts, at = list(opened), [""], 0
     while found := re.compile(f"{_OPENING}|{marks[-1][1]}" if marks else _OPENING).search(row, at):
         parts[-1] += row[at : found.start()]

@@ -41,7 +41,7 @@ class Readable:
     tags: dict[int, int]
 
     def words(self, source: str) -> Iterator[tuple[Span, int]]:
-        """Yield every word and sign of the text, and where in the file it stands; -1 where that was not found."""
+        """Yield every word and sign of the text with its place in the file; -1 if it was not found."""
         starts = sorted(self.tags)
         ends = [*(self.tags[start] for start in starts[1:]), len(source)]
         for start, following, end in zip(starts, [*starts[1:], len(self.text)], ends, strict=False):
@@ -55,7 +55,7 @@ class Readable:
                 yield Span(*word.span()), at
 
     def sources_of(self, offsets: Iterable[int], words: Iterable[tuple[Span, int]]) -> Iterator[int]:
-        """Yield where in the file the text at each offset comes from: its block's tag, or a place inside the block."""
+        """Yield for each offset its place in the file: its block's tag, or a place inside the block."""
         anchors = sorted({**{word.start: at for word, at in words if at >= 0}, **self.tags}.items())
         for offset in offsets:
             place = bisect_right(anchors, (offset, sys.maxsize)) - 1
@@ -66,7 +66,7 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, and how many columns and rows it covers."""
+    """A cell of a table, and the number of its columns and rows."""
 
     text: str = ""
     columns: int = 1
@@ -90,7 +90,7 @@ class ReadableWriter:
         self._terms: list[tuple[int, bool]] = []
 
     def readable(self) -> Readable:
-        """Return what was written."""
+        """Return the written text."""
         text = "".join(self._out)
         blocks = list(_with_terms(list(zip(self._blocks, self._terms, strict=True))))
         return Readable(text, blocks, self._blocks, self._tags)
@@ -108,7 +108,7 @@ class ReadableWriter:
         terms: int = 0,
         is_term: bool = False,
     ) -> None:
-        """Write a block whose tag stands at ``at``, in so many lists of terms.
+        """Write a block whose tag is at ``at``, nested in this many lists of terms.
 
         Items of a list follow each other line by line; a heading without any word is a paragraph.
         """
@@ -129,7 +129,7 @@ class ReadableWriter:
         self._cells.append(replace(cell, text=" ".join(collapsed(pieces).split("\n"))))
 
     def end_row(self) -> None:
-        """Write a table's row as one line, cells joined by bars; a cell that covers several rows stands in each."""
+        """Write a table's row as one line with bars between cells. A cell of several rows is repeated in each."""
         cells, self._cells = self._cells, []
         if cells:
             texts = list(
@@ -158,7 +158,7 @@ class ReadableWriter:
             column += 1
 
     def end_table(self) -> None:
-        """Make one block of the rows so far; a table whose rows have one cell only lays out paragraphs."""
+        """Make one block of the rows so far. A table with only one cell per row is layout and becomes paragraphs."""
         self.end_row()
         rows, self._rows, self._over = self._rows, [], {}
         headers, self._headers = self._headers, 0
@@ -183,7 +183,7 @@ class ReadableWriter:
 
 
 def _with_terms(written: Sequence[tuple[Block, tuple[int, bool]]]) -> Iterator[Block]:
-    """Yield blocks in order, each term with what explains it as its parts."""
+    """Yield blocks in order. A term has its explanation as parts."""
     at = 0
     while at < len(written):
         block, (depth, is_term) = written[at]
@@ -198,6 +198,6 @@ def _with_terms(written: Sequence[tuple[Block, tuple[int, bool]]]) -> Iterator[B
 
 
 def collapsed(pieces: Sequence[str]) -> str:
-    """Join the pieces of a block with single blanks; a piece that is a line end stays one."""
+    """Join the pieces of a block with single blanks. A piece that is a line end stays one."""
     text = "".join(piece if piece == "\n" else _SPACE.sub(" ", piece) for piece in pieces)
     return _REPEATED.sub("", text).strip()

@@ -33,12 +33,12 @@ FORMATS = frozenset({*LINED, "html"})
 
 
 def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of ``Document.format``
-    """Read the blocks of a text that has lines; of an unknown format its paragraphs."""
+    """Read the blocks of a text with lines; in an unknown format its paragraphs."""
     return LINED.get(format, paragraphs)(text)
 
 
 def shown_text(text: str, format: str) -> str:  # noqa: A002
-    """Return a text of the same length and lines, with blanks for what nobody sees of a document of this format.
+    """Return a text of the same length and lines, with blanks in place of hidden text.
 
     Front matter stays: what it says of the document is stated, whether a page shows it or not.
     """

@@ -101,7 +101,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
 
 
 def _option(rows: Sequence[str], at: int) -> Found | None:
-    """Return an option of a list of options: ``-f FILE, --file=FILE  what it does``."""
+    """Return an entry of an option list: ``-f FILE, --file=FILE  what it does``."""
     option = _OPTION.match(rows[at]) if rows[at].lstrip()[:1] in {"-", "/"} else None
     if option is None or _UNDERLINE.match(rows[at]):
         return None
@@ -112,7 +112,7 @@ def _option(rows: Sequence[str], at: int) -> Found | None:
 
 
 def _term(rows: Sequence[str], at: int) -> Found | None:
-    """Return a term of a list of definitions: a line above lines that are indented deeper."""
+    """Return an entry of a definition list: a line above lines that are indented deeper."""
     row, below = rows[at], rows[at + 1] if at + 1 < len(rows) else ""
     indent = indent_of(row)
     if not below or indent_of(below) <= indent or row.endswith("::") or _NO_PARAGRAPH.match(row.lstrip()):
@@ -135,13 +135,13 @@ def _paragraph(reading: Reading, rows: Sequence[str], at: int) -> Found:
 
 
 def _directive(row: str) -> Kind | None:
-    """Return what a line opens that stays whole, also without a blank line above."""
+    """Return a block that a line opens without a blank line above, and that stays whole."""
     directive = _DIRECTIVE.match(row) if ".." in row[:80] else None
     return _DIRECTIVES.get(directive[1].rpartition(":")[2]) if directive else None
 
 
 def _title(rows: Sequence[str], line: int) -> Found | None:
-    """Return the title that begins here; as in docutils, an underline below four characters is as long as its title."""
+    """Return the title that begins here. As in docutils, a short underline must be as long as its title."""
     row, below, last = [*rows[line : line + 3], "", "", ""][:3]
     if not row or not below or max(len(row), len(below)) > _LONGEST_TITLE:
         return None
@@ -163,12 +163,12 @@ def _read(title: str) -> str:
 
 
 def _ends(row: str) -> bool:
-    """Say whether a title may stand right below a line: not below one of a paragraph."""
+    """Tell whether a title may follow a line directly: not a line of a paragraph."""
     return not row or row[0].isspace() or bool(_NO_PARAGRAPH.match(row) or _UNDERLINE.match(row))
 
 
 def _below_targets(rows: Sequence[str], line: int) -> int:
-    """Return the line below the ``.. _targets:`` that name a section and go with its title."""
+    """Return the line below ``.. _targets:``, which name a section and belong to its title."""
     title = line
     while title < min(line + _MOST_TARGETS, len(rows)) and (not rows[title] or _TARGET.match(rows[title])):
         title += 1
@@ -176,7 +176,7 @@ def _below_targets(rows: Sequence[str], line: int) -> int:
 
 
 def _literal_end(rows: Sequence[str], line: int) -> int:
-    """Return the end of a literal block: where the indentation ends, or, unindented, the quoting."""
+    """Return the end of a literal block: of its indentation or, if not indented, of its quoting."""
     mark = rows[line][0]
     if mark.isspace():
         return indented_end(rows, line, indent_of(rows[line]))
@@ -184,7 +184,7 @@ def _literal_end(rows: Sequence[str], line: int) -> int:
 
 
 def _simple_table_end(rows: Sequence[str], line: int) -> int | None:
-    """Apply docutils' rule: a table ends at its third border, or at a border with nothing below."""
+    """Return the end of a simple table by docutils' rule: its third border, or a border above a blank line."""
     borders = 0
     for end in range(line + 1, len(rows)):
         if _SIMPLE.match(rows[end]):

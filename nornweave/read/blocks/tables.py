@@ -29,7 +29,7 @@ _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with its cells; the blank space and the line below it belong to it."""
+    """A row with its cells, with the blank space and border line below it."""
 
     span: Span
     cells: tuple[str, ...]
@@ -37,12 +37,12 @@ class Row:
 
     @property
     def line(self) -> str:
-        """The row as Markdown writes it."""
+        """The row as Markdown."""
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in self.cells)} |"
 
 
 def rows_of(text: str, block: Block) -> list[Row]:
-    """Return the rows of a table block, in order; none where its form is not known."""
+    """Return the rows of a table block, in order; empty for an unknown form of table."""
     reader = {
         "pipe": _of_pipes, "bars": _of_pipes, "grid": _of_borders, "simple": _of_borders, "html": _of_tags,
         "asciidoc": _of_cells, "list-table": _of_list, "flat-table": _of_list, "csv-table": _of_commas,
@@ -64,7 +64,7 @@ def _of_pipes(text: str, block: Block) -> Iterator[Row]:
 
 
 def split_cells(row: str) -> list[str]:
-    """Split a row at its pipes; one in a code span or behind a backslash divides nothing."""
+    """Split a row at its pipes, except pipes in code spans or after a backslash."""
     cuts = [match.start() for match in _PIPE.finditer(row) if match[0] == "|"]
     pieces = [row[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(row)], strict=True)]
     pieces = pieces[not pieces[0].strip() :] if len(pieces) > 1 else pieces
@@ -73,7 +73,7 @@ def split_cells(row: str) -> list[str]:
 
 
 def _of_borders(text: str, block: Block) -> Iterator[Row]:
-    """Yield the rows of a table with drawn borders: what stands above ``===`` is the header of a grid."""
+    """Yield the rows of a table with drawn borders. In a grid the rows above ``===`` are the header."""
     drawn = list(lines(text, block.span))
     borders = [place for place, line in enumerate(drawn) if _BORDER.match(text[line.start : line.end].rstrip())]
     if not borders:
@@ -144,7 +144,7 @@ def _of_commas(text: str, block: Block) -> Iterator[Row]:
 
 
 def _of_cells(text: str, block: Block) -> Iterator[Row]:
-    """Yield the rows of a table of AsciiDoc: as many cells as its first line has, or as its columns are."""
+    """Yield the rows of a table of AsciiDoc. Their number of cells is that of the columns or of the first line."""
     drawn = [line for line in lines(text, block.span) if text[line.start : line.end].strip()]
     bounds = [place for place, line in enumerate(drawn) if _BOUND.match(text[line.start : line.end])]
     if len(bounds) < 2:

@@ -56,7 +56,7 @@ _SIMPLE = re.compile(r"(?:[a-zA-Z]\w*)?[.#][\w-]+")
 
 
 def hidden_by_style(html: str) -> frozenset[str]:
-    """Return what the style sheets in a page do not display: ``.class``, ``#id``, ``tag.class``.
+    """Return the selectors that style sheets of a page hide: ``.class``, ``#id``, ``tag.class``.
 
     Nothing where a program may show it, or a rule within ``@media`` or another rule decides.
     """
@@ -88,7 +88,7 @@ _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 def unseen_front(text: str, front: FrontMatter) -> list[Span]:
-    """Return what of front matter no page shows, in order: all but titles, descriptions, tags and the like.
+    """Return the spans of front matter that no page shows: all but titles, descriptions, tags and the like.
 
     Its fences stay if anything does; remarks go. A text that is nothing else stays whole.
     """
@@ -119,21 +119,21 @@ def unseen_front(text: str, front: FrontMatter) -> list[Span]:
 
 
 class UnseenParts:
-    """Finds what is not shown in the blocks of one text; a mark that closes nowhere is looked for once.
+    """Finds hidden spans in the blocks of one text. An unclosed mark is searched only once.
 
     Attributes:
         has_any: whether the text may hide something at all.
     """
 
     def __init__(self, text: str, *, is_prose: bool = False) -> None:
-        """Store the text; in prose ``<script>`` within a block is a word, unless the block closes it."""
+        """Store the text. In prose, ``<script>`` inside a block is a word unless the block closes it."""
         self._text = text
         self._is_prose = is_prose
         self._missing: set[str] = set()
         self.has_any = _HINT.search(text) is not None
 
     def within(self, span: Span) -> list[Span]:
-        """Return what is not shown of a block; a part may end behind it, where the block then ends as well."""
+        """Return the hidden spans of a block. One may end after the block, which then ends there too."""
         found: list[Span] = []
         at = span.start
         ticks: set[int] = set()
@@ -159,7 +159,7 @@ class UnseenParts:
         return found
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
-        """Tell whether prose speaks of an element: it stands within a block that does not close it."""
+        """Tell whether prose only mentions an element: its tag is inside a block that does not close it."""
         if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
             return False
         if not self._text[span.start : opening.start()].strip():
@@ -178,7 +178,7 @@ class UnseenParts:
         return is_hidden(pairs, opening["tag"].lower())
 
     def _end_of(self, opening: re.Match[str], kind: str) -> int:
-        """Return where what is opened ends; 0 for a comment that never does."""
+        """Return the end of a hidden part; 0 for a comment without an end."""
         if kind == "mark":
             closing = _CLOSING[opening["mark"].lower()]
             end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
@@ -207,7 +207,7 @@ class UnseenParts:
         return found.end() if found else 0
 
     def _end_of_element(self, tag: str, start: int) -> int:
-        """Return the end of an element that may hold others of its name; the next blank line if it is not closed."""
+        """Return the end of an element that may be nested; if it is not closed, the next blank line."""
         depth = 1
         if tag not in self._missing:
             for each in re.compile(rf"<(/?){re.escape(tag)}\b[^<>]*>", re.IGNORECASE).finditer(self._text, start):

@@ -22,7 +22,7 @@ _OF_COMMITS = ("kind", "author", "release")
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A domain's chunking strategy with its token limit; falls back where a document lacks what the strategy needs.
+    """A domain's chunking strategy with its token limit. If a document does not fit the strategy, another is used.
 
     Attributes:
         strategy: ``SYNTAX_AWARE``, ``HIERARCHICAL_SECTIONS``, ``MESSAGE_BOUNDARY`` or ``RECURSIVE_CHARACTER``.
@@ -36,13 +36,13 @@ class Chunker:
 
     @property
     def version(self) -> str:
-        """Return a version that changes when the same document may be cut differently."""
+        """Return a version that changes whenever a document may be cut differently."""
         versions = (code.VERSION, messages.VERSION, papers.VERSION, _VERSION, sections.VERSION)
         settings = (self.strategy, str(self.limit), ",".join(sorted(self.grammars)))
         return "/".join((*versions, *settings))
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
-        """Cut a document, in order and without overlaps; blank space and the licence of code are left out.
+        """Cut a document in order and without overlaps. Blank space and the licence of code are left out.
 
         So is what goes on with encoded bytes; what they are stands above.
         """
@@ -69,7 +69,7 @@ class Chunker:
 
 
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
-    """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk."""
+    """Cut a document at paragraphs, lines, sentences or words into chunks of at most ``limit`` tokens."""
     text, is_code = document.text, document.domain is Domain.CODE
     licence = licence_span(text) if is_code else Span(0, 0)
     headed = Sections(text, document.path) if is_code else None
@@ -83,7 +83,7 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
 
 
 def _chunk_commit(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
-    """Cut a commit or a release, of which each chunk says what it is, by whom and in which release."""
+    """Cut a commit or a release. Each chunk names the commit, its author and its release."""
     metadata = freeze({key: document.metadata.get(key) for key in _OF_COMMITS})
     for piece in split(Span(0, len(document.text)), index, limit):
         span = strip_lines(document.text, piece)

@@ -66,7 +66,7 @@ _IDENTIFIERS = frozenset({"name", "constant"})
 
 
 def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> Iterator[Chunk]:
-    """Cut source code at functions, classes and, where those are too long, at the scopes inside them.
+    """Cut source code at functions and classes; those that are too long at their inner scopes.
 
     Args:
         document: ``format`` is the language, as ``languages.language_of`` names it.
@@ -110,7 +110,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
-    """Return the words of the import statements, without the packages on the way to a name."""
+    """Return the words of the import statements, without the packages before a name."""
     nodes = (node for region in found if region.kind is Kind.IMPORT for node in region.nodes)
     words = {word for node in nodes for word in _IMPORTED.findall(text, node.start_byte, node.end_byte)}
     return frozenset(words - _IMPORT_WORDS)
@@ -118,7 +118,7 @@ def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A chunk in the making.
+    """A chunk before it is written.
 
     Attributes:
         label: ``node_type`` when there is no symbol.
@@ -144,7 +144,7 @@ class _Layout:
     scope: SymbolScope
 
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
-        """Lay out the regions of a file; the pieces tile the text."""
+        """Lay out the regions of a file. The pieces cover the whole text."""
         if not found:
             yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
@@ -162,7 +162,7 @@ class _Layout:
         yield from (piece if piece.symbol else replace(piece, symbol=self._styled(piece, styles)) for piece in pieces)
 
     def _styled(self, piece: _Piece, rules: Sequence[Node]) -> Symbol | None:
-        """Name rules of styles by what their selectors begin with, or by all of them."""
+        """Name rules of styles by the beginning of their selectors, or by all of them."""
         within = [rule for rule in rules if piece.span.start <= rule.start_byte < piece.span.end]
         named = [value for rule in within if (value := syntax.lone_value(rule, self.grammar, self.text)) is not None]
         symbols = [describe_value(name, rule, self.scope, self.text) for rule, name in named]
@@ -178,7 +178,7 @@ class _Layout:
         return not is_said and self.index.count(piece.span) < SPLINTER
 
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
-        """Tell whether one of two pieces is too little to stand alone, and the other has room for it.
+        """Tell whether one of two pieces is too small to stand alone, and the other has room for it.
 
         Imports go with what is as little, and with what nothing else follows. A function ends where it ends.
         """
@@ -208,12 +208,12 @@ class _Layout:
 
     @cached_property
     def _documents(self) -> dict[int, int]:
-        """Return where the documents of a YAML file begin behind their marks, and where these begin."""
+        """Return the starts of a YAML file's documents after their marks, and of the marks."""
         marks = _MARK.finditer(self.text) if self.grammar.name == "yaml" else ()
         return {at: mark.start() for mark in marks for at in (mark.start() + len("---"), mark.end())}
 
     def _packed(self, spans: Sequence[Span], limit: int) -> Iterator[Span]:
-        """Pack neighbours; a document of YAML goes with others only as a whole."""
+        """Pack neighbours. A document of YAML is joined with others only as a whole."""
         begins = sorted(set(self._documents.values()))
         documents = [list(run) for _, run in groupby(spans, key=lambda span: bisect_right(begins, span.start))]
         wholes = [Span(document[0].start, document[-1].end) for document in documents]
@@ -232,7 +232,7 @@ class _Layout:
         return min(GROUP_TOKENS.get(kind, self.limit), self.limit)
 
     def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
-        """Join what says too little by itself with what follows, as long as it fits there."""
+        """Join each region that means little alone with the next one, as long as it fits there."""
         glued: list[tuple[Region, Span]] = []
         for region, span in reversed(spanned):
             following = glued[-1] if glued else None
@@ -252,7 +252,7 @@ class _Layout:
         return glued[::-1]
 
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
-        """Tell whether ``span`` may join what follows, which is the case too when that will be divided anyway.
+        """Tell whether ``span`` may join the next region; always, if that one will be divided anyway.
 
         So will it be where ``span`` is too little to be found.
         """
@@ -272,7 +272,7 @@ class _Layout:
             yield _Piece(part.span, None, part.symbol, part.continues)
 
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
-        """Pack neighbouring statements; one that is too long is divided, and what is in it may have a name."""
+        """Pack neighbouring statements. One that is too long is divided, and its parts may have names."""
         limit = self._limit_of(kind)
         most = self.limit if kind is Kind.PROTOTYPE else limit
         regions_at = {span.start: region for region, span in group}
@@ -290,7 +290,7 @@ class _Layout:
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
     def _named(self, held: Sequence[Region]) -> Symbol | None:
-        """Name prototypes by all their names, and a statement that stands alone by the one that it gives."""
+        """Name prototypes by all their names, and a single statement by the name that it defines."""
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
         nodes = [(region, node) for region in held for node in region.nodes]
@@ -316,7 +316,7 @@ class _Layout:
         return joined(symbols) if symbols else None
 
     def _declared(self, nodes: Iterable[tuple[Region, Node]]) -> Iterator[Symbol]:
-        """Describe what C declares beside its functions: prototypes, types, variables, macros of a value."""
+        """Describe declarations of C other than functions: prototypes, types, variables, macros with a value."""
         for region, node in nodes:
             if (announced := syntax.prototype(node, self.grammar)) is not None:
                 yield describe(announced, region.scope, self.grammar, self.text)
@@ -333,7 +333,7 @@ def _begins(selector: str, part: str) -> bool:
 
 
 def _spanned(found: Sequence[Region], whole: Span, marks: Mapping[int, int]) -> list[tuple[Region, Span]]:
-    """Give each region the text up to the next one, with the mark above it; the first begins with the whole."""
+    """Give each region the text up to the next one, with the mark above it. The first begins at the text's start."""
     starts = [whole.start, *(marks.get(region.start, region.start) for region in found[1:]), whole.end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
 
@@ -353,7 +353,7 @@ class _Writer:
     sections: Sections
 
     def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
-        """Write the chunk of every piece that is not blank."""
+        """Write a chunk for every piece that is not blank."""
         text = self.document.text
         for piece in pieces:
             closing = components.closing_tag(text, piece.span, self.document.format)
@@ -394,7 +394,7 @@ class _Writer:
         return None if piece.label == Kind.IMPORT else self.sections.title(span)
 
     def _context(self, piece: _Piece, content: str) -> str:
-        """Name the class around a method, and what a piece goes on with.
+        """Name the class around a method, and the definition that a piece continues.
 
         The path stays out: a moved file would be embedded again (docs/decisions/0003-embedded-text.md).
         """
@@ -406,7 +406,7 @@ class _Writer:
         return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
-        """Name what the chunk uses of what import statements name; mentions in comments and strings do not count."""
+        """Return the imported names that the chunk uses. Comments and strings do not count."""
         if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
             return None
         used: set[str] = set()

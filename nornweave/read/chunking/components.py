@@ -44,7 +44,7 @@ class Part:
 
 
 def name_of(path: str) -> str:
-    """Return what a component is called: as its file, or as the folder of an ``index`` or a ``+page``."""
+    """Return a component's name: that of its file, or of the folder of an ``index`` or a ``+page``."""
     file = PurePosixPath(path)
     is_folder = file.stem.lower() == "index" or file.stem.startswith("+")
     return file.parent.name if is_folder and file.parent.name else file.stem
@@ -67,7 +67,7 @@ def parts_of(text: str, format_: str) -> list[Part]:
 
 
 def closing_tag(text: str, span: Span, format_: str) -> Span:
-    """Return the tag that closes a script at the end of a piece; an empty span at its end where there is none."""
+    """Return the tag that closes a script at the end of a piece; an empty span at its end if there is none."""
     found = _CLOSING.search(text, span.start, span.end) if format_ in FORMATS else None
     return Span(found.start() if found else span.end, span.end)
 

@@ -78,7 +78,7 @@ class Division:
     limit: int
 
     def parts(self, region: Region, span: Span) -> list[Part]:
-        """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens that tile it."""
+        """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens without gaps."""
         atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
         spans = self._packed(atoms, self.limit, region)
         if self.index.count(spans[-1]) < self.limit // SHORT_REST:
@@ -88,7 +88,7 @@ class Division:
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
 
     def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
-        """Join atoms; of data, an item that goes on in the next part begins there, if it is not most of this one.
+        """Join atoms. In data, an item that continues in the next part begins there, unless it fills most of this one.
 
         The head of an item at the end of a part names what stands in the next one.
         """
@@ -115,7 +115,7 @@ class Division:
         return spans
 
     def _packed_branches(self, atoms: Sequence[Span], most: int) -> list[Span]:
-        """Join atoms; the head of a branch stands with what follows, and a branch that fits a part begins it."""
+        """Join atoms. A branch's head stays with its content, and a branch that fits a part begins one."""
         heads = list(_HEAD.finditer(self.text, atoms[0].start, atoms[-1].end))
         if not heads:
             return list(pack(atoms, self.index, most))
@@ -145,7 +145,7 @@ class Division:
         return spans
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:
-        """Descend wherever a piece is still too long; a stack, because code nests as deep as it likes.
+        """Yield pieces, going deeper wherever one is too long. A stack is used because code nests without limit.
 
         The beginning of a scope is joined with what comes first in it, of which a part is enough where it is short.
         """
@@ -194,7 +194,7 @@ class Division:
         ]
 
     def _with_lines_above(self, start: int, least: int) -> int:
-        """Return where the comments directly above an item of data begin, and what begins a branch of a template.
+        """Return the starts of comments directly above items of data, and of branches of templates.
 
         Grammars count them to what stands before, if that is indented deeper.
         """
@@ -210,7 +210,7 @@ class Division:
         return start
 
     def _groups(self, task: _Task) -> list[list[tuple[Node, bool]]]:
-        """Group nodes so that each group may start a piece; comments and ``#else`` go with what follows them."""
+        """Group nodes so that each group may start a piece. Comments and ``#else`` join the next node."""
         groups: list[list[tuple[Node, bool]]] = []
         held = False
         is_line = "\n" not in self.text[task.span.start : task.span.end].strip()
@@ -229,7 +229,7 @@ class Division:
         return groups
 
     def _part(self, span: Span, region: Region, *, is_first: bool) -> Part:
-        """Give a part the names of the definitions and values that more than half of it belongs to."""
+        """Return a part with the names of the definitions and values that hold more than half of it."""
         symbol, start = region.symbol, region.start
         scope = scope_of(symbol, region.scope) if symbol is not None else region.scope
         seen = self._own(region)
@@ -255,7 +255,7 @@ class Division:
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
     def _items(self, span: Span, outermost: Node) -> list[tuple[Node, str]]:
-        """Return the items of the list that most of a part lies in which begin there, with what each is called."""
+        """Return the items with their names that begin in a part, of the list that holds most of the part."""
         if self.grammar.functions:
             return []
         *_, holder = (outermost, *self._around(span, outermost))
@@ -272,7 +272,7 @@ class Division:
         return items if len(items) > 1 else []
 
     def _own(self, region: Region) -> set[int]:
-        """Return the node that names a region; what is inside of it has names below that."""
+        """Return the id of the node that names a region; the names inside are below it."""
         if region.symbol is None:
             return set()
         own = syntax.definition(region.nodes[-1], self.grammar, self.text)
@@ -282,7 +282,7 @@ class Division:
         return {value[0].id} if value is not None else set()
 
     def _around(self, span: Span, outermost: Node) -> Iterator[Node]:
-        """Yield the nodes that hold more than half of a part, the outermost first."""
+        """Yield the nodes that hold more than half of a part, outermost first."""
         middle = (span.start + span.end) // 2
         cursor = outermost.walk()
         for _ in range(_LEVELS):

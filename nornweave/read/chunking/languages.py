@@ -120,7 +120,7 @@ UNTOLD = PAGES | {".t"}
 
 
 def language_of(path: str, text: str = "") -> str | None:
-    """Name the programming language of a file; ``None`` when it is none that is parsed.
+    """Return the programming language of a file; ``None`` if no parser knows it.
 
     Args:
         text: of the file. It decides where a suffix stands for several languages, and its ``#!`` line where the name
@@ -136,7 +136,7 @@ def language_of(path: str, text: str = "") -> str | None:
 
 
 def program_suffix(text: str) -> str:
-    """Return the suffix of files in the language that a ``#!`` line names; empty without one that is known."""
+    """Return the file suffix of the language in a ``#!`` line; empty if there is none or it is unknown."""
     started = _SHEBANG.match(text)
     return INTERPRETERS.get(started["name"], "") if started else ""
 
@@ -160,7 +160,7 @@ _QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECA
 
 
 def is_template_page(html: str) -> bool:
-    """Tell whether a program makes pages of HTML: statements stand in it, which it does not only show.
+    """Tell whether a program makes pages of HTML: its template has statements and does not only show values.
 
     A page with a head of its own, as site generators read, says something itself.
     """
@@ -168,7 +168,7 @@ def is_template_page(html: str) -> bool:
 
 
 def is_program_page(html: str) -> bool:
-    """Tell whether a page of HTML is a template, an example or a program: next to nothing of it is shown.
+    """Tell whether a page of HTML is a template, an example or a program, with almost no visible text.
 
     It has some lines of script and style, and of the characters of both less than a tenth is text; or none is, as on
     the page that an application fills.
@@ -182,12 +182,12 @@ def is_program_page(html: str) -> bool:
 
 
 def below_example(name: str) -> str:
-    """Return a file name, in small letters, without what makes an example of it: ``app.yml`` of ``app.yml.sample``."""
+    """Return a file name in lower case without marks of an example: ``app.yml`` of ``app.yml.sample``."""
     return _EXAMPLE.sub("", name)
 
 
 def code_format_of(path: str, text: str = "") -> str | None:
-    """Name the language that a file is cut into chunks as; ``None`` where neither its name nor its text says one.
+    """Return the language by which a file is cut into chunks; ``None`` if name and text show none.
 
     Args:
         text: as of ``language_of``.
@@ -271,14 +271,14 @@ class Grammar:
     defining: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Unite what is looked for together."""
+        """Unite sets of node types that are looked up together."""
         object.__setattr__(self, "holding", self.bodies | self.branches | self.comments)
         object.__setattr__(self, "running", self.given | self.functions | self.bodies)
         object.__setattr__(self, "defining", self.functions | self.classes | self.wrappers)
 
     @property
     def defines(self) -> bool:
-        """Tell whether anything has a name in this language; markup and lists of commands are cut where they may be."""
+        """Tell whether the language has named definitions. Markup and lists of commands have none."""
         return bool(self.functions | self.classes | self.calls | self.pairs)
 
 
@@ -288,7 +288,7 @@ def node_types(names: str) -> frozenset[str]:
 
 
 def _grammars() -> dict[str, Grammar]:
-    """Read the tables; TSX is TypeScript to the letter."""
+    """Read the tables. TSX has the same table as TypeScript."""
     tables = cast(dict[str, dict[str, str]], yaml.load(_TABLES.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     tables["tsx"] = tables["typescript"]
     return {
@@ -301,7 +301,7 @@ GRAMMARS = _grammars()
 
 
 def grammar_of(language: str, path: str, text: str) -> Grammar | None:
-    """Return the tables for a document of that language, or ``None`` for a language that no grammar is known for."""
+    """Return the tables for a document's language; ``None`` if there is no grammar for it."""
     if language == "typescript" and path.lower().endswith(".tsx"):
         return GRAMMARS["tsx"]
     if language == "c":  # by its path alone

@@ -28,7 +28,7 @@ _LONGEST_SAID = 160
 
 
 def gathered(blocks: Iterable[Block], text: str) -> Iterator[Block]:
-    """Yield blocks, as one list those that belong to it: more items, and what is indented or joined by a plus."""
+    """Yield blocks. Those that belong to one list are joined: further items, indented blocks, blocks after a ``+``."""
     run: list[Block] = []
     for block in blocks:
         said = text[block.span.start : block.span.end]
@@ -63,13 +63,13 @@ def _columns(text: str) -> int:
 
 
 def leads_in(said: str, below: UnitKind) -> bool:
-    """Say whether a text says what follows it: it ends in a colon, is a bold line, or a line that names a list."""
+    """Tell whether a text introduces the next block: it ends with a colon, is bold, or names a list."""
     said = _JOINS_BELOW.sub("", said).strip()
     return bool(_COLON.search(said) or _BOLD.match(said) or (below == "list" and _NO_SENTENCE.match(said)))
 
 
 def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
-    """Yield a list as its outermost items; an item as the lines that hold its nested ones, a ``label``, and those.
+    """Yield the outermost items of a list. An item with nested ones is a ``label`` followed by those.
 
     Args:
         said: what leads in the list. Of an item it is its first line.
@@ -117,6 +117,6 @@ def _outermost(found: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def one_sentence(said: str) -> str:
-    """Return the last sentence of what leads in, without its markup; empty where it is too long to be a name."""
+    """Return the last sentence of an introduction without markup; empty if it is too long for a name."""
     line = plain_line(" ".join(SENTENCE.split(said.strip())[-1].split()))
     return line if len(line) <= _LONGEST_SAID else ""

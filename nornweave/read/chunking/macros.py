@@ -18,7 +18,7 @@ from tree_sitter import Node, Tree
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """What to write in a statement, between ``start`` and ``end``: from where to where, and what; blanks if nothing."""
+    """Edits to try in the statement between ``start`` and ``end``, each with start, end and new text (or blanks)."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ _NAME = re.compile(r"\s*(?:(\w+)|\"((?:[^\"\\\n]|\\.)*)\")\s*\Z")
 
 
 def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -> Tree:
-    """Return the tree with the smallest errors of what ``source`` could mean."""
+    """Return the tree with the smallest errors among the possible readings of ``source``."""
     cost, tried = _cost(tree), set[int]()
     for number in range(ROUNDS):
         quiet = _quiet(source)
@@ -93,7 +93,7 @@ def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -
 
 
 def _errors(tree: Tree) -> Iterator[Node]:
-    """Yield errors and missing tokens, but not those inside of functions, which hide nothing."""
+    """Yield errors and missing tokens, except those inside of functions, which do not hide definitions."""
     waiting = [tree.root_node]
     while waiting:
         node = waiting.pop()
@@ -108,7 +108,7 @@ def _cost(tree: Tree) -> int:
 
 
 def _quiet(source: bytes) -> bytes:
-    """Return the source with blanks for comments, and ``_`` for what stands in strings."""
+    """Return the source with blanks for comments, and ``_`` for the content of strings."""
 
     def hide(match: re.Match[bytes]) -> bytes:
         said = match[0]
@@ -122,7 +122,7 @@ def _blank(source: bytes) -> bytes:
 
 
 def _torn(quiet: bytes, *, every: bool = False) -> Iterator[_Guess]:
-    """Yield directives, and branches after the first, where a statement goes on over them or braces are unequal.
+    """Yield directives, and branches after the first, that cut a statement or leave braces open.
 
     Args:
         every: wherever they stand; a class may have too many for the grammar.
@@ -151,7 +151,7 @@ def _is_torn(quiet: bytes, group: list[re.Match[bytes]]) -> bool:
 
 
 def _alone(quiet: bytes) -> Iterator[_Guess]:
-    """Yield words in capitals that stand alone on their lines, or begin a block that handles exceptions.
+    """Yield words in capitals that are alone on their lines, or that begin a block that handles exceptions.
 
     Some may be types of what is on the next line.
     """
@@ -162,7 +162,7 @@ def _alone(quiet: bytes) -> Iterator[_Guess]:
 
 
 def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
-    """Yield what to write for words of every statement that the parser stumbled in; a word is tried once."""
+    """Yield replacements for words of every statement that the parser could not read. A word is tried once."""
     quiet = _DIRECTIVE.sub(lambda match: b";" + _blank(match[0][1:]), quiet)
     seen, places = set[int](), dict[bytes, list[tuple[int, int, bytes]]]()
     for node in islice(_errors(tree), MOST):
@@ -208,7 +208,7 @@ def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
 
 
 def _stands_alone(quiet: bytes, word: re.Match[bytes]) -> bool:
-    """Tell whether a word, with what it is given, is all of its lines and no part of a statement on other lines."""
+    """Tell whether a word with its arguments fills its lines and does not belong to other lines' statement."""
     start, end = word.span()
     if not (word["given"] or _LOUD.fullmatch(word[1])) or word[1] in _STATEMENTS:
         return False
@@ -218,14 +218,14 @@ def _stands_alone(quiet: bytes, word: re.Match[bytes]) -> bool:
 
 
 def _rank(word: re.Match[bytes], quiet: bytes, end: int) -> tuple[bool, bool, int]:
-    """Order words by how much they look like a macro: with an underscore, before the parameters and close to them."""
+    """Return the order in which words are tried: the more they look like a macro, the earlier."""
     opens = quiet.find(b"(", word.start(), end)
     is_before = opens < 0 or (b"(" in quiet[word.start() : end] and word["given"] is None)
     return b"_" not in word[1].strip(b"_"), not is_before, -word.start()
 
 
 def defined_by(node: Node, text: str) -> tuple[str, ...]:
-    """Return the names that a macro gives to the function that it begins; none where a function has its own.
+    """Return the names that a macro gives to the function that it begins; empty if the function has its own.
 
     ``TEST_F(Suite, name) {`` is called by both, ``PYBIND11_MODULE(name, m) {`` by the first: its body reads the other
     as a value. Types and numbers are no names (``SYSCALL_DEFINE3(open, const char __user *, filename, …)``).
@@ -271,7 +271,7 @@ def _closing(text: str, opens: int) -> int:
 
 
 def _arguments(text: str) -> list[str]:
-    """Part the arguments of a macro at commas outside of strings and brackets."""
+    """Split a macro's arguments at commas outside of strings and brackets."""
     parts, depth, start = [], 0, 0
     for match in re.compile(r'"(?:[^"\\\n]|\\.)*"|[()<>\[\]{},]').finditer(text):
         depth += match[0] in "([{<"
@@ -283,5 +283,5 @@ def _arguments(text: str) -> list[str]:
 
 
 def _is_read(name: str, body: str) -> bool:
-    """Tell whether code reads a variable of that name."""
+    """Tell whether code reads a variable with this name."""
     return re.search(rf"(?<![\w.>:]){name}\b(?!\s*(?:[\w(<]|::))", body) is not None

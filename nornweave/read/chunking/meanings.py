@@ -25,13 +25,13 @@ class Meanings:
     """The definitions of a name in the files of one source."""
 
     def __init__(self, files: Iterable[FileReferences], paths: Collection[str]) -> None:
-        """Store what the files hold; ``paths`` are those of all documents, which tell packages from mere folders."""
+        """Store the files' definitions. ``paths`` are those of all documents, to tell packages from folders."""
         self._files = {file.path: file for file in files}
         self._paths = set(paths)
         self._modules = Modules(self._files, self._paths)
 
     def definition(self, path: str, meaning: Meaning | None, depth: int = MOST_REEXPORTS) -> Place | None:
-        """Return the definition that a file means; ``None`` where that is not certain."""
+        """Return the definition that a file means; ``None`` if that is not certain."""
         if meaning is None:
             return None
         if meaning.module == HERE:
@@ -50,10 +50,10 @@ class Meanings:
 
 
 class Modules:
-    """What paths are imported as."""
+    """The module names of paths."""
 
     def __init__(self, paths: Iterable[str], all_paths: Collection[str]) -> None:
-        """Store the paths that may be meant, and all that there are."""
+        """Store the paths that may be meant, and all existing paths."""
         self._all_paths = all_paths
         self._by_end: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for path in paths:
@@ -84,7 +84,7 @@ class Modules:
         return paths if len(names) == 1 and (len(paths) == 1 or shares_folder(importer)) else ()
 
     def _is_root(self, name: str, module: str, importer: str) -> bool:
-        """Tell whether a module of this path is imported by this name: from a folder that is in no package."""
+        """Tell whether this name means the module, imported from a folder that is not a package."""
         if not name.endswith(f"/{module}"):
             return False
         root = name.removesuffix(f"/{module}")[1:]

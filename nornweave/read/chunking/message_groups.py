@@ -61,7 +61,7 @@ class _Packer:
         yield from (range(position, position + 1) for position in range(len(self.messages)))
 
     def turns(self, target: int) -> Iterator[range]:
-        """Yield each turn: what one speaker says without a pause; one above ``target`` message by message."""
+        """Yield each turn: all that one speaker says without a pause. One above ``target`` is split by messages."""
         start = 0
         for position in range(1, len(self.messages) + 1):
             if position < len(self.messages) and self._goes_on(position):
@@ -77,7 +77,7 @@ class _Packer:
         return self.index.count(Span(self.messages[run.start].span.start, self.messages[run.stop - 1].span.end))
 
     def may_join(self, before: range, after: range, target: int) -> bool:
-        """Say whether two neighbouring runs are of one topic, whole, and together within ``target`` tokens."""
+        """Tell whether two neighbouring runs are whole, on one topic, and together within ``target`` tokens."""
         return (
             self.tokens(range(before.start, after.stop)) <= target
             and max(self._longest(before), self._longest(after)) <= self.limit
@@ -85,7 +85,7 @@ class _Packer:
         )
 
     def _related(self, position: int) -> bool:
-        """Say whether a message is of one topic with the one before it."""
+        """Tell whether a message is on the same topic as the one before it."""
         before, after = self.messages[position - 1], self.messages[position]
         return before.channel == after.channel and _on_one_topic(before, after, self.gap)
 
@@ -108,7 +108,7 @@ def _ended(message: Message) -> float:
 
 
 def are_close(before: Message, after: Message, gap: timedelta) -> bool:
-    """Say whether two messages are that close; unknown times count as close."""
+    """Tell whether two messages are close enough in time. Unknown times count as close."""
     if before.timestamp is None or after.timestamp is None:
         return True
     return after.timestamp - before.timestamp <= gap

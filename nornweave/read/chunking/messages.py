@@ -64,7 +64,7 @@ def chunk_messages(
 
 
 def _with_indent(text: str, piece: Span, first: int) -> Span:
-    """Return a piece with the blanks before it: that a message goes on in it is to be seen."""
+    """Return a piece with the blanks before it, which show that it continues a message."""
     before = text[first : piece.start]
     return Span(piece.start - len(before) + len(before.rstrip(" \t")), piece.end)
 
@@ -74,7 +74,7 @@ _Lane: TypeAlias = tuple[str | None, str | None]
 
 
 class _Talk:
-    """What a chunk needs to know about the conversation around it."""
+    """The data about a conversation that its chunks need."""
 
     def __init__(self, document: Document, index: TokenIndex, limit: int) -> None:
         self._document = document
@@ -106,14 +106,14 @@ class _Talk:
         )
 
     def _title(self, message: Message) -> str | None:
-        """Return the document's title; of a dump that holds many issues the issue's."""
+        """Return the document's title; in a dump of many issues, the issue's title."""
         if self._document.format != "github" or message.thread_id is None:
             return self._document.title
         root = self._document.messages[self._lanes[self._lane(message)][0]]
         return root.lead[0] if root.lead else root.body.split("\n", 1)[0]
 
     def _context(self, position: int, span: Span, room: int) -> str:
-        """Return the lines before a chunk, oldest first; as many of the latest as have room."""
+        """Return the lines before a chunk, oldest first, as many of the latest as fit."""
         lines: list[str] = []
         for line, tokens in reversed(self._lines_before(position, span)):
             room -= tokens
@@ -146,7 +146,7 @@ class _Talk:
         return [each for each in found if are_close(each, message, CONTEXT_GAP)]
 
     def _line(self, message: Message) -> tuple[str, int]:
-        """Return a message on one line, shortened, and about how many tokens that is."""
+        """Return a message on one shortened line, and its estimated tokens."""
         span = message.span
         end = min(span.end, self._index.offset_after(span.start, CONTEXT_TOKENS))
         said = " ".join(self._document.text[span.start : end].split())
@@ -188,7 +188,7 @@ class _Talk:
 
 
 def _main_speaker(messages: Sequence[Message]) -> str | None:
-    """Return who says most; of equals the first."""
+    """Return the speaker with the most text; of equals the first."""
     said: Counter[str] = Counter()
     for message in messages:
         if message.speaker:

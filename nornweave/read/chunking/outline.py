@@ -34,7 +34,7 @@ class Unit:
 
 
 def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: bool = False) -> Iterator[Unit]:
-    """Yield blocks as units; what holds headings is opened.
+    """Yield blocks as units. A block that holds headings is opened.
 
     Args:
         opens: whether all that holds blocks is opened.
@@ -55,12 +55,12 @@ def _has_heading(block: Block) -> bool:
 
 
 def kinds_of(block: Block) -> frozenset[str]:
-    """Return the kinds of a block and of all that it holds."""
+    """Return the kinds of a block and of all blocks inside it."""
     return frozenset({block.kind}).union(*map(kinds_of, block.parts))
 
 
 def tile(units: Iterable[Unit], text: str, whole: Span) -> list[Unit]:
-    """Close the gaps: the first unit starts with the whole, each ends where the next begins; blank ones go."""
+    """Close the gaps: the first unit starts with the text, each ends where the next begins. Blank units are dropped."""
     tiled: list[Unit] = []
     for unit in units:
         if not tiled:
@@ -76,7 +76,7 @@ def tile(units: Iterable[Unit], text: str, whole: Span) -> list[Unit]:
 
 
 def opened(unit: Unit, text: str) -> list[Unit]:
-    """Return what a unit holds, as units that tile it."""
+    """Return the content of a unit as units without gaps."""
     return tile(units_of((unit.block,), unit.above, opens=True), text, unit.span)
 
 
@@ -90,7 +90,7 @@ _REFERENCES = re.compile(r"(?:[\dIVX.]+\s+)?(?:references|bibliography|works cit
 
 @dataclass(slots=True)
 class OutlineSection:
-    """A heading's blocks up to the next heading; ``path`` holds the titles above it and its own."""
+    """The blocks from a heading to the next one. ``path`` holds the titles above it and its own."""
 
     path: tuple[str, ...]
     level: int
@@ -98,21 +98,21 @@ class OutlineSection:
 
     @property
     def span(self) -> Span:
-        """From the first unit to the last."""
+        """The span from the first unit to the last."""
         return Span(self.units[0].span.start, self.units[-1].span.end)
 
     @property
     def bare(self) -> bool:
-        """Say whether there is nothing under the heading."""
+        """Tell whether there is nothing under the heading."""
         return all(unit.kind in HEADS for unit in self.units)
 
     def holds(self, below: OutlineSection) -> bool:
-        """Say whether a section stands below the headings of this one, or is this one."""
+        """Tell whether a section is this one or below its headings."""
         return below.path[: len(self.path)] == self.path
 
 
 def sections_of(units: Sequence[Unit], *, academic: bool, changelog: bool = False) -> Iterator[OutlineSection]:
-    """Yield a section for each heading and for what stands above the first; together they hold all units, in order.
+    """Yield a section for each heading and for the text above the first. Together they hold all units, in order.
 
     Args:
         academic: whether headings inside an abstract or the references open no section.
@@ -141,13 +141,13 @@ def sections_of(units: Sequence[Unit], *, academic: bool, changelog: bool = Fals
 
 
 class _Headings:
-    """The headings that a place in a document stands below, by their levels."""
+    """The headings above a place in a document, by level."""
 
     def __init__(self) -> None:
         self.open: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str, *, opened: bool) -> None:  # noqa: ARG002 - releases look at it
-        """Close the headings of this level and deeper ones, and open one.
+        """Close the headings of this level and below, and open one.
 
         Args:
             opened: whether nothing stands between it and the heading above.
@@ -165,7 +165,7 @@ def _is_release(title: str) -> bool:
 
 
 class _Releases(_Headings):
-    """The same in a changelog, where no release stands below another.
+    """The headings above a place in a changelog, where no release is below another.
 
     standard-version writes a patch release, and what it changed, at the level of the headings in a minor release.
     """
@@ -176,7 +176,7 @@ class _Releases(_Headings):
         self._parts: set[str] = set()
 
     def add(self, level: int, title: str, *, opened: bool) -> None:
-        """Close the release above where this is one; what else has the level of a release may be a part of it."""
+        """Close the release above if this is one. Another heading of the same level may be a part of a release."""
         # A version may stand below a day, and a day below its version.
         kinds = [is_day(name) if _is_release(name) else None for _, name in self.open]
         if _is_release(title):
@@ -196,7 +196,7 @@ class _Releases(_Headings):
 
 
 def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
-    """Join headings with nothing under them, and the little above the first one, to the section below.
+    """Join headings without text, and a short text above the first heading, to the section below.
 
     Its path names those headings that it belongs to. Where nothing follows, and where many headings stand alone
     together, they are a section, named by what is around all of them.
@@ -237,7 +237,7 @@ def _tokens(section: OutlineSection, index: TokenIndex) -> int:
 
 
 def top_level(sections: Sequence[OutlineSection]) -> int:
-    """Return the level of a paper's named sections: below a single title they are the second level in use."""
+    """Return the level of a paper's named sections: the second used level if there is a single title above."""
     levels = [unit.block.level for section in sections for unit in section.units if unit.kind == "heading"]
     if not levels:
         return 1
@@ -246,7 +246,7 @@ def top_level(sections: Sequence[OutlineSection]) -> int:
 
 
 def limit_of(section: OutlineSection, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
-    """Return the tokens allowed for a chunk of ``section``; ``top`` is the deepest level with ``h1_limit``."""
+    """Return the token limit for a chunk of ``section``. ``top`` is the deepest level with ``h1_limit``."""
     if academic and section.path:
         if _ABSTRACT.match(section.path[-1]):
             return limit

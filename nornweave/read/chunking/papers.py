@@ -16,7 +16,7 @@ _DOCUMENT_KEYS = ("source_type", "title", "authors", "publication_date", "doi", 
 def chunk_papers(
     document: Document, index: TokenIndex, *, section_limit: int = 1024, limit: int = 512, abstract_limit: int = 512
 ) -> Iterator[Chunk]:
-    """Cut a paper at its sections, a thread at its answers; what is too long, at paragraphs.
+    """Cut a paper at its sections, a thread at its answers; long parts at paragraphs.
 
     A heading with nothing under it but subsections goes with the first of them.
 
@@ -46,7 +46,7 @@ def _limit(section: Section, section_limit: int, limit: int, abstract_limit: int
 
 
 def _parts(document: Document, index: TokenIndex, limit: int) -> Iterator[tuple[Section, Sequence[str], Span]]:
-    """Yield the sections, each with its headings and its span; a bare heading is part of the subsection below it."""
+    """Yield the sections, each with its headings and its span. A bare heading joins the subsection below it."""
     sections: Sequence[Section] = document.sections or (Section(span=Span(0, len(document.text)), heading=""),)
     above: list[Section] = []
     start = 0
@@ -78,7 +78,7 @@ def _chunk(document: Document, section: Section, path: Sequence[str], span: Span
 
 
 def _context(title: str | None, path: Sequence[str], more: str) -> tuple[str, str, str]:
-    """Title, headings and the section's own context, without saying the same thing twice."""
+    """Return title, headings and the section's own context without repetitions."""
     shown = [heading for heading in path if heading != title and not (more and more.startswith(heading))]
     return ("" if title and more.startswith(title) else title or "", " > ".join(shown), more)
 

@@ -46,7 +46,7 @@ LOOSE_TOKENS = 5000
 
 @lru_cache(maxsize=32)
 def language(name: str) -> Language:
-    """Return a grammar by its name in ``languages.GRAMMARS``; each has a package of its own."""
+    """Return a grammar by its name in ``languages.GRAMMARS``. Each comes from its own package."""
     grammar = import_module(f"tree_sitter_{_PACKAGES.get(name, name)}")
     # Packages with several grammars name them: ``language_typescript``, ``language_tsx``, ``language_php``.
     make = getattr(grammar, f"language_{name}", None) or grammar.language
@@ -70,7 +70,7 @@ def mask(text: str) -> bytes:
 
 
 def parse(grammar: Grammar, source: bytes) -> Tree | None:
-    """Parse ``source``; ``None`` when the grammar gets lost in it and would take out of all proportion.
+    """Parse ``source``; ``None`` if the grammar does not fit and parsing would take too long.
 
     The last tree is kept: chunks and facts are read from the same one.
     """
@@ -99,7 +99,7 @@ def _word(text: bytes) -> bytes:
 
 
 def _with_ended_heredocs(source: bytes) -> bytes:
-    """Blank the marks of those heredocs that no line ends after those that begin before them on the same line."""
+    """Blank the marks of heredocs that have no end line after those before them on the same line."""
     lines: dict[bytes, list[int]] = {}
     for line in _LINE.finditer(source):
         for ending in (line[0], b"~" + line[0].lstrip(b" \t")):

@@ -55,7 +55,7 @@ class Sections:
     """The sections of a text, in order."""
 
     def __init__(self, text: str, path: str, *, language: str = "", has_grammar: bool = False) -> None:
-        """Find the sections; where a grammar names all else, only banners are some."""
+        """Find the sections. If a grammar names everything else, only banners are sections."""
         name = PurePosixPath(path.lower()).name
         is_make = PurePosixPath(name).suffix in _MAKE or "makefile" in name or name == "justfile"
         kind = "make" if is_make else "dockerfile" if language == "dockerfile" else ""
@@ -67,21 +67,21 @@ class Sections:
         self._text = text
 
     def title(self, span: Span) -> str | None:
-        """Return what a part of the text is called: all sections in it, or the one that it goes on with."""
+        """Return the title of a part of the text: all sections that begin in it, or the one that it continues."""
         first, last = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
         goes_on = first == last or self._text[span.start : self._begin(self._starts[first], span.start)].strip()
         names = self._names[first - 1 if first and goes_on else first : last]
         return shorten(", ".join(dict.fromkeys(names)), 120, placeholder=" …") or None
 
     def pieces(self, span: Span, index: TokenIndex, limit: int) -> list[Span]:
-        """Cut a part of the text at its sections, and longer ones at blank lines and lines; the pieces tile it."""
+        """Cut a part of the text at its sections, and long ones at blank lines and lines, without gaps."""
         inner = self._starts[bisect_right(self._starts, span.start) : bisect_left(self._starts, span.end)]
         cuts = [span.start, *(self._begin(start, span.start) for start in inner), span.end]
         whole = [Span(start, end) for start, end in zip(cuts, cuts[1:], strict=False) if start < end]
         return list(pack((part for each in whole for part in split(each, index, limit, TEXT_CUTS)), index, limit))
 
     def _begin(self, start: int, least: int) -> int:
-        """Return where the comments above a section begin."""
+        """Return the start of the comments above a section."""
         above = _ABOVE.search(self._text, max(least, start - _MOST), start)
         return above.start() if above else start
 

@@ -45,7 +45,7 @@ _NAME_NODES = ("identifier", "name", "constant", "word")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a name in a file refers to, as far as the file tells.
+    """The target of a name in a file, as far as the file shows it.
 
     Attributes:
         module: where it is defined: ``.`` this file, ``/src/db`` a file or folder of the source, ``pkg/db`` one
@@ -62,7 +62,7 @@ HERE = "."
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place that uses the name; ``meaning`` is ``None`` where the file does not tell it. Lines count from 1."""
+    """A place that uses the name. ``meaning`` is ``None`` if the file does not show it. Lines count from 1."""
 
     line: int
     kind: ReferenceKind
@@ -71,7 +71,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A statement's module, and the name that it takes from there."""
+    """A statement's module, and the imported name."""
 
     line: int
     module: str
@@ -81,7 +81,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class FileReferences:
-    """What a file holds of a name.
+    """All uses of a name in a file.
 
     Attributes:
         definitions: qualified name → line, of those that are called so.
@@ -97,12 +97,12 @@ class FileReferences:
 
 
 def read_references(values: Mapping[str, JsonValue], raw: bytes) -> list[FileReferences]:
-    """Read files for a name, in a process of the sandbox: ``raw`` is a JSON list of paths and texts."""
+    """Read files for a name, in the sandbox's process. ``raw`` is a JSON list of paths and texts."""
     return [references_of(path, text, str(values["name"])) for path, text in json.loads(raw)]
 
 
 def references_from(sent: Mapping[str, Any]) -> FileReferences:
-    """Read what ``read_references`` sent."""
+    """Return the references in the output of ``read_references``."""
 
     def meaning(sent: Mapping[str, Any] | None) -> Meaning | None:
         return Meaning(sent["module"], tuple(sent["names"])) if sent else None
@@ -118,7 +118,7 @@ def references_from(sent: Mapping[str, Any]) -> FileReferences:
 
 
 def references_of(path: str, text: str, name: str) -> FileReferences:
-    """Read one file; a name of no characters asks for the imports alone."""
+    """Read one file. An empty name asks for the imports alone."""
     language = language_of(path, text)
     grammar = grammar_of(language, path, text) if language else None
     tree = parsing.parse(grammar, parsing.mask(text)) if grammar else None
@@ -128,7 +128,7 @@ def references_of(path: str, text: str, name: str) -> FileReferences:
 
 
 def module_of(path: str) -> str:
-    """Return what a file is imported as: ``/src/db`` of ``src/db.py`` and of ``src/db/__init__.py``."""
+    """Return the module of a file: ``/src/db`` of ``src/db.py`` and of ``src/db/__init__.py``."""
     file = PurePosixPath("/", path)
     return str(file.parent) if file.stem in INDEX_FILES else str(file.parent / file.stem)
 
@@ -139,10 +139,10 @@ def shares_folder(path: str) -> bool:
 
 
 class _Nest:
-    """Spans that lie beside or within each other."""
+    """Spans that lie beside or inside each other."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Store them; those that begin first come first, and the longer of two."""
+        """Store the spans. They must be ordered by start, and of two with the same start the longer one first."""
         self._starts = [start for start, _ in spans]
         self._ends = [end for _, end in spans]
         self._parents: list[int] = []
@@ -154,7 +154,7 @@ class _Nest:
             open_spans.append(number)
 
     def around(self, at: int) -> Iterator[int]:
-        """Yield the numbers of those around a place, the innermost first."""
+        """Yield the numbers of the spans around a place, innermost first."""
         number = bisect_right(self._starts, at) - 1
         while number >= 0:
             if at < self._ends[number]:
@@ -164,7 +164,7 @@ class _Nest:
 
 @dataclass(slots=True)
 class _Scope:
-    """A stretch of a file in which names are given."""
+    """A part of a file in which names are defined."""
 
     names: set[str]
     bindings: dict[str, Meaning | None]
@@ -198,7 +198,7 @@ class _File:
         self._read_imports()
 
     def of(self, name: str) -> FileReferences:
-        """Return what the file holds of a name."""
+        """Return all uses of a name in the file."""
         definitions = {
             qualified: self._line(start)
             for qualified, start in self._places.items()
@@ -209,7 +209,7 @@ class _File:
         return FileReferences(self._path, definitions, bindings, references, tuple(self._imports))
 
     def _read_locals(self, nodes: Sequence[Node], outer: set[str]) -> None:
-        """Give local names to the scopes around them; those of no scope are definitions of the file or a class."""
+        """Assign local names to the scopes around them. Names without a scope belong to the file or a class."""
         for node in nodes:
             name, start = self._said(node), node.start_byte
             scopes = self._scopes_at(start)
@@ -224,7 +224,7 @@ class _File:
             self._sites.add(start)
 
     def _read_imports(self) -> None:
-        """Read what statements bring in, and by which names."""
+        """Read the imported names and their modules."""
         for _, captured in _matches(self._grammar.name, self._root):
             nodes = {name: node for name, (node, *_) in captured.items()}
             written = self._said(nodes["module"]).strip("\"'`")
@@ -252,7 +252,7 @@ class _File:
             scope.bindings[given] = whole if known == whole and given not in scope.names else None
 
     def _module(self, written: str) -> str:
-        """Return a module as ``Meaning`` has it."""
+        """Return a module in the form of ``Meaning``."""
         language, folder = self._grammar.name, PurePosixPath("/", self._path).parent
         if language == "python":
             name = written.lstrip(".")
@@ -304,11 +304,11 @@ class _File:
             yield Reference(line, "inherit" if start in self._bases else "call" if called else "name", meaning)
 
     def _begun(self, starts: set[int], at: int) -> int | None:
-        """Return the definition whose name stands here, in a language whose table does not say where names stand."""
+        """Return the definition that begins here, in a language whose table does not give the places of names."""
         return next((one.start for one in reversed(self._enclosing(at)) if one.start in starts), None)
 
     def _meaning(self, name: str, start: int) -> tuple[Meaning | None, bool]:
-        """Return what is meant at a place, and whether it is a local name, which is none of ours."""
+        """Return the meaning at a place, and whether the name is local."""
         if start in self._keywords or not self._table:
             return None, False
         before = self._text[max(0, start - _CHAIN_CHARACTERS) : start]
@@ -334,7 +334,7 @@ class _File:
         return (Meaning(folder, (name,)) if self._table.get("folders") else None), False
 
     def _bound(self, name: str, start: int) -> Meaning | Literal["local", "free"] | None:
-        """Return what an inner scope makes of a name."""
+        """Return the meaning of a name in its inner scopes: an import, ``"local"``, or ``"free"`` if there is none."""
         for scope in self._scopes_at(start):
             if name in scope.bindings:
                 return scope.bindings[name] if name not in scope.names else None
@@ -343,7 +343,7 @@ class _File:
         return "free"
 
     def _member(self, owner: Sequence[str], name: str, start: int) -> Meaning | None:
-        """Return what ``owner.name`` means."""
+        """Return the meaning of ``owner.name``."""
         first, *rest = owner
         if first in _ONESELF and not rest:
             classes = [one.name for one in self._enclosing(start) if one.name in self._classes]
@@ -358,11 +358,11 @@ class _File:
         return Meaning(bound.module, (*bound.names, *rest, name)) if isinstance(bound, Meaning) else None
 
     def _scopes_at(self, start: int) -> list[_Scope]:
-        """Return the scopes around a place, the innermost first."""
+        """Return the scopes around a place, innermost first."""
         return [self._scopes[number] for number in self._scope_nest.around(start)]
 
     def _enclosing(self, start: int) -> list[DefinedName]:
-        """Return the definitions around a place, the outermost first."""
+        """Return the definitions around a place, outermost first."""
         return [self._around[number] for number in self._definition_nest.around(start)][::-1]
 
     def _said(self, node: Node) -> str:
@@ -394,5 +394,5 @@ def _statements(name: str, types: frozenset[str]) -> Query:
 
 
 def _captures_of(name: str, types: frozenset[str], root: Node) -> Sequence[Node]:
-    """Return the nodes of some types, in no order."""
+    """Return the nodes of some types, in any order."""
     return QueryCursor(_statements(name, types)).captures(root).get("statement", ()) if types else ()

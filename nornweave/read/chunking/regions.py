@@ -34,7 +34,7 @@ _INDENT = 200
 
 
 class Kind(StrEnum):
-    """What a region is."""
+    """The kind of a region."""
 
     IMPORT = "import_block"
     PREAMBLE = "preamble"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(slots=True)
 class Region:
-    """A part of the file that starts where ``start`` says and ends where the next one starts."""
+    """A part of the file from its ``start`` to the start of the next region."""
 
     start: int
     kind: Kind
@@ -59,7 +59,7 @@ class Region:
 
 @dataclass(slots=True)
 class _Pending:
-    """Comments and attributes that wait for what they belong to."""
+    """Comments and attributes that belong to the next node, if they belong to any."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Frame:
-    """A container that is being walked through."""
+    """A container during the walk."""
 
     members: Iterator[Node]
     scope: SymbolScope
@@ -78,7 +78,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class Regions:
-    """One walk over the upper levels of a syntax tree; what functions hold is not looked at."""
+    """One walk over the upper levels of a syntax tree. Bodies of functions are not read."""
 
     text: str
     grammar: Grammar
@@ -89,7 +89,7 @@ class Regions:
     _end: int = 0
 
     def walk(self, root: Node, scope: SymbolScope = NO_SCOPE) -> list[Region]:
-        """Return the regions below ``root``, in order; the first stands for everything before it as well."""
+        """Return the regions below ``root``, in order. The first one includes everything before it."""
         if not self.grammar.defines:
             return [Region(root.start_byte, self._rest(scope), [root], scope)]
         self._frames.append(_Frame(iter(root.named_children), scope, root.end_byte))
@@ -181,7 +181,7 @@ class Regions:
             self._add(self._rest(scope), node, scope)
 
     def _holds(self, node: Node) -> set[str]:
-        """Tell what lies in ``node`` or in branches of it; definitions too, from ``LOOKED_AT`` and ``NESTED`` on."""
+        """Return the kinds of definitions in ``node`` or its branches, for a limited number of nodes and levels."""
         grammar = self.grammar
         held: set[str] = set()
         waiting = [syntax.members(node, grammar)]
@@ -202,7 +202,7 @@ class Regions:
         return held | {"definition"}
 
     def _is_documented(self, node: Node, scope: SymbolScope) -> bool:
-        """Tell whether a comment stands directly above a statement, or above the prototypes that it stands below."""
+        """Tell whether a comment is directly above a statement, or above the prototypes before it."""
         if scope.symbol is not None:
             return False
         if (pending := self._pending) is not None:
@@ -219,7 +219,7 @@ class Regions:
         return node.type == "expression_statement" and bool(_STRICT.match(self.text, node.start_byte))
 
     def _wait(self, node: Node, scope: SymbolScope) -> None:
-        """Keep a comment until what follows it shows whether it belongs there."""
+        """Keep a comment until the next node shows whether it belongs there."""
         attribute = node.type in self.grammar.attributes
         pending = self._pending
         if pending is None:
@@ -236,7 +236,7 @@ class Regions:
         self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
 
     def _wait_behind(self, node: Node, scope: SymbolScope) -> None:
-        """Keep comments that some grammars count to what precedes them, though they begin lines of their own."""
+        """Keep comments that a grammar counts to the node before, though they begin their own lines."""
         last = node
         for _ in range(syntax.MAX_WRAPPERS):
             if not last.children or last.children[-1].type in self.grammar.comments:
@@ -252,7 +252,7 @@ class Regions:
                 self._wait(comment, scope)
 
     def _flush(self, scope: SymbolScope) -> None:
-        """Give comments that belong to nothing a region of their own; short ones join what follows."""
+        """Make a region of comments that belong to nothing; short ones join the next region."""
         pending, self._pending = self._pending, None
         if pending is not None:
             # A line of signs is many tokens and says nothing.
@@ -265,7 +265,7 @@ class Regions:
             self._end = max(self._end, pending.end)
 
     def _newlines(self, start: int, end: int) -> int:
-        """Count line breaks between two nodes; some grammars count the one behind a comment to the comment."""
+        """Count line breaks between two nodes. Some grammars count the one after a comment to the comment."""
         start -= start > 0 and self.text[start - 1] == "\n"
         return self.text.count("\n", start, end)
 
@@ -279,7 +279,7 @@ class Regions:
         bare: bool = False,
         opens: Node | None = None,
     ) -> None:
-        """Start a region at ``node`` or at the comments that belong to it."""
+        """Start a region at ``node`` or at its comments."""
         pending = self._pending
         is_apart = pending is not None and self._newlines(pending.end, node.start_byte) > 1
         if pending is not None and pending.nodes[-1].type in self.grammar.documents:
@@ -307,7 +307,7 @@ class Regions:
         self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
 
     def _introduces(self, node: Node) -> bool:
-        """Tell whether the comment that waits is of the definition below one blank line: nothing above is as near."""
+        """Tell whether the pending comment belongs to the definition below a blank line, as the nearest one."""
         pending = self._pending
         if pending is None or self._newlines(pending.end, node.start_byte) > 2:
             return False
@@ -316,7 +316,7 @@ class Regions:
         return self._newlines(self._end, pending.start) > 1
 
     def _opens(self, last: Region, start: int) -> bool:
-        """Tell whether only a word that the grammar does not know stands before a statement on its line."""
+        """Tell whether only an unknown word stands before a statement on its line."""
         begin = self.text.rfind("\n", 0, start) + 1
         return (
             last.symbol is None
@@ -330,7 +330,7 @@ class Regions:
         )
 
     def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: SymbolScope, start: int) -> bool:
-        """Tell whether a statement goes on on the line of one that it would be grouped with anyway."""
+        """Tell whether a statement continues the line of another one with which it would be grouped."""
         if symbol is not None or last.kind is not kind or last.scope is not scope:
             return False
         return not begins_line(self.text, start)
@@ -343,7 +343,7 @@ def begins_line(text: str, at: int) -> bool:
 
 
 def indented(text: str, at: int) -> int:
-    """Step back over the blanks before ``at``, so that code keeps its indentation, and out of the middle of a word."""
+    """Return the place before the blanks at ``at``, so that code keeps its indentation, and not inside a word."""
     while inside_word(text, at):
         at -= 1
     while at > 0 and text[at - 1] in " \t":
@@ -352,7 +352,7 @@ def indented(text: str, at: int) -> int:
 
 
 def inside_word(text: str, at: int) -> bool:
-    """Tell whether a cut at ``at`` would part a word, as lost parsers do with what they do not know (``1x``)."""
+    """Tell whether a cut at ``at`` would split a word, as confused parsers do (``1x``)."""
     return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 

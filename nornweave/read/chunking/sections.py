@@ -64,7 +64,7 @@ _WHOLE_KINDS = frozenset({"code", "table"})
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a section that is not cut further.
+    """A part of a section that is never cut.
 
     Attributes:
         header: of the table that it continues.
@@ -83,7 +83,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SectionPart:
-    """A chunk to be: a span of the outlined text, its section, and the pieces in it."""
+    """A future chunk: a span of the outlined text, its section, and its pieces."""
 
     span: Span
     section: OutlineSection
@@ -91,7 +91,7 @@ class SectionPart:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of what holds all of it, and of what it goes on with."""
+        """The names of the definition that holds all of it, and of the one that it continues."""
         held = [(*piece.unit.above, *((piece.unit.block,) if piece.kind in HOLDING else ())) for piece in self.pieces]
         same = takewhile(lambda level: len({id(block) for block in level}) == 1, zip(*held, strict=False))
         whole = [level[0] for level in same]
@@ -102,20 +102,20 @@ class SectionPart:
 
     @property
     def opens_page(self) -> bool:
-        """Whether it is what a page says first, below its head; a section joined to that does not name it."""
+        """Whether it is the first text below a page's head. It has no name of a section joined to it."""
         kinds = [piece.kind for piece in self.pieces]
         first = next((piece.unit.block.level for piece in self.pieces if piece.kind == "heading"), 0)
         return len(kinds) > 1 and kinds[0] == "front" and kinds[1] != "heading" and first > 1
 
     @property
     def led_in(self) -> tuple[str, ...]:
-        """What leads in the lists that it goes on with, and the items that hold it, the outermost first."""
+        """The introductions of the lists that it continues, and the items around it, outermost first."""
         above = self.pieces[0].unit.above
         return tuple(block.info for block in above if block.kind == "list" and block.span.start < self.span.start)
 
 
 def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Iterator[SectionPart]:
-    """Cut a section into parts of at most ``limit`` tokens, between groups of pieces that belong together."""
+    """Cut a section into parts of at most ``limit`` tokens, between groups of pieces."""
     if index.count(section.span) <= limit:
         groups = [[Piece(unit.span, unit) for unit in section.units]]
     else:
@@ -128,7 +128,7 @@ def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Itera
 
 
 def _opened(units: Sequence[Unit], index: TokenIndex, limit: int) -> Iterator[Unit]:
-    """Open what holds blocks and lists that are too long for one part; what leads in what follows becomes a label."""
+    """Open blocks and lists that are too long for one part. An introduction becomes a label."""
     led_in = ""
     for unit, below in zip(units, [*units[1:], None], strict=True):
         said = index.text[unit.span.start : unit.span.end]
@@ -161,7 +161,7 @@ def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> lis
 
 
 def _grouped(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[list[Piece]]:
-    """Yield pieces that must not be parted: headings with what follows, a paragraph with the code or table below it."""
+    """Yield groups of pieces to keep together: headings with the next piece, a paragraph with code or a table below."""
     group: list[Piece] = []
     for unit in units:
         is_whole = unit.kind in _WHOLE_KINDS
@@ -252,7 +252,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
 
 
 def _without_hidden_head(read: Blocks, span: Span) -> Span:
-    """Return a span from where anything of it is seen; all of it where nothing is."""
+    """Return a span from its first visible text on; all of it if nothing is visible."""
     start = span.start
     for hidden in read.hidden:
         if hidden.start > start:
@@ -263,7 +263,7 @@ def _without_hidden_head(read: Blocks, span: Span) -> Span:
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
-    """Return for each part the anchor of the heading or definition that it stands below; empty if there is none."""
+    """Return for each part the anchor of the heading or definition above it; empty if there is none."""
     named = [block for block in _every(blocks) if block.anchor]
     anchors = []
     for part in parts:
@@ -281,7 +281,7 @@ def _every(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[int]:
-    """Carry the token starts of an HTML file over to its readable text; what is not found there is one token a word."""
+    """Map the token starts of an HTML file to its readable text. A word that is not found counts as one token."""
     starts: list[int] = []
     for word, at in words:
         count = index.count(Span(at, at + len(word))) if at >= 0 else 1
@@ -330,7 +330,7 @@ def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex,
 
 
 def _named_place(sections: Sequence[Section], span: Span) -> str | None:
-    """Name the sections that a span touches: ``cell 12``, ``cells 12-15``; ``None`` for a document without any.
+    """Name the sections that a span touches: ``cell 12``, ``cells 12-15``; ``None`` for a document without sections.
 
     Args:
         sections: tile the text; each heading is a word and a number.

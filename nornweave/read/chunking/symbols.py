@@ -18,7 +18,7 @@ from nornweave.read.chunking.languages import C_FAMILY, Grammar
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """What a region is called and how it is described.
+    """The name and the description of a region.
 
     Attributes:
         node_type: the grammar's own.
@@ -38,14 +38,14 @@ class Symbol:
 
     @property
     def title(self) -> str | None:
-        """Return the qualified name, parted by dots, or as headings are where names have blanks."""
+        """Return the qualified name, joined by dots, or by ``>`` if a name has blanks; ``None`` without a name."""
         is_said = any((" " in name and not name.startswith("operator")) or name.startswith(".") for name in self.names)
         return (" > " if is_said else ".").join(self.names) or None
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolScope:
-    """What is around a node: the class (or nothing) and the path of names."""
+    """The scope around a node: the class, if any, and the path of names."""
 
     names: tuple[str, ...] = ()
     symbol: Symbol | None = None
@@ -76,7 +76,7 @@ def describe(found: syntax.Definition, scope: SymbolScope, grammar: Grammar, tex
 
 
 def describe_value(name: str, node: Node, scope: SymbolScope, text: str) -> Symbol:
-    """Describe a value that has a name, such as a table."""
+    """Describe a named value, such as a table."""
     line = text[node.start_byte : node.end_byte].partition("\n")[0]
     around = scope.symbol
     return Symbol(
@@ -89,7 +89,7 @@ def describe_value(name: str, node: Node, scope: SymbolScope, text: str) -> Symb
 
 
 def joined(symbols: Sequence[Symbol]) -> Symbol:
-    """Describe what stands in one chunk: by all names, as far as they go on a line."""
+    """Describe several definitions in one chunk, by as many of their names as fit on a line."""
     if len(symbols) == 1:
         return symbols[0]
     names = shorten(
@@ -110,7 +110,7 @@ _PLAIN = re.compile(r"~?[A-Za-z_$@%][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+
 
 
 class DefinedName(NamedTuple):
-    """The place and the qualified name of a definition; ``end`` is where its inside ends."""
+    """The place and the qualified name of a definition. ``end`` is the end of its body."""
 
     start: int
     name: str
@@ -120,10 +120,10 @@ class DefinedName(NamedTuple):
 
 
 class Definitions:
-    """The names that a file defines, in order of their places."""
+    """The definitions of a file, in order of their places."""
 
     def __init__(self, root: Node | None, grammar: Grammar | None, text: str) -> None:
-        """Walk through the syntax tree; without one nothing is defined."""
+        """Walk through the syntax tree. Without a tree there are no definitions."""
         self.all = sorted(_found(root, grammar, text)) if root is not None and grammar is not None else []
         self._starts = [found.start for found in self.all]
         self._names = [found.name for found in self.all]
@@ -134,7 +134,7 @@ class Definitions:
         return tuple(self._are_declared(span))[:MAX_NAMES]
 
     def declared_within(self, span: Span) -> tuple[str, ...]:
-        """Return those of them that it only declares."""
+        """Return the names that a part of the file only declares."""
         return tuple(name for name, is_declared in self._are_declared(span).items() if is_declared)[:MAX_NAMES]
 
     def _are_declared(self, span: Span) -> dict[str, bool]:
@@ -145,7 +145,7 @@ class Definitions:
 
 
 def _found(root: Node, grammar: Grammar, text: str) -> list[DefinedName]:
-    """Return all definitions, and what is merely declared, in no order; code nests as deep as it likes."""
+    """Return all definitions and declarations, in any order. A stack is used because code nests without limit."""
     found: list[DefinedName] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces

@@ -40,7 +40,7 @@ _HEAD = 600
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or a class and the outermost node around it alone (decorators, ``export``, ``template<…>``).
+    """A function or a class, and the outermost node around it alone (decorators, ``export``, ``template<…>``).
 
     Attributes:
         said: how a call names what it defines; empty where ``named_by`` names it; ``None`` of everything else.
@@ -55,7 +55,7 @@ class Definition:
 
 
 def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = True) -> Definition | None:
-    """Look through wrappers for the one function or class that ``node`` defines.
+    """Return the only function or class that ``node`` defines, also inside wrappers; ``None`` if there is none.
 
     Args:
         with_calls: a call may define as well (``describe("a ledger", () => {``).
@@ -82,7 +82,7 @@ def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = Tr
 
 
 def prototype(node: Node, grammar: Grammar) -> Definition | None:
-    """Return the function of C or C++ that ``node`` only says the name of; its body stands elsewhere, or nowhere here.
+    """Return the function of C or C++ that ``node`` declares without a body; ``None`` if it declares none.
 
     A member of a class is none: its class names it. A variable that points to functions is none.
     """
@@ -97,7 +97,7 @@ def prototype(node: Node, grammar: Grammar) -> Definition | None:
 
 
 def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
-    """Read a call that defines something: it is given a function, and says or is told what that is called.
+    """Return the definition that a call makes with a function as its argument; ``None`` for other calls.
 
     It is named by the first arguments that are literals: ``it("adds", () => {``, ``describe Ledger, "#post" do``. A
     call on something has that before (``app.get /users``), one that is only given a function is called as the callee
@@ -122,7 +122,7 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
 
 
 def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
-    """Tell whether a statement is a call that names what it is given, as the tests of a suite are."""
+    """Tell whether a statement is a call that names its block, as tests of a suite do."""
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers - grammar.calls:
         inner = _wrapped(inner, grammar)
@@ -134,7 +134,7 @@ def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
 
 
 def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
-    """Return what is called, and the arguments as they are written, up to the block."""
+    """Return the called function, and its arguments as written, up to the block."""
     end = block.start_byte if block is not None else call.end_byte
     head = text[call.start_byte : min(end, call.start_byte + _HEAD)]
     callee = _CALLEE.match(head)
@@ -142,7 +142,7 @@ def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
 
 
 def _said(word: str, arguments: str, grammar: Grammar) -> str:
-    """Return the literals that the arguments of a call begin with, up to the first string; "" if there are none.
+    """Return the literals at the beginning of a call's arguments, up to the first string; empty if there are none.
 
     Of ``each(table)("adds %i", …)`` the last arguments count. Scala writes calls between strings: ``"a ledger" should
     "keep" in {``.
@@ -173,7 +173,7 @@ def _said(word: str, arguments: str, grammar: Grammar) -> str:
 
 
 def block_of(call: Node, grammar: Grammar) -> Node | None:
-    """Return what a call is given to run: the body of the last function in its arguments or behind them."""
+    """Return the block that a call runs: the body of the last function in or after its arguments."""
     found: Node | None = None
     current = call
     for _ in range(MAX_WRAPPERS):
@@ -216,7 +216,7 @@ def _is_class(node: Node, grammar: Grammar) -> bool:
 
 
 def is_import(node: Node, grammar: Grammar, text: str) -> bool:
-    """Tell whether a statement brings in other files."""
+    """Tell whether a statement imports other files."""
     kind = node.type
     if kind in grammar.imports:
         return True
@@ -232,7 +232,7 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
 
 
 def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
-    """Return the names of the package that all belongs to which follows ``node``; empty where it opens none."""
+    """Return the names of the package that ``node`` opens for all following code; empty if it opens none."""
     if node.type not in grammar.packages or _has_body(node, grammar):
         return ()
     named = _name_node(node, grammar)
@@ -240,7 +240,7 @@ def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
 
 
 def members(node: Node, grammar: Grammar) -> Iterator[Node]:
-    """Yield the named children of a container that stand for members or hold them, in order."""
+    """Yield the named children of a container that are members or hold members, in order."""
     if node.type in grammar.bodies or node.type in grammar.holders or node.type == "ERROR":
         yield from node.named_children
     elif node.type in grammar.calls:
@@ -255,7 +255,7 @@ def members(node: Node, grammar: Grammar) -> Iterator[Node]:
 
 
 def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:  # noqa: C901 - one language after another
-    """Return the names of a function or a class: its own, after that of a class that it is written outside of.
+    """Return the names of a function or a class. Outside of its class, the class's name comes first.
 
     There are more where several name it: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
     """
@@ -299,7 +299,7 @@ def _selector(method: Node, text: str) -> str:
 
 
 def _name_node(node: Node, grammar: Grammar) -> Node | None:
-    """Find the node that names ``node``: most grammars have a field for it, others a child of a type of its own."""
+    """Return the node with the name of ``node``: a field in most grammars, a child of a certain type in others."""
     for field in ("name", "property", "key"):
         child = node.child_by_field_name(field)
         if child is not None:
@@ -318,7 +318,7 @@ _VALUE = re.compile(r"(?:assignment|declarator|_spec|_item|_definition|_declarat
 
 
 def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = False) -> str | None:
-    """Return what a value is called that ``node`` gives a name to; ``None`` where it has none, or several.
+    """Return the name that ``node`` gives to a value; ``None`` if it gives none or several.
 
     Args:
         with_pairs: the keys of tables are names as well.
@@ -346,7 +346,7 @@ _KEYS = 16
 
 
 def _item_name(item: Node, text: str) -> Node | None:
-    """Return what an item of a list is called: by a naming key, or by the key that it and its neighbours begin with."""
+    """Return the name of a list's item: the value of a naming key, or of the first key of all its neighbours."""
     scalars = _scalars(item, text)
     if named := next((scalars[key] for key in _NAMING if key in scalars), None):
         return named
@@ -358,7 +358,7 @@ def _item_name(item: Node, text: str) -> Node | None:
 
 
 def _scalars(item: Node, text: str) -> dict[str, Node]:
-    """Return the values of an item's first keys that are scalars; an empty key stands for a first one that is none."""
+    """Return the scalar values of an item's first keys. An empty key means that its first value is not a scalar."""
     mapping: Node | None = item
     while mapping is not None and mapping.type not in {"block_mapping", "flow_mapping"}:
         mapping = next((child for child in mapping.named_children if child.type.endswith(("_node", "_mapping"))), None)
@@ -375,7 +375,7 @@ def _scalars(item: Node, text: str) -> dict[str, Node]:
 
 
 def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
-    """Return the one value that a statement gives a name to, and the name, through what is around it."""
+    """Return the only value that a statement names, with the name; ``None`` if there is none."""
     inner: Node | None = node
     for _ in range(MAX_WRAPPERS):
         if inner is None:
@@ -433,7 +433,7 @@ def _declarator(node: Node) -> Node | None:
 
 
 def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
-    """Name the class that a function belongs to although it stands outside of it (Go, C++, ``A.prototype.b = …``)."""
+    """Return the class of a function that is defined outside of it (Go, C++, ``A.prototype.b = …``)."""
     node = found.node
     if found.is_class:
         return ()
@@ -457,7 +457,7 @@ def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
 
 
 def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class: bool) -> int | None:
-    """Count a function's parameters without receivers (``self``, ``this``); ``None`` when it has no parameter list."""
+    """Count a function's parameters without receivers (``self``, ``this``); ``None`` without a parameter list."""
     node = _declarator(found.node) if grammar.name in C_FAMILY else found.node
     if node is None or node.type == "macro_definition" or found.said is not None:
         return None
@@ -479,7 +479,7 @@ def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class:
 
 
 def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool) -> int:
-    """Return 1 when the first parameter is the receiver or the ``void`` of C."""
+    """Return 1 if the first parameter is the receiver or C's ``void``, else 0."""
     if not given:
         return 0
     first = text[given[0].start_byte : min(given[0].end_byte, given[0].start_byte + 200)]
@@ -493,7 +493,7 @@ def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool)
 
 
 def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
-    """Return what a function says it returns, on one line."""
+    """Return the declared return type of a function on one line."""
     node = found.node
     if grammar.name in C_FAMILY:
         return _c_return_type(node, text)
@@ -534,7 +534,7 @@ def _c_return_type(node: Node, text: str) -> str | None:
 
 
 def signature(found: Definition, grammar: Grammar, text: str) -> str:
-    """Return the line on which a function or a class is named."""
+    """Return the line with the name of a function or a class."""
     node = found.node
     named = _declared(node) if grammar.name in C_FAMILY and not found.is_class else _name_node(node, grammar)
     at = (named or node).start_byte if found.said is None else node.start_byte

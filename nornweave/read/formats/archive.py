@@ -33,7 +33,7 @@ _CP = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}
 
 
 def open_archive(raw: bytes) -> ZipFile:
-    """Open an archive after a look at its table of contents.
+    """Open an archive after checking its table of contents.
 
     ``zipfile`` reads no more of a member than the size that the table states, so the sizes checked here hold.
 
@@ -70,7 +70,7 @@ def _check_size(size: int, allowed: int) -> None:
 
 
 def open_office_archive(raw: bytes) -> ZipFile:
-    """Open a .docx, .pptx or .xlsx file, of which no part may declare a document type.
+    """Open a .docx, .pptx or .xlsx file. A part that declares a document type is refused.
 
     Raises:
         DocumentError: as ``open_archive``, or a part has a document type.
@@ -99,7 +99,7 @@ def read_xml(archive: ZipFile, name: str) -> Any | None:
 
 
 def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str, JsonValue]]:
-    """Return what an office file says of itself: title, time of the last change; authors and tags as metadata."""
+    """Return an office file's properties: title, time of the last change; authors and tags as metadata."""
     core = read_xml(archive, _CORE)
     if core is None:
         return None, None, {}

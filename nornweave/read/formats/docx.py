@@ -62,7 +62,7 @@ def read_docx(raw: bytes) -> Parsed:
 
 
 def _heading_levels(archive: ZipFile) -> tuple[str, Mapping[str, tuple[str, int]]]:
-    """Return the namespace of a document, and of the styles that are headings name and level by their ids."""
+    """Return the document's namespace, and the name and level of each heading style by id."""
     styles = read_xml(archive, "word/styles.xml")
     if styles is None:
         return _W, {}
@@ -83,7 +83,7 @@ def _style_of(paragraph: Any, name: str) -> str:
 
 
 def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
-    """Return mammoth's rules for the styles that are headings; below a title they are one level down."""
+    """Return mammoth's rules for heading styles. Below a title they are one level lower."""
     rules = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"]
     for title, level in levels.values():
         if title != "Title" and not set(title) & set("'\\\n"):
@@ -92,7 +92,7 @@ def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
 
 
 def _level(style: Any, known: Mapping[str | None, Any], name: str) -> int | None:
-    """Return the outline level of a style from 0, its own or that of a style it is based on."""
+    """Return the outline level of a style from 0, its own or that of a base style."""
     for _ in range(_MAX_BASES):
         stated = style.find(f"{name}pPr/{name}outlineLvl")
         if stated is not None:

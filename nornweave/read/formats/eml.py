@@ -33,7 +33,7 @@ _REPLY = re.compile(r"(?:re|aw|sv|vs|antw|odp)\s?(?:\[\d+\])?:", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Reading:
-    """What is counted over a message and all that are attached to it."""
+    """Counters for a message and all of its attachments."""
 
     read_attachment: Callable[[str, bytes], Parsed]
     attachments: int = 0
@@ -43,7 +43,7 @@ class _Reading:
 
 
 def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
-    """Turn an e-mail into Markdown: its headers, its body, a section for each attachment that can be read.
+    """Turn an e-mail into Markdown: its headers, its body, and a section for each readable attachment.
 
     ``metadata`` holds ``authors``, ``recipients``, ``attachments`` (names) and ``left_out`` (those that are not read).
 
@@ -72,7 +72,7 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Par
 
 
 def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Mapping[str, JsonValue]:
-    """Return what the headers and texts of a message and of all messages in it say, those that are not shown too."""
+    """Return the access statements in headers and texts of a message and its attached messages, also hidden ones."""
     parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
     texts = [(_content(part), part.get_content_subtype()) for part in parts if part.get_content_maintype() == "text"]
     # What stands between the parts is shown by no program, and counts.
@@ -82,7 +82,7 @@ def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Ma
 
 
 class _BoundedHeaders(email.policy.EmailPolicy):
-    """Headers up to a length: the parser of the standard library takes quadratic time over them."""
+    """Headers up to a length. The standard library's parser takes quadratic time for long ones."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -102,7 +102,7 @@ def _message(raw: bytes) -> EmailMessage:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """Return a header's text; a broken one as it stands."""
+    """Return a header's text; a broken one unchanged."""
     try:
         value = str(message.get(name) or "")
     # The header parser of the standard library raises these on malformed headers (3.11).
@@ -146,7 +146,7 @@ def _is_reply(message: EmailMessage, subject: str) -> bool:
 
 
 def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Iterator[str]:
-    """Yield what the sender says, and what is passed on, with its author; what a reply quotes is in another mail."""
+    """Yield the sender's text and forwarded text with its author. Quotations in replies are left out."""
     is_html = part.get_content_type() == "text/html"
     quoted = 0
     for passage in passages(_shown(part)):
@@ -163,7 +163,7 @@ def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Itera
 
 
 def _shown(part: EmailMessage) -> str:
-    """Return the text of a part, of HTML as Markdown."""
+    """Return the text of a part; HTML as Markdown."""
     content = _content(part)
     if part.get_content_type() == "text/html":
         return markdown_of(content)
@@ -171,7 +171,7 @@ def _shown(part: EmailMessage) -> str:
 
 
 def mail_record(raw: bytes) -> dict[str, JsonValue]:
-    """Return a mail as the record of a message: ``id``, ``from``, ``date``, ``text``, ``in_reply_to``.
+    """Return a mail as a message record: ``id``, ``from``, ``date``, ``text``, ``in_reply_to``.
 
     Raises:
         DocumentError: not an e-mail.
@@ -195,7 +195,7 @@ def mail_record(raw: bytes) -> dict[str, JsonValue]:
 
 
 def _content(part: EmailMessage) -> str:
-    """Decode a text part; an unknown, wrong or missing encoding as UTF-8 with replacements."""
+    """Decode a text part. With an unknown, wrong or missing encoding, use UTF-8 with replacements."""
     try:
         content = part.get_content() if part.get_content_charset() else part.get_payload(decode=True)
     except (LookupError, ValueError, KeyError, AttributeError, TypeError):
@@ -204,7 +204,7 @@ def _content(part: EmailMessage) -> str:
 
 
 def _attachments(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
-    """Yield the leaves that are not the body, and attached messages whole; other versions of the body are left out."""
+    """Yield attachments, with attached messages as a whole. Other versions of the body are left out."""
     if message.get_content_type() == "message/rfc822" or not message.is_multipart():
         return
     for part in message.iter_parts():

@@ -26,7 +26,7 @@ _HTML = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+x
 
 
 def read_epub(raw: bytes) -> Parsed:
-    """Turn a book into Markdown; a chapter without a heading gets its name in the table of contents.
+    """Turn a book into Markdown. A chapter without a heading gets its name from the table of contents.
 
     Raises:
         DocumentError: it has no package, or its chapters are protected.
@@ -57,7 +57,7 @@ def _package_path(archive: ZipFile) -> str:
 
 
 def _chapters(archive: ZipFile, package: Any, folder: str) -> Iterator[str]:
-    """Yield the chapters in reading order; what the package names and the archive lacks is left out."""
+    """Yield the chapters in reading order. Chapters that are missing in the archive are left out."""
     items = {item.get("id"): item for item in package.iter(f"{_OPF}item")}
     names = _names(archive, items, folder)
     present = frozenset(archive.namelist())

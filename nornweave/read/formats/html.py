@@ -24,7 +24,7 @@ _ENDS = "\n\n"
 
 
 class _Converter(MarkdownConverter):
-    """markdownify, with tables whose merged cells are filled, and without markup that only formats."""
+    """markdownify that fills merged cells of tables and drops markup of pure layout."""
 
     class Options(MarkdownConverter.DefaultOptions):  # type: ignore[name-defined,misc]
         heading_style = "atx"
@@ -60,7 +60,7 @@ class _Converter(MarkdownConverter):
 
 
 def markdown_of(html: str | bytes) -> str:
-    """Convert HTML, complete or a part, well-formed or not; nested too deeply, only its text."""
+    """Convert HTML, complete or a part, well-formed or not. If it is nested too deeply, return only its text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(html, "lxml")
@@ -77,7 +77,7 @@ def markdown_of(html: str | bytes) -> str:
 
 
 def _lays_out(element: Tag) -> bool:
-    """Say whether a table only places what is in it: it holds tables, or has one row or one column."""
+    """Tell whether a table is only layout: it holds tables, or has one row or one column."""
     if element.find("table") is not None:
         return True
     _, rows = _parted(grid(element))
@@ -85,7 +85,7 @@ def _lays_out(element: Tag) -> bool:
 
 
 def _dissolve(element: Tag) -> None:
-    """Make a table and its cells ordinary blocks."""
+    """Turn a table and its cells into ordinary blocks."""
     for tag in element.find_all(_TABLE_TAGS):
         if tag.find_parent("table") is element:
             tag.name = "div"
@@ -93,7 +93,7 @@ def _dissolve(element: Tag) -> None:
 
 
 def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """Take the rows of one text above a table's header for its captions, and leave out columns without any text."""
+    """Turn rows of one text above a table's header into captions, and drop columns without text."""
     first = next((place for place, cells in enumerate(rows) if len(set(filter(None, cells))) > 1), len(rows))
     captions = [" ".join(next(filter(None, cells)).split()) for cells in rows[:first] if any(cells)]
     body = rows[first:]
@@ -104,12 +104,12 @@ def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _once(cells: Sequence[str], column: int) -> str:
-    """Return a cell's text where a merged cell begins; only in a header does it name all its columns."""
+    """Return a merged cell's text only at its first place; in a header at every column."""
     return "" if column and cells[column] == cells[column - 1] and len(cells[column]) > _SHORT else cells[column]
 
 
 def grid(element: Tag) -> list[list[str]]:
-    """Return the texts of a table's cells, as many in each row; a merged cell's text stands in all its places."""
+    """Return the texts of a table's cells with equal row lengths. A merged cell's text is repeated."""
     open_cells: dict[int, tuple[int, str]] = {}
     own = [line for line in element.find_all("tr") if line.find_parent("table") is element]
     rows = [list(_filled(line.find_all(["td", "th"], recursive=False), open_cells)) for line in own]
@@ -118,7 +118,7 @@ def grid(element: Tag) -> list[list[str]]:
 
 
 def _filled(cells: Sequence[Tag], open_cells: dict[int, tuple[int, str]]) -> Iterator[str]:
-    """Yield the texts of one row; ``open_cells`` has the cells of rows above that reach into it, by column."""
+    """Yield the texts of one row. ``open_cells`` has the cells of rows above that extend into it, by column."""
     column = 0
     remaining = list(reversed(cells))
     while column < MAX_COLUMNS and (remaining or any(place >= column for place in open_cells)):

@@ -20,18 +20,18 @@ _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 
 
 def heading(level: int, title: str) -> str:
-    """Return a heading on one line; empty for a title without text."""
+    """Return a heading on one line; empty for a blank title."""
     line = one_line(title)[:MAX_TITLE]
     return f"{'#' * level} {line}" if line else ""
 
 
 def plain(text: str) -> str:
-    """Return text with the lines marked that Markdown would take for structure."""
+    """Return text in which lines that Markdown would read as structure are escaped."""
     return _UNDERLINE.sub("\n", _MARKUP.sub(r"\\", text))
 
 
 def joined(blocks: Iterable[str]) -> str:
-    """Join blocks with a blank line between them; the empty ones are left out."""
+    """Join blocks with a blank line between them. Empty blocks are left out."""
     return "\n\n".join(block.strip("\n") for block in blocks if block and not block.isspace())
 
 
@@ -55,7 +55,7 @@ def closed(text: str) -> str:
 
 
 def lowered(text: str, levels: int = 1) -> str:
-    """Move the headings of Markdown down, outside its code blocks; the sixth level stays."""
+    """Lower the level of Markdown's headings outside of code blocks; the sixth level stays."""
     parts = _FENCE.split(text)
     marks = _FENCE.findall(text)
     for number in range(0, len(parts), 2):
@@ -75,12 +75,12 @@ def row(cells: Sequence[str]) -> str:
 
 
 def about_tokens(text: str) -> int:
-    """Estimate the tokens of a text: numbers and signs make many more of them than words of the same length."""
+    """Estimate the tokens of a text. Numbers and signs have many more than words of the same length."""
     return sum(1 + (len(token) - 1) // 5 for token in _TOKEN.findall(text))
 
 
 def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") -> Iterator[tuple[int, int]]:
-    """Yield first and end index of groups of rows that make ``limit`` tokens with their header, or hold one row."""
+    """Yield first and end index of groups of rows. With the header a group has at most ``limit`` tokens, or one row."""
     first, above = 0, about_tokens(header)
     size = above
     for number, text in enumerate(rows):
@@ -94,7 +94,7 @@ def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") ->
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, its first row the header, as one or several tables that each have it; blank rows are left out.
+    """Return a table, whose first row is the header, as one or several tables with this header; blank rows go.
 
     All rows have the same number of cells.
     """

@@ -18,7 +18,7 @@ _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
 
 def read_mbox(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
-    """Turn a mailbox into Markdown, each mail as ``read_eml`` does; ``metadata`` has what is known of all of them.
+    """Turn a mailbox into Markdown, each mail as ``read_eml`` does. ``metadata`` covers all mails.
 
     Raises:
         DocumentError: it holds no mail.

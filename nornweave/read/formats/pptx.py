@@ -106,7 +106,7 @@ def _shape(shape: Any) -> str:
 
 
 def _paragraphs(frame: Any) -> Iterator[str]:
-    """Yield the paragraphs of a text: several are a list, indented by their level."""
+    """Yield the paragraphs of a text. Several become a list, indented by level."""
     lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in frame.paragraphs]
     lines = [(level, line) for level, line in lines if line]
     if len(lines) == 1:
@@ -135,7 +135,7 @@ def _chart(chart: Any) -> str:
 
 
 def _diagram(shape: Any) -> str:
-    """Return the texts of a SmartArt diagram, which lie in a part of their own."""
+    """Return the texts of a SmartArt diagram, which the file keeps in a separate part."""
     found = shape._element.find(f".//{{{_DIAGRAM}}}relIds")
     if found is None:
         return ""

@@ -29,7 +29,7 @@ CONVERTED: Mapping[str, str] = MappingProxyType(
 
 
 def _library(name: str) -> str:
-    """Return the name and version of a library. Without it its documents fail, until it is installed."""
+    """Return the name and version of a library. Without the library its documents fail."""
     try:
         return f"{name}-{version(name)}"
     except PackageNotFoundError:
@@ -73,7 +73,7 @@ def _read(format_: str, raw: bytes) -> Parsed:
 
 
 def read_attachment(name: str, raw: bytes) -> Parsed:
-    """Turn an attachment into Markdown, with what it says of itself, by the suffix of its name.
+    """Turn an attachment into Markdown by the suffix of its name, with its properties.
 
     Raises:
         DocumentError: it is of no format that is read, or broken.

@@ -23,7 +23,7 @@ _MAX_BASES = 20
 
 
 def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
-    """Return the file with numbers in its headings, and how many hidden runs are taken out.
+    """Return the file with numbers in its headings, and the number of removed hidden runs.
 
     Args:
         name: the namespace of its elements, in braces.
@@ -101,7 +101,7 @@ class _Numbers:
         return self._of(found, "val") if found is not None else ""
 
     def vanishing(self) -> frozenset[str]:
-        """Return the styles whose text is hidden, by themselves or by what they are based on."""
+        """Return the styles with hidden text, also by their base styles."""
         found = set()
         for style in self._styles:
             at, switch = style, None
@@ -113,7 +113,7 @@ class _Numbers:
         return frozenset(found)
 
     def next_of(self, paragraph: Any) -> str:
-        """Count a paragraph, and return its number as Word shows it; empty where it has none."""
+        """Count a paragraph and return its number as Word shows it; empty if it has none."""
         identifier, level = self._place(paragraph)
         abstract, starts = self._lists.get(identifier, ("", {}))
         levels = self._levels.get(abstract, {})
@@ -143,7 +143,7 @@ class _Numbers:
         return " ".join(text.split())
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Return the list of a paragraph, its own or its style's, and the level."""
+        """Return the list and level of a paragraph, its own or its style's."""
         identifier, level = self._value(paragraph, "pPr/numPr/numId"), self._value(paragraph, "pPr/numPr/ilvl")
         style = self._value(paragraph, "pPr/pStyle")
         for _ in range(_MAX_BASES):
@@ -164,7 +164,7 @@ def _whole(text: str, default: int = 0) -> int:
 
 
 def _written(number: int, form: str) -> str:
-    """Write a number as a list format says; in digits where the format is not known."""
+    """Return a number in a list's format; in digits if the format is unknown."""
     if form.endswith("Roman") and 0 < number < 4000:
         written = ""
         for value, letters in _ROMAN:

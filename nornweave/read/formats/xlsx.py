@@ -40,7 +40,7 @@ Cells = dict[int, "CellValue"]
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """What a cell shows; a label is a text, a date or a year: what stands in a header."""
+    """The shown value of a cell. A label is a text, a date or a year, as headers have."""
 
     text: str
     is_label: bool
@@ -48,7 +48,7 @@ class CellValue:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A row with something in it: its number and its filled cells by column, both from 1."""
+    """A row that is not empty: its number and its filled cells by column, both from 1."""
 
     number: int
     cells: Cells
@@ -56,7 +56,7 @@ class SheetRow:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A part of a sheet in Markdown, and the corners of its range."""
+    """A part of a sheet as Markdown, and the corners of its range."""
 
     top: int
     left: int
@@ -67,14 +67,14 @@ class Area:
 
     @property
     def range(self) -> str:
-        """Return it as spreadsheets write it: ``A12:F30``, ``B3`` for one cell."""
+        """Return the range in spreadsheet notation: ``A12:F30``, ``B3`` for one cell."""
         first = f"{get_column_letter(self.left)}{self.top}"
         last = f"{get_column_letter(self.right)}{self.bottom}"
         return first if first == last else f"{first}:{last}"
 
 
 def read_xlsx(raw: bytes) -> Parsed:
-    """Turn a workbook into Markdown: a heading for each sheet, below it one for each range of cells.
+    """Turn a workbook into Markdown: a heading for each sheet, and one below it for each range of cells.
 
     Values are those that were last computed. ``metadata["left_out"]`` names what is beyond ``MAX_CELLS``,
     ``MAX_COLUMNS`` and ``MAX_SHEETS``.
@@ -110,7 +110,7 @@ def _sheets(sheets: Sequence[Any], left_out: list[str]) -> Iterator[str]:
 
 
 def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
-    """Yield the rows that have something in them, until the budget of cells is spent."""
+    """Yield the rows that are not empty, until the limit of cells is reached."""
     sheet.reset_dimensions()  # what a file states of its size is often wrong
     is_wide = False
     hidden_rows, hidden_columns = _hidden(sheet)
@@ -134,7 +134,7 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
 
 
 def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
-    """Return the numbers of the rows and columns that are hidden, which openpyxl does not tell of sheets it streams."""
+    """Return the numbers of hidden rows and columns, which openpyxl does not report while streaming."""
     markup = sheet.parent._archive.read(sheet._worksheet_path)
     tags = [dict(_ATTRIBUTE.findall(tag)) for tag in _HIDDEN.findall(markup)]
     rows = {int(tag[b"r"]) for tag in tags if tag.get(b"r", b"").isdigit()}
@@ -161,7 +161,7 @@ def _is_label(value: object) -> bool:
 
 
 def _shown(value: object, cell: Any) -> str:
-    """Return a value as the sheet shows it, as far as that adds to its meaning: dates, per cent."""
+    """Return a value as the sheet shows it, if its format adds meaning: dates, per cent."""
     if isinstance(value, datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, date | time):
@@ -190,7 +190,7 @@ def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
 
 
 def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
-    """Yield a block as text, if it has one column or one row, else as tables that all have its header."""
+    """Yield a block as text if it has one column or row, else as tables with its header."""
     columns = sorted({column for sheet_row in block for column in sheet_row.cells})
     if len(columns) == 1 or len(block) == 1:
         yield from _notes(block)
@@ -248,7 +248,7 @@ def _notes(block: Sequence[SheetRow]) -> Iterator[Area]:
 
 
 def _with_joined_notes(areas: Iterable[Area]) -> Iterator[Area]:
-    """Join short texts that follow each other, so that each says enough to be found."""
+    """Join short texts that follow each other, so that each is long enough for search."""
     last: Area | None = None
     for area in areas:
         if (

@@ -43,7 +43,7 @@ _NAMED_PAGES = 20
 
 @dataclass(slots=True)
 class _Deadline:
-    """When reading stops, of ``time.monotonic()``."""
+    """When reading stops, by ``time.monotonic()``."""
 
     at: float
 
@@ -79,7 +79,7 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
 
 def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
-    """Name the scanned pages that were not read."""
+    """Return a sentence that names the scanned pages that were not read."""
     reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
     yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
@@ -120,7 +120,7 @@ def _pages(file: PdfFile, until: _Deadline, scanned: ocr.Recogniser) -> Iterator
 
 
 def _is_unread(page: PdfPage) -> bool:
-    """Say whether a page has no text layer to speak of."""
+    """Tell whether a page has almost no text layer."""
     return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
 
 
@@ -187,7 +187,7 @@ def _parsed(
 def _assemble(
     paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
 ) -> tuple[str, list[int], tuple[int, ...]]:
-    """Join paragraphs to one text; return it with the offset of each paragraph and of each page.
+    """Join paragraphs to one text; return it with the offsets of all paragraphs and pages.
 
     A sentence that goes on behind footnotes, figures or tables stands after them, whole: no text leaves its page.
     """

@@ -60,7 +60,7 @@ class GlyphFragment:
 
 @dataclass(frozen=True, slots=True)
 class GlyphBlock:
-    """Neighbouring fragments that the library holds together."""
+    """Neighbouring fragments that the library groups."""
 
     fragments: tuple[GlyphFragment, ...]
     x0: float
@@ -70,7 +70,7 @@ class GlyphBlock:
 
     @classmethod
     def of(cls, fragments: Sequence[GlyphFragment]) -> GlyphBlock:
-        """Surround ``fragments`` (at least one)."""
+        """Return the block around ``fragments`` (at least one)."""
         return cls(
             tuple(fragments),
             min(f.x0 for f in fragments),
@@ -82,7 +82,7 @@ class GlyphBlock:
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """One page as the library reads it, before columns are found."""
+    """A page as the library reads it, before columns are found."""
 
     number: int
     width: float
@@ -123,7 +123,7 @@ def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
 
 
 def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
-    """Tell whether two fragments of one row are cells rather than words."""
+    """Tell whether the gap between two fragments of one row separates cells, not words."""
     return right.x0 - left.x1 > _WIDE_GAP * max(left.size, right.size)
 
 
@@ -158,7 +158,7 @@ def _names(style: re.Pattern[str], font: str) -> bool:
 
 
 def _raise(run: GlyphRun, part: str, position: int) -> str:
-    """Keep "10^5" apart from 105, and a footnote's mark from the words beside it."""
+    """Write superscripts so that "10^5" is not 105, and a footnote's mark is apart from the word."""
     if not run.raised or not part.strip().isalnum():
         return part
     return f"^{part}" if position else f"{part} "
@@ -178,14 +178,14 @@ def _readable(text: str) -> str:
 
 
 def _bounded(value: float, least: float, most: float) -> float:
-    """Bring what a damaged file says (0, infinity, NaN) into a range that can be reckoned with."""
+    """Limit a number from a damaged file (0, infinity, NaN) to a usable range."""
     return min(max(value, least), most) if math.isfinite(value) else least
 
 
 def _upright(
     box: Sequence[float], direction: Sequence[float], origin: Sequence[float]
 ) -> tuple[float, float, float, float, float, bool]:
-    """Turn a line's box by quarter turns until its text runs from left to right."""
+    """Rotate a line's box by quarter turns until its text runs from left to right."""
     x0, y0, x1, y1, left, base = (_bounded(value, -_FAR, _FAR) for value in (*box, *origin))
     across, down = (_bounded(part, -1.0, 1.0) for part in direction[:2])
     quarter = round(math.atan2(down, across) / (math.pi / 2)) % 4
@@ -199,7 +199,7 @@ def _upright(
 
 
 def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
-    """Undo cuts at the wide spaces of justified lines."""
+    """Join fragments that were cut at the wide spaces of justified lines."""
     joined: list[GlyphFragment] = []
     for fragment in fragments:
         if joined and _continues(joined[-1], fragment):

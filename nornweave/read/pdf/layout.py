@@ -68,14 +68,14 @@ class LayoutRow:
 
     @classmethod
     def of_cells(cls, cells: TableRow, page: int, region: int) -> LayoutRow:
-        """Join the lines of each cell, and the cells."""
+        """Join the lines of each cell, then the cells."""
         row = cls.of(tuple(f for cell in cells for f in cell), page, region)
         places = [f.baseline for f in row.fragments]
         return replace(row, baseline=min(places), bottom=max(places), tabular=True, cells=len(cells))
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What its lines say; those of a table's row cell by cell."""
+        """The texts of its lines; in a table's row cell by cell."""
         return (self.text,) if self.bottom == self.baseline else tuple(f.text for f in self.fragments)
 
     def parted(self) -> list[LayoutRow]:
@@ -83,13 +83,13 @@ class LayoutRow:
         return rows_of(self.fragments, self.page, self.region) if self.bottom != self.baseline else [self]
 
     def with_rest(self, rest: Iterable[GlyphFragment], columns: Sequence[float]) -> LayoutRow:
-        """Return the row of a table with lines of its cells that stand on the next page; ``columns`` begin there."""
+        """Return a table's row with lines of its cells from the next page. ``columns`` are the left edges there."""
         fragments = sorted((*self.fragments, *rest), key=lambda fragment: bisect_right(columns, fragment.x0 + 2))
         return replace(self, fragments=tuple(fragments), text=" ".join(f.text for f in fragments))
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
-    """Order the text of a page as its file does, which is column by column; what stands in the margin comes last.
+    """Order the text of a page as in its file, column by column. Margin notes come last.
 
     A region ends where the file goes back up the page, or beside the last block to lines too long for cells. Where the
     file goes row by row over columns of text, they are found by the gaps between them. Text that is turned comes last.
@@ -115,7 +115,7 @@ def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[Layo
 
 
 def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment]:
-    """Return what stands in the margin beside running text, in smaller letters, on a line of it or on none."""
+    """Return the notes in the margin beside running text. They have smaller letters."""
     letters: Counter[float] = Counter()
     for f in fragments:
         letters[round(f.size, 1)] += len(f.text)
@@ -140,7 +140,7 @@ def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment
 
 
 def _around_tables(blocks: Iterable[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[TableRow]]]:
-    """Yield what stands above each table with the table, and what stands below the last one."""
+    """Yield the text above each table with the table, then the text below the last one."""
     placed = [(number, f) for number, block in enumerate(blocks) for f in block.fragments]
     at = 0
     for start, stop, table in (*tables_of([f for _, f in placed]), (len(placed), 0, [])):
@@ -169,12 +169,12 @@ def _is_column(last: GlyphBlock, block: GlyphBlock) -> bool:
 
 
 def runs_on(lines: Sequence[GlyphFragment]) -> bool:
-    """Tell whether sentences go on from line to line, as in running text; cells and items begin with a capital."""
+    """Tell whether sentences continue from line to line, as in running text. Cells and items begin with a capital."""
     return sum(line.text[0].islower() for line in lines) >= _WITHIN_SENTENCES * len(lines)
 
 
 def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
-    """Return where columns begin, if the file goes on from their lines with those of the next column.
+    """Return the left edges of columns, if the file writes the text column by column.
 
     Empty where what stands side by side are cells: neither text that runs on nor lines as wide as their column.
     """
@@ -195,7 +195,7 @@ def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
 
 
 def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
-    """Tell lines that are longer than cells, and either run on or are nearly as wide as their column."""
+    """Tell whether lines are longer than cells, and either run on or are almost as wide as their column."""
     if len(lines) < _LINES:
         return False
     width = max(f.x1 for f in lines) - min(f.x0 for f in lines)
@@ -205,13 +205,13 @@ def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
 
 
 def _side(fragment: GlyphFragment, gutters: Sequence[float]) -> int | None:
-    """Return in which column a fragment stands, from the left; ``None`` if it reaches over several."""
+    """Return the column of a fragment, counted from the left; ``None`` if it crosses several."""
     side = bisect_right(gutters, fragment.x0)
     return side if bisect_right(gutters, fragment.x1 - 1) == side else None
 
 
 def _columns(fragments: Sequence[GlyphFragment], gutters: Sequence[float]) -> Iterator[list[GlyphFragment]]:
-    """Yield the columns between the lines that reach over several, and those lines, from the top."""
+    """Yield, from the top, the columns between lines that cross several of them, and those lines."""
     columns: list[list[GlyphFragment]] = [[] for _ in range(len(gutters) + 1)]
     across: list[GlyphFragment] = []
     for fragment in sorted(fragments, key=attrgetter("baseline")):
@@ -227,7 +227,7 @@ def _columns(fragments: Sequence[GlyphFragment], gutters: Sequence[float]) -> It
 
 
 def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[LayoutRow]:
-    """Join fragments that stand on one baseline, from the top."""
+    """Join fragments on one baseline to rows, from the top."""
     rows: list[list[GlyphFragment]] = []
     for fragment in sorted(fragments, key=lambda f: (f.baseline, f.x0)):
         if rows and _same_row(rows[-1], fragment):

@@ -29,7 +29,7 @@ class FontStyle:
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """A character; ``is_apart`` says that the library sees a blank before it."""
+    """A character. ``is_apart`` means that the library sees a blank before it."""
 
     text: str
     origin: Point
@@ -41,7 +41,7 @@ class Glyph:
 
 
 def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
-    """Part glyphs, in the order of the file, into blocks of lines; blanks between words are added."""
+    """Group glyphs, in the order of the file, into blocks of lines. Blanks between words are added."""
     blocks: list[list[list[Glyph]]] = []
     before: Glyph | None = None
     for glyph in glyphs:
@@ -58,7 +58,7 @@ def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
 
 
 def _distance(before: Glyph, glyph: Glyph) -> tuple[float, float]:
-    """Return how far a glyph stands from the end of the one before and below its baseline, in sizes of the font."""
+    """Return a glyph's distance from the end of the one before and from its baseline, in font sizes."""
     along, down = glyph.direction
     if before.direction[0] * along + before.direction[1] * down < 0.9:
         return 0.0, math.inf

@@ -77,11 +77,11 @@ class _EdgeLine:
 
     @property
     def is_page_number(self) -> bool:
-        """Whether it may be a page number and nothing else."""
+        """Whether it may be a page number alone."""
         return bool(_PAGE_NUMBER.fullmatch(self.text))
 
     def is_alike(self, other: _EdgeLine) -> bool:
-        """Tell whether a line of another page says the same there, but for numbers that grow with the pages."""
+        """Tell whether a line of another page has the same text there, except for growing numbers."""
         pages = other.page - self.page
         return abs(self.place - other.place) <= _SAME_PLACE and all(
             after - before in (0, pages) for before, after in zip(self.numbers, other.numbers, strict=True)
@@ -89,13 +89,13 @@ class _EdgeLine:
 
 
 def _roman(text: str) -> int:
-    """Return a number below 100 that is written in Roman letters, else 0."""
+    """Return a number below 100 that is written in Roman letters; 0 for other text."""
     match = _ROMAN.fullmatch(text)
     return _TENS.index(match[1]) * 10 + _ONES.index(match[2]) if match else 0
 
 
 def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[GlyphBlock, ...]], tuple[str, ...]]:
-    """Take running lines, page numbers, line numbers and arXiv's stamp out of the blocks.
+    """Remove running lines, page numbers, line numbers and arXiv's stamp from the blocks.
 
     Args:
         body: font size of most of the text.
@@ -120,7 +120,7 @@ def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[G
 
 
 def _said(running: Iterable[_EdgeLine], counted: int, stamps: int) -> Iterator[str]:
-    """Say what is taken out, lines that are alike once."""
+    """Return the removed lines; similar lines only once."""
     numbers: set[int] = set()
     heads: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
     for line in running:
@@ -172,7 +172,7 @@ def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterat
 
 
 def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
-    """Return the fragments of the first rows, one more than are looked at."""
+    """Return the fragments of the first rows, with one row more than is checked."""
     rows = 0
     for place, (before, after) in enumerate(pairwise(fragments), 1):
         rows += abs(after.baseline - before.baseline) > 1
@@ -182,7 +182,7 @@ def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
 
 
 def _is_apart(row: LayoutRow, inner: LayoutRow, usual: int) -> bool:
-    """Tell whether a row stands apart from the next one inwards, by white space or the size of its letters.
+    """Tell whether a row is separated from the next inner one, by white space or font size.
 
     The header of a table, which has cells right above those of the next row, does not: tables repeat it on each page.
     """
@@ -197,7 +197,7 @@ def _most_common(distances: Counter[int]) -> int:
 
 
 def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[int], body: float) -> list[_EdgeLine]:
-    """Choose page numbers, and the lines that are alike on nearly all pages or on nearly all even or odd ones.
+    """Return page numbers, and lines that are alike on nearly all pages or nearly all even or odd ones.
 
     Headers that name the chapter change: where nearly all pages have a line at one height, set as text is, it is chosen
     if what it says stands elsewhere as well. A line that a table reaches is not apart; it is chosen if it is alike with
@@ -245,7 +245,7 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
 
 
 def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragment]) -> Iterator[_EdgeLine]:
-    """Yield the lines that say, but for the number of the page, what a line before or the text of the pages says."""
+    """Yield the lines whose text, apart from the page number, also occurs in an earlier line or in the text."""
     said = _NOT_SAID.sub("", "".join(f.text for f in fragments).casefold())
     offsets = Counter(number - line.page for line in lines for number in {*line.numbers[:1], *line.numbers[-1:]})
     [(offset, times)] = offsets.most_common(1) or [(0, 0)]
@@ -259,7 +259,7 @@ def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragmen
 
 
 def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
-    """Return the ids of the lines that are alike with one on the next page or the one after it, or before."""
+    """Return the ids of lines that are alike with a line one or two pages before or after."""
     groups: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
     alike: set[int] = set()
     for line in lines:
@@ -272,7 +272,7 @@ def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
 
 
 def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
-    """Tell whether some pages are most of all, or at least three and most of the even or the odd ones."""
+    """Tell whether some pages are most of all pages, or at least three and most of the even or odd ones."""
     if len(some) >= max(2, _NEARLY_ALL * len(pages)):
         return True
     sides = {page % 2 for page in some}
@@ -280,13 +280,13 @@ def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
 
 
 def _is_at_number_place(line: _EdgeLine, page: PdfPage) -> bool:
-    """Tell whether a number that no other page goes on with stands where page numbers do."""
+    """Tell whether a number stands at the usual place of page numbers."""
     margin = min(line.row.baseline, page.height - line.row.baseline) / page.height
     return margin < _EDGE or (margin < _LATEX_EDGE and line.numbers[-1] == page.number)
 
 
 def _goes_on_counting(line: _EdgeLine, counted: Collection[tuple[int, int]]) -> bool:
-    """Tell whether two of the four pages around have numbers that precede or follow, in headers as well."""
+    """Tell whether at least two of the four neighbouring pages have the matching previous or next numbers."""
     return sum((line.page + step, line.numbers[-1] + step) in counted for step in (-2, -1, 1, 2)) > 1
 
 
@@ -315,7 +315,7 @@ def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
 
 
 def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], float]) -> Iterator[list[GlyphFragment]]:
-    """Yield numbers that stand below each other, from the top."""
+    """Yield columns of numbers below each other, from the top."""
     column: list[GlyphFragment] = []
     for number in sorted(numbers, key=side):
         if column and side(number) - side(column[-1]) >= 1:
@@ -327,7 +327,7 @@ def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], f
 
 
 def _counts(column: Sequence[GlyphFragment]) -> bool:
-    """Tell whether numbers from the top grow, nearly all by the same."""
+    """Tell whether the numbers of a column grow, nearly all by the same step."""
     steps = Counter(int(below.text) - int(above.text) for above, below in pairwise(column))
     return not steps or (min(steps) > 0 and max(steps.values()) >= _SAME_STEP * (len(column) - 1))
 
@@ -335,7 +335,7 @@ def _counts(column: Sequence[GlyphFragment]) -> bool:
 def _stands_beside_prose(
     column: Sequence[GlyphFragment], fragments: Iterable[GlyphFragment], *, is_known: bool
 ) -> bool:
-    """Tell whether nothing else stands in a column, and sentences go on in the lines beside it.
+    """Tell whether a column has nothing else, and sentences run on in the lines beside it.
 
     The index of a table stands beside short cells, and a list's numbers beside beginnings.
 

@@ -31,7 +31,7 @@ def page_text(page: PdfPage) -> str:
 
 
 def metadata_of(outline: Outline, declared: Mapping[str, str], first_page: str) -> dict[str, JsonValue]:
-    """Return the metadata of a paper, with ``None`` for what it does not say."""
+    """Return the metadata of a paper; ``None`` for values that it does not state."""
     arxiv = _ARXIV.search(first_page)
     authors = outline.authors or tuple(_declared_authors(declared.get("author", "")))
     return {
@@ -68,7 +68,7 @@ def _venue(first_page: str) -> str | None:
 
 
 def url_of(first_page: str, doi: JsonValue) -> str | None:
-    """Return the paper's page at arXiv or its DOI's."""
+    """Return the address of the paper at arXiv or by its DOI."""
     arxiv = _ARXIV.search(first_page)
     if arxiv:
         return f"https://arxiv.org/abs/{arxiv['id']}"
@@ -76,7 +76,7 @@ def url_of(first_page: str, doi: JsonValue) -> str | None:
 
 
 def declared_title(title: str, contents: Sequence[tuple[int, str]]) -> str | None:
-    """Return the title that the file declares, or its only top bookmark, unless it names a file or a program."""
+    """Return the title in the file's properties, or its only top bookmark, unless it names a file or program."""
     tops = [name for level, name in contents if level == 1]
     for candidate in (title, tops[0] if len(tops) == 1 else ""):
         text = " ".join(candidate.split())
@@ -95,7 +95,7 @@ def _declared_tags(keywords: str) -> list[str]:
 
 
 def date_of(value: str) -> datetime | None:
-    """Read "D:20190603131705-04'00'" as UTC; ``None`` when it is no date."""
+    """Read "D:20190603131705-04'00'" as UTC; ``None`` if it is not a date."""
     match = _PDF_DATE.match(value)
     if match is None:
         return None

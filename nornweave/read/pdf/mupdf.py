@@ -25,7 +25,7 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 @contextmanager
 def opened(raw: bytes) -> Iterator[MupdfFile]:
-    """Open a PDF, translating MuPDF's errors while it is open."""
+    """Open a PDF, and translate MuPDF's errors while it is open."""
     try:
         with pymupdf.open(stream=raw, filetype="pdf") as document:
             if document.needs_pass:
@@ -63,7 +63,7 @@ class MupdfFile:
         return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Read a page with Tesseract, which MuPDF has inside."""
+        """Read a page with the Tesseract that is built into MuPDF."""
         text = self._document[number].get_textpage_ocr(
             flags=_FLAGS, full=True, dpi=dpi, language=languages, tessdata=folder
         )

@@ -34,20 +34,20 @@ INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sy
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The language data that is installed: its folder and languages, English first."""
+    """The installed language data: its folder and languages, English first."""
 
     folder: str
     languages: tuple[str, ...]
 
     @property
     def version(self) -> str:
-        """Changes when a page may be read differently."""
+        """Changes whenever a page may be read differently."""
         return f"ocr-2-{'+'.join(self.languages)}"
 
 
 @cache
 def installed() -> Tesseract | None:
-    """Find the language data: in ``TESSDATA_PREFIX``, else where systems put it; ``None`` if there is none."""
+    """Find the language data in ``TESSDATA_PREFIX`` or the usual places; ``None`` if there is none."""
     stated = os.environ.get("TESSDATA_PREFIX")
     folders = [Path(stated)] if stated else [found for place in _FOLDERS for found in sorted(_matching(place))]
     for folder in reversed(folders):
@@ -63,14 +63,14 @@ def _matching(place: str) -> list[Path]:
 
 
 def version() -> str:
-    """Return what tells apart how scanned pages are read."""
+    """Return the version of reading scanned pages."""
     found = installed()
     return found.version if found else "no-ocr"
 
 
 @dataclass(slots=True)
 class Recogniser:
-    """Recognises pages of one document until its pages or its processor time are spent.
+    """Recognises pages of one document until the limit of pages or processor time is reached.
 
     Attributes:
         has_ocr: whether the library that reads the file can recognise pages.
@@ -86,16 +86,16 @@ class Recogniser:
 
     @property
     def is_ready(self) -> bool:
-        """Say whether pages can be recognised at all."""
+        """Tell whether pages can be recognised at all."""
         return self.has_ocr and self.tesseract is not None
 
     @property
     def remedy(self) -> str:
-        """Say what to do so that scanned pages are read."""
+        """Return what to do so that scanned pages are read."""
         return INSTALL if self.has_ocr else NEEDS_PYMUPDF
 
     def read(self, page: PdfPage, file: PdfFile) -> PdfPage:
-        """Return the page with its recognised text, or as it is when it may not be recognised any more."""
+        """Return the page with its recognised text; unchanged if the limits are reached."""
         if (
             not self.has_ocr
             or self.tesseract is None
@@ -115,13 +115,13 @@ class Recogniser:
 
 
 def _dpi(page: PdfPage) -> int:
-    """Return the resolution to draw a page at, so that it has at most ``_MAX_PIXELS``."""
+    """Return the resolution at which a page has at most ``_MAX_PIXELS``."""
     inches = max(1.0, page.width * page.height) / 72**2
     return max(36, min(_DPI, int(math.sqrt(_MAX_PIXELS / inches))))
 
 
 def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
-    """Give all words one size: recognised sizes jitter from word to word."""
+    """Give all words one size, because recognised sizes vary from word to word."""
     sizes = [run.size for lines in glyphs.blocks for line in lines for run in line.runs]
     usual = median(sizes) if sizes else 0.0
     blocks = [

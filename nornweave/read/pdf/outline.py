@@ -50,7 +50,7 @@ _MAX_AUTHORS = 100
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Where a section starts: the index of its first paragraph, and what it is called."""
+    """The beginning of a section: the index of its first paragraph, and its title."""
 
     paragraph: int
     text: str
@@ -60,7 +60,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the layout says about a paper's parts; ``front`` counts the paragraphs of title and authors."""
+    """The parts of a paper by its layout. ``front`` is the number of paragraphs of title and authors."""
 
     front: int
     title: str | None
@@ -103,7 +103,7 @@ def outline_of(
 
 
 def letters_of(text: str) -> str:
-    """Return what two spellings of one heading share: letters and digits, without case."""
+    """Return the letters and digits of a heading without case, the same for all its spellings."""
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
@@ -127,7 +127,7 @@ def _is_abstract(line: str) -> bool:
 
 
 def _is_styled(paragraph: Paragraph, body: float) -> bool:
-    """Tell whether a paragraph is set like a heading: larger than the body, or bold."""
+    """Tell whether a paragraph has the style of a heading: larger than the body, or bold."""
     return paragraph.size >= body + 0.8 or (paragraph.bold and paragraph.size >= body - 0.6)
 
 
@@ -146,7 +146,7 @@ def _title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[La
 
 
 def _authors_in(rows: Iterable[LayoutRow]) -> Iterator[str]:
-    """Yield the names among ``rows`` that are set like the first name found."""
+    """Yield the names among ``rows`` with the style of the first name."""
     style = None
     for row in rows:
         for fragment in row.fragments:
@@ -208,7 +208,7 @@ def _is_heading(paragraph: Paragraph, body: float, bookmarks: Mapping[str, int])
 
 
 def _is_known(paragraph: Paragraph, body: float) -> bool:
-    """Tell whether a line is a heading that papers have, and stands by itself."""
+    """Tell whether a line is a usual heading of papers, and stands alone."""
     line = paragraph.line
     number = _NUMBERED.match(line)
     name = number["name"] if number else line

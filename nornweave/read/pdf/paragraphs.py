@@ -57,12 +57,12 @@ class Paragraph:
 
     @property
     def keeps_lines(self) -> bool:
-        """Whether its line breaks mean something (tables, listings)."""
+        """Whether its line breaks have a meaning (tables, listings)."""
         return any(row.tabular for row in self.rows) or all(row.mono for row in self.rows)
 
     @property
     def line(self) -> str:
-        """Its text on one line, hyphens as they stand."""
+        """Its text on one line, with hyphens unchanged."""
         return " ".join(row.text for row in self.rows)
 
 
@@ -109,12 +109,12 @@ def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
 
 
 def _style(row: LayoutRow) -> tuple[float, bool, bool, bool]:
-    """Tell apart what is a paragraph of its own; half a point of size is none."""
+    """Return the style that separates paragraphs. Half a point of size makes no difference."""
     return round(row.size), row.bold, row.mono, row.tabular
 
 
 def _begins(above: LayoutRow, row: LayoutRow, left: float, right: float) -> bool:
-    """Tell whether an item of a list or an indented line begins below a line that ends a sentence or is short."""
+    """Tell whether a list item or an indented line begins below a line that ends a sentence or is short."""
     if row.mono or row.tabular:
         return False
     is_last = bool(_SENTENCE_END.search(above.text)) or above.x1 < right - 0.1 * (right - left)
@@ -123,7 +123,7 @@ def _begins(above: LayoutRow, row: LayoutRow, left: float, right: float) -> bool
 
 
 def continues(above: Paragraph, following: Paragraph) -> bool:
-    """Tell whether a paragraph goes on at the top of the next column or page."""
+    """Tell whether a paragraph continues at the top of the next column or page."""
     last, first = above.rows[-1], following.rows[0]
     if (last.page, last.region) == (first.page, first.region) or last.size != first.size or last.bold or first.bold:
         return False
@@ -133,7 +133,7 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
 
 
 def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
-    """Join what two pages have of a table's row, where the second page repeats the header above the rest of it."""
+    """Join a table's row that is split over two pages, if the second page repeats the header."""
     ordered: list[Paragraph] = []
     lines: list[tuple[str, int]] = []  # of tables of the page before
     for _, on_page in groupby(paragraphs, attrgetter("page")):
@@ -153,7 +153,7 @@ def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
 def _below_header(
     split: LayoutRow, rows: Sequence[LayoutRow], seen: Sequence[tuple[str, int]]
 ) -> tuple[int, list[LayoutRow], list[GlyphFragment]]:
-    """Return how many rows of a page are a header, as it was seen, or what is left of the row above; and both."""
+    """Return how many rows of a page repeat a known header or continue the row above it, and both."""
     header: list[LayoutRow] = []
     rest: list[GlyphFragment] = []
     first_cell, top = split.fragments[0].x1, _place(rows[0].parted()[0])
@@ -182,7 +182,7 @@ def _without_rows(paragraphs: Iterable[Paragraph], number: int) -> Iterator[Para
 
 
 def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int, int]:
-    """Find the paragraphs in which a sentence goes on behind footnotes, or behind figures and tables.
+    """Find paragraphs whose sentence continues after footnotes, figures or tables.
 
     Footnotes end a column and are smaller than the text above them. The first begins with a mark that is raised in the
     text of the column, or goes on with the last one of the column before. A figure or a table has a caption.
@@ -214,7 +214,7 @@ def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int
 
 
 def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
-    """Return the place of the first paragraph of text behind figures and tables with captions that stand at ``at``.
+    """Return the first paragraph of text after the figures and tables with captions at ``at``.
 
     ``at`` where none stands there. What is set smaller than the text, in lines of its own or in short ones belongs to
     them.
@@ -233,7 +233,7 @@ def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, he
 
 
 def _is_broken_off(above: Paragraph, rest: Paragraph) -> bool:
-    """Tell whether a sentence of running text breaks off at the end of a full line, and goes on in ``rest``."""
+    """Tell whether a sentence of running text breaks off at the end of a full line and continues in ``rest``."""
     last = above.rows[-1]
     if above.keeps_lines or above.bold or _CAPTION.match(above.line) or len(last.text) <= CELL:
         return False
@@ -244,7 +244,7 @@ def _is_broken_off(above: Paragraph, rest: Paragraph) -> bool:
 
 
 def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
-    """Tell whether a paragraph below the text is a footnote, or goes on with the one before."""
+    """Tell whether a paragraph below the text is a footnote or continues the one before."""
     first = paragraph.rows[0].text
     mark = _NOTE.match(first)
     if mark and (re.search(rf"\^{mark['mark']}(?!\w)", text) if mark["mark"].isalnum() else mark["mark"] in text):
@@ -258,7 +258,7 @@ def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
 
 
 def _goes_on(above: Paragraph, following: Paragraph) -> bool:
-    """Tell whether a sentence goes on in a paragraph set alike."""
+    """Tell whether a sentence continues in a paragraph of the same style."""
     if above.keeps_lines or following.keeps_lines or abs(above.size - following.size) >= _SMALLER:
         return False
     is_open = not _SENTENCE_END.search(above.rows[-1].text) and not ITEM.match(following.rows[0].text)
@@ -266,7 +266,7 @@ def _goes_on(above: Paragraph, following: Paragraph) -> bool:
 
 
 def last_sentence(text: str) -> int:
-    """Return where the last sentence of a paragraph begins, or one before it; 0 if it has only one."""
+    """Return the start of a paragraph's last sentence, or of one before it; 0 if it has only one."""
     return max((match.end() for match in _SENTENCE_START.finditer(text)), default=0)
 
 
@@ -282,7 +282,7 @@ def ends_broken(text: str) -> bool:
 
 
 class Hyphens:
-    """Decides whether a hyphen at the end of a line belongs to the word, by how the document writes it elsewhere."""
+    """Decides whether a hyphen at the end of a line belongs to the word, by other occurrences in the document."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._words: Counter[str] = Counter()
@@ -304,7 +304,7 @@ class Hyphens:
         return "".join(parts)
 
     def seam(self, line: str, following: str) -> tuple[str, str]:
-        """Return ``line`` without its hyphen where that has to go, and what stands between it and ``following``."""
+        """Return ``line`` (without a hyphen that is not part of the word) and the separator before ``following``."""
         broken = _BROKEN_WORD.search(line[-60:])
         rest = _WORD.match(following)
         if not broken or not rest:

@@ -32,7 +32,7 @@ _UNKNOWN = frozenset({0, 0xFFFE, 0xFFFF})
 
 @contextmanager
 def opened(raw: bytes) -> Iterator[PdfiumFile]:
-    """Open a PDF, translating PDFium's errors while it is open."""
+    """Open a PDF, and translate PDFium's errors while it is open."""
     try:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
@@ -103,7 +103,7 @@ def _is_on_page(glyph: Glyph, width: float, height: float) -> bool:
 
 
 def _glyphs(text: Any, left: float, top: float) -> Iterator[Glyph]:
-    """Yield the characters that stand in the file, not those that PDFium adds (blanks, line ends)."""
+    """Yield the characters of the file, without those that PDFium adds (blanks, line ends)."""
     x, y, matrix, box, flags = c_double(), c_double(), c.FS_MATRIX(), c.FS_RECTF(), c_int()
     name = create_string_buffer(256)
     is_apart = False

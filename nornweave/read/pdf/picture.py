@@ -22,7 +22,7 @@ _NOT_SAID = re.compile(r"[\W_]+")
 
 
 def page_picture(values: Mapping[str, JsonValue], raw: bytes) -> str | None:
-    """Draw a page and mark the lines that a passage holds.
+    """Draw a page and mark the lines of a passage.
 
     Args:
         values: ``page``, from 1, and ``text`` of the passage.
@@ -56,7 +56,7 @@ def _boxes(glyphs: PageGlyphs, text: str) -> Iterator[Box]:
 
 
 def _said(text: str) -> str:
-    """Return letters and digits alone: hyphens and blanks at the ends of lines differ."""
+    """Return only letters and digits, because hyphens and blanks at line ends differ."""
     return _NOT_SAID.sub("", text).casefold()
 
 

@@ -31,7 +31,7 @@ def broken(error: Exception) -> DocumentError:
 
 
 def lacks_end(raw: bytes) -> bool:
-    """Say whether the closing ``%%EOF`` is missing."""
+    """Tell whether the closing ``%%EOF`` is missing."""
     return b"%%EOF" not in raw[-4096:]
 
 
@@ -57,7 +57,7 @@ class GlyphRun:
 
 @dataclass(frozen=True, slots=True)
 class GlyphLine:
-    """Runs on one baseline without a wide gap; ``direction`` is the unit vector in which they are read."""
+    """Runs on one baseline without a wide gap. ``direction`` is the unit vector of the reading direction."""
 
     runs: Sequence[GlyphRun]
     box: Box
@@ -75,7 +75,7 @@ class PageGlyphs:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A page as it is printed: red, green and blue of each pixel, row by row."""
+    """A printed page as a picture: red, green and blue of each pixel, row by row."""
 
     width: int
     height: int
@@ -97,16 +97,16 @@ class PdfFile(Protocol):
     is_truncated: bool
 
     def page(self, number: int) -> PageGlyphs:
-        """Read a page; the first is number 0."""
+        """Read a page. The first is number 0."""
 
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
 
     def picture(self, number: int, scale: float) -> Picture:
-        """Draw a page, ``scale`` pixels a point."""
+        """Draw a page at ``scale`` pixels per point."""
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Read a page as a picture; only where ``PdfLibrary.has_ocr``.
+        """Read a page by OCR; only if ``PdfLibrary.has_ocr``.
 
         Args:
             languages: of Tesseract, with ``+`` between them; ``folder`` has their data.
@@ -140,7 +140,7 @@ _NONE = (
 
 
 def load_library() -> PdfLibrary:
-    """Import the library that is chosen or installed.
+    """Import the configured library, or the installed one.
 
     Raises:
         DocumentError: there is none, or ``NORNWEAVE_PDF_LIBRARY`` names one that is unknown or not installed.
@@ -160,7 +160,7 @@ def load_library() -> PdfLibrary:
 
 
 def library_version() -> str:
-    """Return what tells apart by which library PDF files are read, without importing it."""
+    """Return the version of the library that reads PDF files, without importing it."""
     stated = os.environ.get(VARIABLE)
     candidates = [stated] if stated in _PACKAGES else _PACKAGES
     return next((found for name in candidates if (found := _version(_PACKAGES[name]))), "no-pdf-library")

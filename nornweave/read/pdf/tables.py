@@ -32,7 +32,7 @@ _COMPARED = 50  # lines of a cell, or cells of a row; keeps thousands of them li
 
 
 def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, list[TableRow]]]:
-    """Yield the first and the last place, exclusive, of each table among the fragments, and its rows."""
+    """Yield each table among the fragments: its first place, its end, and its rows."""
     table: list[TableRow] = []
     start = at = 0
     for row in (*_rows(fragments), []):
@@ -48,7 +48,7 @@ def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, li
 
 
 def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
-    """Put each fragment into the last cell, into a new one beside it, or into a new row."""
+    """Put each fragment into the last cell, into a new cell beside it, or into a new row."""
     rows: list[TableRow] = []
     for f in fragments:
         if not rows:
@@ -70,7 +70,7 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
 
 
 def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
-    """Return from which line on the last cell stands beside a fragment; ``None`` if its row stands elsewhere.
+    """Return the line from which the last cell is beside a fragment; ``None`` if the fragment is in another row.
 
     What stands above that line is text above the table.
     """
@@ -88,7 +88,7 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
 
 
 def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
-    """Tell whether a fragment goes on with a cell; ``left`` is where the cell before it ends, if there is one."""
+    """Tell whether a fragment continues a cell. ``left`` is the end of the cell before it, if there is one."""
     last = cell[-1]
     lines = cell[-_COMPARED:]
     begins, ends = min(line.x0 for line in lines), max(line.x1 for line in lines)
@@ -101,12 +101,12 @@ def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
 
 
 def _is_column(cell: Cell) -> bool:
-    """Tell text whose lines are longer than those of cells; where all of a row are, they are columns."""
+    """Tell whether text has longer lines than cells do. If all of a row have, they are columns."""
     return len(cell) >= _COLUMN and sum(len(f.text) for f in cell) > CELL * len(cell)
 
 
 def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
-    """Tell whether a row stands below a table's last one, and two of its cells below cells."""
+    """Tell whether a row is below a table's last one, and two of its cells are below cells."""
     gap = _top(row) - _bottom(table[-1])
     return 0 < gap < _ROW_GAP * row[0][0].size and any(
         sum(any(_overlap(cell, above) for above in before[:_COMPARED]) for cell in row[:_COMPARED]) > 1
@@ -119,7 +119,7 @@ def _overlap(cell: Cell, above: Cell) -> bool:
 
 
 def _is_table(rows: Sequence[TableRow]) -> bool:
-    """Tell a table, where cells stand beside cells of several lines, from columns of text and lists."""
+    """Tell whether rows are a table, with cells beside cells of several lines, not columns of text or lists."""
     wrapped = sum(_bottom(row) - _top(row) > _LINE * row[0][0].size for row in rows)
     is_list = all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows)
     named = sum(any(map(_is_of_figures, row)) for row in rows)  # names beside rows of another table
