@@ -1,4 +1,4 @@
-"""The kinds of source: the keys of each, how it is opened, and the table of them all.
+"""The table of all kinds of source, their keys, and how to open each.
 
 A new kind is a module or a folder beside this file, and its keys and a line of ``CONNECTORS`` here. What reads a source
 is imported when one is opened, and not above: a process that only answers questions reads the keys of every kind.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CommitsSettings(FrozenSettings):
-    """Which commits of a repository are documents too: the newest, along first parents."""
+    """Which commits of a repository become documents: the newest, along first parents."""
 
     commits: int = Field(1_000, ge=0, le=100_000)
     since: Annotated[str, formed(r"[1-9]\d{0,4}[dwmy]", "a number and d, w, m or y, such as '3y'")] | None = None
@@ -40,7 +40,7 @@ _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
 class WithCommits(SourceSettings):
-    """The keys of what may be a repository."""
+    """The keys of sources that may be repositories."""
 
     history: CommitsSettings | None = None
     """Its commits; ``0`` is none. Unless given, ``usual_commits`` of code that ``only`` does not cut down."""
@@ -50,7 +50,7 @@ class WithCommits(SourceSettings):
     @field_validator("history", mode="before")
     @classmethod
     def _is_short(cls, value: Any) -> Any:
-        """Take a number as ``{commits: NUMBER}``."""
+        """Accept a number as ``{commits: NUMBER}``."""
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return {"commits": value} if is_number else value
 
@@ -59,13 +59,13 @@ class WithCommits(SourceSettings):
         return self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
 
     def without_documentation(self) -> Self:
-        """Return the settings with commits that tell nothing of the documentation, unless these ask for it."""
+        """Return the settings without documentation in commits, unless it is asked for explicitly."""
         chosen = self._chosen_history
         silent = chosen.model_copy(update={"documentation": bool(chosen.documentation)})
         return self.model_copy(update={"history": silent})
 
     def commit_history(self, root: Path, *, is_partial: bool = False) -> CommitHistory | None:
-        """Return the commits that are documents; ``None`` for none."""
+        """Return the settings of the commits to read, or ``None``."""
         from nornweave.connect.git.history import CommitHistory
 
         chosen = self._chosen_history
@@ -201,7 +201,7 @@ WEB = Connector(WebSettings, _open_web, _bound_web)
 
 
 class FeedSettings(AddressedSettings, MirroredSettings):
-    """The keys of ``type: feed``: RSS and Atom feeds, a document for each entry."""
+    """The keys of ``type: feed``: RSS and Atom feeds, one document per entry."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
@@ -256,7 +256,7 @@ SLACK = Connector(SlackSettings, _open_slack, _bound_slack)
 
 
 class GithubSettings(ApiSettings, HookedSettings, RightsSettings):
-    """The keys of ``type: github``: issues, pull requests and discussions of a repository, or a dump of them."""
+    """The keys of ``type: github``: issues, pull requests and discussions of a repository, or a dump."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "repository")
@@ -295,7 +295,7 @@ GITHUB = Connector(GithubSettings, _open_github, _bound_github)
 
 
 class GitlabSettings(AddressedSettings, ApiSettings, HookedSettings, RightsSettings):
-    """The keys of ``type: gitlab``: issues and merge requests of a project, or its wiki, as the domain says."""
+    """The keys of ``type: gitlab``: a project's issues and merge requests, or its wiki, by domain."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS, Domain.DOCUMENTATION})
     place_keys: ClassVar[tuple[str, ...]] = ("project",)
@@ -393,7 +393,7 @@ TRANSCRIPTS = Connector(TranscriptsSettings, _open_transcripts)
 
 
 class MessagesSettings(SourceSettings):
-    """The keys of ``type: messages``: logs of messages, one a line, text or JSON lines."""
+    """The keys of ``type: messages``: message logs, as lines of text or JSON."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
 
@@ -410,7 +410,7 @@ MESSAGES = Connector(MessagesSettings, _open_messages)
 
 
 class StackExchangeSettings(ApiSettings):
-    """The keys of ``type: stackexchange``: questions and answers of a site, or files of them."""
+    """The keys of ``type: stackexchange``: a site's questions and answers, or files of them."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.RESEARCH})
     place_keys: ClassVar[tuple[str, ...]] = ("path", "site")
@@ -445,7 +445,7 @@ STACKEXCHANGE = Connector(StackExchangeSettings, _open_stackexchange, _bound_sta
 
 
 class InboxSettings(SourceSettings):
-    """The keys of ``type: inbox``: documents that were handed in, over HTTP or by ``nornweave push``."""
+    """The keys of ``type: inbox``: documents from HTTP or ``nornweave push``."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset(Domain)
 
@@ -483,7 +483,7 @@ _KINDS = {name: connector.settings for name, connector in CONNECTORS.items()}
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``nornweave.yaml``, whose sources are of these kinds; see ``read_settings``.
+    """Read ``nornweave.yaml`` with these kinds of sources; see ``read_settings``.
 
     Raises:
         ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
@@ -492,12 +492,12 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
 
 
 def bound_of(settings: SourceSettings) -> str:
-    """Say after which syncs, or how much time, what was changed or deleted at a source stops answering."""
+    """Return how many syncs, or how much time, a change at a source takes to count."""
     return str(CONNECTORS[settings.type].bound(settings))
 
 
 def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
-    """Return the folder whose repository knows the files of a source, and the branch, tag or commit that is read.
+    """Return the folder of a source's repository, and the branch, tag or commit that is read.
 
     ``None`` for what is read elsewhere, and for files with dates of their own: their repository may be another one's.
     """
@@ -509,7 +509,7 @@ def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
 
 
 def lag_of(settings: SourceSettings, commit: str) -> Lag | None:
-    """Ask git how far the repository of a source is ahead of a commit; ``None`` where that is not known."""
+    """Ask git how far a source's repository is ahead of a commit; ``None`` if unknown."""
     from nornweave.connect.git.lag import lag_of
 
     place = repository_of(settings)
@@ -517,7 +517,7 @@ def lag_of(settings: SourceSettings, commit: str) -> Lag | None:
 
 
 def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
-    """Return the source; nothing is read yet.
+    """Open a source. Nothing is read yet.
 
     Args:
         own: of the workspace; remote sources keep in its ``data_dir`` what they have read.
@@ -536,7 +536,7 @@ def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
 
 
 def open_sources(settings: Settings, domain: Domain) -> list[Source]:
-    """Return the sources of a domain; one that cannot be opened is unavailable, and the others go on."""
+    """Open the sources of a domain. One that cannot be opened becomes an ``UnopenedSource``."""
     sources: list[Source] = []
     is_for_all = not any(each.access or getattr(each, "metadata", None) for each in settings.sources)
     for each in settings.sources_of(domain):

@@ -1,4 +1,4 @@
-"""Build the document of a conversation from raw messages.
+"""Build the document of a conversation from messages, in the same way for all conversational sources.
 
 All conversational sources use it, so that Slack days, issues, transcripts and message files give the same structure.
 """
@@ -45,18 +45,18 @@ _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
 
 def clean(text: str) -> str:
-    """Clean ``text``: LF line ends, no control characters, no lone surrogates."""
+    """Return text with LF line ends and without control characters or lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return whole_characters(_CONTROL.sub(" ", text)).strip()
 
 
 def clean_name(name: str) -> str:
-    """Return a speaker's or channel's name on one line; it does not end where text seems to begin."""
+    """Return a speaker's or channel's name on one line, without ``: ``."""
     return " ".join(clean(name).split()).replace(": ", " ")
 
 
 def render(said: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
-    """Join messages to one text, a line each, in the given order.
+    """Join messages to one text, one line each, in the given order.
 
     Returns:
         The text, and the messages with their spans; spans tile the text but for the newline between two messages.
@@ -73,14 +73,14 @@ def render(said: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
 
 
 def _with_authors(message: Message) -> Iterator[Message]:
-    """Part a message from what it quotes, which its author says, or nobody."""
+    """Split a message into its own text and quotations, each with its author if known."""
     for part in passages(message.body):
         speaker = message.speaker if part.author is None else clean_name(part.author)
         yield replace(message, body=part.text, speaker=speaker)
 
 
 def gather_threads(raw: Iterable[Message]) -> list[Message]:
-    """Bring the messages of a channel, and of a thread, together where the first of them stands; else keep the order.
+    """Move the messages of each channel and thread behind their first one. Otherwise keep the order.
 
     Replies are interleaved with other talk; a chunk is one span of text, so they have to stand together.
     """
@@ -136,7 +136,7 @@ def conversation(
 
 
 def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of what ``to_canonical`` wrote.
+    """Build the document from the bytes of ``to_canonical``.
 
     Its header has ``format`` and ``metadata``, and what is known of ``title``, ``url`` and ``updated_at``.
 
@@ -163,13 +163,13 @@ def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docu
 
 
 def _channel(messages: Iterable[Message]) -> dict[str, JsonValue]:
-    """Return the metadata that names the channel; where there are several, each message names its own."""
+    """Return the metadata of the channel. With several channels, each message names its own."""
     names = {each.channel or None for each in messages}
     return {} if names == {None} else {"channel": names.pop() if len(names) == 1 else None}
 
 
 def parse_time(value: object) -> datetime | None:
-    """Read a moment from whatever exports write: ISO 8601, RFC 5322, epoch seconds to nanoseconds, Slack ``ts``.
+    """Parse a time of an export: ISO 8601, RFC 5322, epoch seconds to nanoseconds, Slack ``ts``.
 
     Returns:
         UTC; a time without zone is taken as UTC. ``None`` when it is no time.
@@ -194,7 +194,7 @@ def _from_text(text: str) -> datetime:
 
 
 def load_stored(raw: bytes, path: str) -> dict[str, Any]:
-    """Read the object that a feed has written.
+    """Parse an object that a feed wrote.
 
     Raises:
         DocumentError: it is too large, or not what the feed wrote.
@@ -221,7 +221,7 @@ def load_json(raw: bytes | str, where: str) -> Any:
 
 
 def load_documents(raw: bytes | str, where: str) -> list[tuple[int, Any]]:
-    """Read JSON documents that follow each other: one, one a line, or joined lists as ``gh api --paginate`` writes.
+    """Parse consecutive JSON documents: one, one per line, or joined lists of ``gh api --paginate``.
 
     Returns:
         The line on which each begins, from 1, and the document.
@@ -258,7 +258,7 @@ _Value = TypeVar("_Value")
 
 
 def as_is(value: object, kind: type[_Value]) -> _Value | None:
-    """Return ``value`` if it has the type, else ``None``; fields of exports may hold anything."""
+    """Return ``value`` if it has the type, else ``None``. Fields of exports may have any type."""
     return value if isinstance(value, kind) else None
 
 
@@ -271,14 +271,14 @@ _MESSAGES = TypeAdapter(tuple[Message, ...])
 
 
 def to_canonical(header: Mapping[str, JsonValue], raw: Iterable[Message]) -> bytes:
-    """Write a conversation as JSON that is equal exactly when it says the same; ``from_canonical`` reads it."""
+    """Write a conversation as canonical JSON: equal contents give equal bytes."""
     messages = _MESSAGES.dump_python(tuple(raw), mode="json", exclude_defaults=True)
     content = {**header, "messages": messages}
     return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], tuple[Message, ...]]:
-    """Read what ``to_canonical`` wrote.
+    """Read the JSON of ``to_canonical``.
 
     Raises:
         DocumentError: it was not written by it.

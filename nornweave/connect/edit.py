@@ -1,4 +1,4 @@
-"""Add a source to ``nornweave.yaml`` or remove one.
+"""Add a source to ``nornweave.yaml`` or remove one. Comments and layout stay.
 
 The file is read with the change as everything reads it, then replaced. Comments and layout of everything else stay.
 """
@@ -47,7 +47,7 @@ _BY_HAND = "sources: this layout of the file cannot be edited (one source a line
 
 
 def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) -> Settings:
-    """Add a source, which can be opened; one that comes over HTTP is listed first.
+    """Add a source if it can be opened. One from HTTP is listed first.
 
     Returns:
         What the file says now.
@@ -64,7 +64,7 @@ def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) 
 
 
 def _with_place(file: Path, keys: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the keys with the place that was checked as path: without links, the same from every working folder."""
+    """Return the keys with a resolved path relative to the configuration."""
     if not keys.get("path"):
         return keys
     folder = file.resolve().parent
@@ -73,7 +73,7 @@ def _with_place(file: Path, keys: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
-    """List a source that comes over HTTP and is not there yet, and add nothing.
+    """List a new source from HTTP without adding it.
 
     Returns:
         What it names; ``None`` for one elsewhere, which was only asked whether it can be read.
@@ -87,7 +87,7 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
 
 
 def listing_of(source: SourceSettings, own: OwnFiles) -> Listing | None:
-    """Open a source and list it; return ``None`` for one elsewhere, which is asked for as little as possible.
+    """Open a source and list it. A remote source is only checked; then return ``None``.
 
     Raises:
         NornWeaveError: it cannot be read.
@@ -102,7 +102,7 @@ def listing_of(source: SourceSettings, own: OwnFiles) -> Listing | None:
 
 
 def remove_source(file: Path, source_id: str) -> Settings:
-    """Remove a source; its documents go with the next sync of its domain, once a person confirmed that.
+    """Remove a source. The next sync removes its documents after a person's confirmation.
 
     Raises:
         ConfigError: no source has this id; nothing was changed.
@@ -111,7 +111,7 @@ def remove_source(file: Path, source_id: str) -> Settings:
 
 
 def _replaced(file: Path, change: Callable[[str], str], *, over_http: bool = False) -> Settings:
-    """Change the file, alone: a change that came at the same time is not lost."""
+    """Change the file under a lock, so that no simultaneous change is lost."""
     file = file.resolve()
     try:
         with hold_lock(file.with_name(f".{file.name}.lock")):
@@ -122,7 +122,7 @@ def _replaced(file: Path, change: Callable[[str], str], *, over_http: bool = Fal
 
 
 def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
-    """Write a changed file beside the old one, read it, and put it in the old one's place if it is kept."""
+    """Write the change to a draft and check it. Replace the file if the change is to be kept."""
     file = file.resolve()
     draft = file.with_name(f".{file.name}.draft-{secrets.token_hex(8)}")
     with ExitStack() as stack:
@@ -153,7 +153,7 @@ def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps
 
 
 def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Settings, *, over_http: bool) -> None:
-    """Refuse what cannot be opened, a path that is missing, and a place that is read for the domain already."""
+    """Refuse a source that cannot be opened, has no path, or is already read for its domain."""
     if over_http:  # first: nothing is said of other places, not even whether they are there
         url, folder = getattr(added, "url", None), settings.file.parent.resolve()
         place = added.path.resolve() if added.path else folder
@@ -171,7 +171,7 @@ def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Se
 
 
 def _offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
-    """Return the keys as they are written into the file.
+    """Check the keys, and return them as written to the file.
 
     Raises:
         ConfigError: one of them is not in ``OFFERED``.
@@ -187,7 +187,7 @@ def _offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
 
 
 def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:
-    """Return the text with one more source, in one line with a remark behind it.
+    """Return the text with one more source on one line, followed by a remark.
 
     Raises:
         ConfigError: the text is laid out in a way that cannot be edited.
@@ -241,7 +241,7 @@ def _flow(keys: Mapping[str, Any]) -> str:
 
 
 def _sources_node(text: str) -> yaml.SequenceNode | None:
-    """Return where the sources stand; ``None`` where the text names none."""
+    """Return the YAML node of the sources, or ``None``."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     node = next((value for key, value in pairs if key.value == "sources"), None)
@@ -256,7 +256,7 @@ def _sources(text: str) -> list[Any]:
 
 
 def _last_line(text: str, node: yaml.Node) -> int:
-    """Return the line, from 0, on which a node ends: the mark at the end of a block stands before what follows it."""
+    """Return a node's last line, from 0. A block's end mark stands before the next node."""
     lines = lines_of(text)
     last: int = node.end_mark.line
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and text[node.end_mark.index :].strip():
@@ -267,7 +267,7 @@ def _last_line(text: str, node: yaml.Node) -> int:
 
 
 def _checked(text: str, edited: str, sources: list[Any]) -> str:
-    """Return an edited text that says what it should, and otherwise what it did."""
+    """Return an edited text if only its sources have changed, as intended."""
     try:
         before, after = yaml.safe_load(text) or {}, yaml.safe_load(edited)
     except yaml.YAMLError as error:

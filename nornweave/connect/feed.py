@@ -1,4 +1,4 @@
-"""RSS and Atom feeds, read with one conditional request or from a file; the example of docs/write-a-connector.md."""
+"""RSS and Atom feeds, from one conditional request or a file; the example of docs/write-a-connector.md."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELDS = {
 
 
 def read_entries(values: Mapping[str, JsonValue], raw: bytes) -> list[Mapping[str, str]]:  # noqa: ARG001
-    """Read the entries of RSS or Atom, in a process of the sandbox."""
+    """Parse the entries of RSS or Atom in a sandbox process."""
     try:
         root = fromstring(raw)
     except (ValueError, SyntaxError) as error:
@@ -62,7 +62,7 @@ MAX_FILE_BYTES = 64 * 1024**2  # as of one that is asked for
 
 
 class SyndicationFeed(Feed):
-    """The entries of one feed; those that it does not list any more stay."""
+    """The entries of one feed. Entries that it no longer lists stay."""
 
     version = "feed-1"
     parser = staticmethod(feed_document)
@@ -92,7 +92,7 @@ class SyndicationFeed(Feed):
         return json.dumps(next(body for _, body in records), sort_keys=True).encode()
 
     def _read(self, validators: Mapping[str, str]) -> tuple[bytes | None, Mapping[str, str]]:
-        """Return the feed, ``None`` where it did not change, and the headers of the next request."""
+        """Return the feed (``None`` if unchanged) and the headers for the next request."""
         if self.client is None:
             return read_regular(self._place, MAX_FILE_BYTES), {}
         answer = self.client.get(str(self._place), headers=validators, allowed=frozenset({304}))

@@ -1,4 +1,4 @@
-"""Webhooks of the services that sources are read from: who sent one, what it tells of, and where it waits for a sync.
+"""Webhooks of the services of sources: check the sender, find the sources, and queue them for a sync.
 
 A service is told this server's address and a secret. It then posts an event when something changes, signed with the
 secret. An event says only that something changed: the sync that follows asks the source itself. So a forged or repeated
@@ -38,11 +38,11 @@ Headers = Mapping[str, str]
 
 
 class ReplayedError(NornWeaveError):
-    """An event came before."""
+    """An event was received before."""
 
 
 def _by_hub(header: str) -> Callable[[str, Headers, bytes, float], bool]:
-    """Return the check of a signature as WebSub writes it."""
+    """Return a check of a WebSub signature."""
 
     def is_signed(secret: str, headers: Headers, body: bytes, _now: float) -> bool:
         expected = f"sha256={hmac.digest(secret.encode(), body, 'sha256').hex()}"
@@ -93,7 +93,7 @@ class HookKeys:
     """The secrets of the sources, by service."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
-        """Read the secrets; log which of them are not set."""
+        """Read the secrets. Log the missing ones."""
         self.settings = settings
         self._sources: list[tuple[HookedSettings, str]] = []
         for source in settings.sources:
@@ -105,7 +105,7 @@ class HookKeys:
                     log.warning("source %s: webhooks are refused: %s", source.id, unset)
 
     def signers(self, service: str, headers: Headers, body: bytes, now: float) -> list[HookedSettings]:
-        """Return the sources with whose secret a request of a service was signed."""
+        """Return the sources whose secret signed a request of a service."""
         candidates = [(source, secret) for source, secret in self._sources if service in source.hook_services]
         signed = SERVICES[service].is_signed
         # Each secret is tried, whichever fits: how long this takes tells nothing.
@@ -114,7 +114,7 @@ class HookKeys:
 
 
 def told(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
-    """Return the ids of the sources at the repository that an event names; of all where it names none."""
+    """Return the ids of the sources at the event's repository; of all sources if it names none."""
     name: Any = event
     for key in SERVICES[service].repository or ("",):
         name = name.get(key) if isinstance(name, Mapping) else None
@@ -122,13 +122,13 @@ def told(service: str, event: Mapping[str, Any], sources: Sequence[HookedSetting
 
 
 def _is_at(source: HookedSettings, repository: str) -> bool:
-    """Tell whether the address of a source ends with the name of a repository, ``owner/name``."""
+    """Tell whether a source's address ends with a repository's name, ``owner/name``."""
     places = (str(getattr(source, key) or "").rstrip("/").removesuffix(".git") for key in source.place_keys)
     return any(f"/{place.replace(':', '/')}".lower().endswith(f"/{repository.lower()}") for place in places)
 
 
 def marks_of(service: str, headers: Headers, body: bytes) -> list[str]:
-    """Return by what an event is known again: its delivery, and its signed content, which nobody can rename."""
+    """Return the marks that identify a repeated event: its signed content, and its delivery id if any."""
     delivery = headers.get(SERVICES[service].delivery, "")
     return [digest(service, "body", body), *([digest(service, "delivery", delivery)] if delivery else [])]
 
@@ -143,7 +143,7 @@ class HookQueue:
         self._file = data_dir / "hooks.sqlite"
 
     def put(self, marks: Sequence[str], sources: Sequence[str]) -> int:
-        """Take an event; it is on disk when this returns.
+        """Add an event. It is on disk when this returns.
 
         Returns:
             How many of its sources did not wait already.
@@ -165,7 +165,7 @@ class HookQueue:
         return added
 
     def waiting(self) -> dict[str, int]:
-        """Return by source how many events it waits with.
+        """Return the number of waiting events by source.
 
         Raises:
             StoreError: it cannot be read.
@@ -176,7 +176,7 @@ class HookQueue:
             return dict(connection.execute("select source, events from told order by source").fetchall())
 
     def done(self, taken: Mapping[str, int]) -> None:
-        """Forget the events that a sync was started for; what came since waits on.
+        """Remove the events of a sync. Later ones stay.
 
         Raises:
             StoreError: it cannot be written.

@@ -15,10 +15,10 @@ from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 @runtime_checkable
 class Checked(Protocol):
-    """A source that can be tried without reading all of it."""
+    """A source that can be tested without a full reading."""
 
     def check(self) -> None:
-        """Ask for as little as tells whether it can be read.
+        """Test with as few requests as possible whether the source can be read.
 
         Raises:
             SourceUnavailableError: it cannot.
@@ -27,17 +27,17 @@ class Checked(Protocol):
 
 @runtime_checkable
 class Copying(Protocol):
-    """A source that keeps copies of documents: what it has read, or what was handed in."""
+    """A source that stores copies of documents: fetched or deposited ones."""
 
     def copies_of(self, path: str) -> int:
-        """Count what it keeps of a document.
+        """Count the stored copies of a document.
 
         Raises:
             SourceUnavailableError: that cannot be told.
         """
 
     def forget(self, path: str) -> None:
-        """Remove what it keeps of a document, bytes included; what the origin still has comes back.
+        """Delete the stored copies of a document with their bytes. A document that still exists is fetched again.
 
         Raises:
             SourceUnavailableError: it cannot be removed.
@@ -46,13 +46,13 @@ class Copying(Protocol):
 
 @runtime_checkable
 class Watchable(Protocol):
-    """A source in a folder, of which the file system can tell what changes."""
+    """A source in a folder whose changes the file system reports."""
 
     def watched_folder(self) -> str | None:
-        """Return the folder that holds all that decides over its documents, without links; ``None`` if none does."""
+        """Return the resolved folder of everything that affects the documents, or ``None`` if there is none."""
 
     def list_within(self, within: Within | None) -> Listing:
-        """List what is there of some paths, as ``list`` would.
+        """List what exists at some paths, as ``list`` would.
 
         A path that decides over others (``.gitignore``) stands for its folder. Those that a rule keeps ``list`` from
         looking at are no longer in ``within`` of the listing.
@@ -60,7 +60,7 @@ class Watchable(Protocol):
 
 
 class Source(Protocol):
-    """Where documents come from.
+    """A place of documents.
 
     ``list`` is cheap and reads no contents; ``fetch`` reads one document; ``parse`` is pure. The bytes that ``fetch``
     returns are everything that ``parse`` depends on, so their hash tells whether the document changed.
@@ -76,10 +76,10 @@ class Source(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into a different document."""
+        """The version; it changes when the same bytes may give another document."""
 
     def list(self) -> Listing:
-        """List every document, by path, and what was left out and why.
+        """List every document by path, and what was left out with the reasons.
 
         Raises:
             SourceUnavailableError: the source cannot be listed now; nothing follows about its documents.
@@ -93,7 +93,7 @@ class Source(Protocol):
         """
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document.
+        """Parse the bytes of ``fetch`` into a document.
 
         Raises:
             DocumentError: it is broken, empty, encrypted, …; ``DocumentSkipped`` when leaving it out is right.
@@ -102,7 +102,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnopenedSource:
-    """A source that cannot be opened; its documents stay as they are."""
+    """A source that cannot be opened. Its documents stay as they are."""
 
     id: SourceId
     domain: Domain
@@ -110,21 +110,21 @@ class UnopenedSource:
     version: str = ""
 
     def list(self) -> Listing:
-        """Say why not."""
+        """Raise the reason."""
         raise SourceUnavailableError(self.problem)
 
     def fetch(self, _: Entry) -> bytes:
-        """Say why not; nothing was listed."""
+        """Raise the reason. Nothing was listed."""
         raise DocumentError(self.problem)
 
     def parse(self, _: Entry, __: bytes) -> Document:
-        """Say why not; nothing was listed."""
+        """Raise the reason. Nothing was listed."""
         raise DocumentError(self.problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What came since a commit was read.
+    """The commits since the one that was read.
 
     Attributes:
         commits: along first parents.

@@ -29,7 +29,7 @@ _STAMPED_NAME = re.compile(
 
 
 def parse_vtt(text: str) -> Iterator[Message]:
-    """Read WebVTT; comments, styles and regions are left out.
+    """Parse WebVTT without comments, styles and regions.
 
     Raises:
         DocumentError: no ``WEBVTT`` in the first line, or no cue with times.
@@ -46,7 +46,7 @@ def parse_vtt(text: str) -> Iterator[Message]:
 
 
 def parse_srt(text: str) -> Iterator[Message]:
-    """Read SubRip.
+    """Parse SubRip.
 
     Raises:
         DocumentError: no cue with times.
@@ -79,7 +79,7 @@ class _Cue:
 
 
 def _cues(blocks: Iterable[list[str]]) -> list[_Cue]:
-    """Read cues; a block without times goes on with what the cue before it says (SubRip allows blank lines)."""
+    """Parse cues. A block without times continues the cue before it: SubRip allows blank lines."""
     cues: list[_Cue] = []
     for block in blocks:
         at = next((number for number, line in enumerate(block[:2]) if _TIMING.fullmatch(line)), None)
@@ -103,7 +103,7 @@ def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Message]:
 
 
 def _unrolled(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
-    """Take what was shown before out of rolling captions, whose cues show the last lines again or grow by words."""
+    """Remove repeated text from rolling captions, whose cues repeat the last lines or grow by words."""
     shown = [[" ".join(_without_tags(line, kind).split()) for line in cue.lines] for cue in cues]
     shown = [[line for line in lines if line] for lines in shown]
     fresh = [lines if number == 0 else _fresh(shown[number - 1], lines) for number, lines in enumerate(shown)]
@@ -114,7 +114,7 @@ def _unrolled(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
 
 
 def _fresh(before: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
-    """Return what a cue shows that the one before it does not."""
+    """Return the text of a cue that the previous cue does not have."""
     for count in range(min(len(before), len(lines), _ROLLING_LINES), 0, -1):
         if list(before[-count:]) == list(lines[:count]):
             return lines[count:]
@@ -133,7 +133,7 @@ def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Message]:
 
 
 def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
-    """Split what a cue shows where the speaker changes; an empty name means that nobody is named."""
+    """Split a cue's text where the speaker changes. An empty name means an unknown speaker."""
     name, said = "", list[str]()
     for line in lines:
         for voice, part in _voiced(line, kind):
@@ -165,7 +165,7 @@ def _without_tags(text: str, kind: str) -> str:
 
 
 def parse_plain(text: str) -> Iterator[Message]:
-    """Read ``[00:01:02] Speaker: text`` lines; a line without speaker goes on with the one before.
+    """Parse ``[00:01:02] Speaker: text`` lines. A line without a speaker continues the previous one.
 
     What stands before the first speaker is said by nobody; ids are line numbers from 1.
     """
@@ -190,7 +190,7 @@ def _turn(start: tuple[int, str, float | None] | None, lines: list[str]) -> Iter
 
 
 def _turn_start(line: str) -> tuple[str, float | None, str] | None:
-    """Return speaker, offset and text of a line that starts a turn; after a stamp alone the speaker is empty."""
+    """Return speaker, offset and text of the first line of a turn. After a lone time stamp the speaker is empty."""
     stamp = _STAMP.match(line)
     rest = line[stamp.end() :] if stamp else line
     offset = seconds(stamp[1]) if stamp else None
@@ -204,7 +204,7 @@ def _turn_start(line: str) -> tuple[str, float | None, str] | None:
 
 
 def seconds(clock: str) -> float:
-    """Read ``[hh:]mm:ss[.fraction]``."""
+    """Parse ``[hh:]mm:ss[.fraction]``."""
     total = 0.0
     for part in clock.replace(",", ".").split(":"):
         total = total * 60 + float(part)
@@ -223,7 +223,7 @@ _NAME_AGAIN_CHARACTERS = 600
 
 
 def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of a transcript; the date in the file's name, if any, gives its messages their times.
+    """Build the document of a transcript. A date in the file's name dates its messages.
 
     Raises:
         DocumentError: binary, empty, or not what the file's name says; the message says what was expected.
@@ -257,14 +257,14 @@ def _messages(said: Iterable[Message], began: datetime | None) -> Iterator[Messa
 
 
 def _goes_on(before: Message, after: Message) -> bool:
-    """Say whether a cue continues the turn of the one before; lines of plain files are turns already."""
+    """Tell whether a cue continues the previous turn. Lines of plain files are complete turns."""
     if before.speaker != after.speaker or before.end_offset is None or after.offset is None:
         return False
     return after.offset - before.end_offset <= _PAUSE
 
 
 def date_of(path: PurePosixPath) -> datetime | None:
-    """Return the date, and the time if there is one, in a path; the file's name counts before its folders."""
+    """Return the date, and the time if any, in a path. The file's name is searched before its folders."""
     for part in reversed(path.parts):
         for match in _DATE.finditer(part):
             year, _, month, day, hour, minute, second = (part or "0" for part in match.groups())
@@ -276,7 +276,7 @@ def date_of(path: PurePosixPath) -> datetime | None:
 
 
 class TranscriptSource(FolderSource):
-    """A folder of transcripts, searched with everything below it."""
+    """A folder of transcripts, with its subfolders."""
 
     version = "transcripts-2"
     suffixes = tuple(_READERS)

@@ -32,7 +32,7 @@ from nornweave.read.parsed import Parsed
 
 
 def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> FeedRecord:
-    """Return what a list says about a page or a blog post.
+    """Return the record of a page or blog post from a list.
 
     Args:
         base: what its links are relative to.
@@ -72,14 +72,14 @@ def body_of(content: Mapping[str, Any], page: FeedRecord) -> FeedRecord:
 
 
 def accounts_of(records: Iterable[FeedRecord]) -> Iterator[str]:
-    """Yield the accounts of those who wrote pages or are mentioned in them."""
+    """Yield the accounts of a page's authors and of mentioned people."""
     for each in records:
         yield from (str(each.body[key]) for key in ("author", "editor") if each.body.get(key))
         yield from mentioned_accounts(each.body.get("value", ""))
 
 
 def spaces_of(known: Known) -> dict[str, Body]:
-    """Return the spaces that are read, by id."""
+    """Return the spaces to read, by id."""
     return {key.split("/")[1]: body for key, body in known.under("space/")}
 
 
@@ -162,7 +162,7 @@ class ConfluenceFeed(Feed):
         yield from staged(state, {"spaces": self._read_spaces, **stages}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return a page with its body and the names of those it mentions, as JSON."""
+        """Return a page as JSON, with its body and the names of mentioned people."""
         bodies = {key.partition("/")[0]: body for key, body in records}
         if "meta" not in bodies or "body" not in bodies:
             raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
@@ -179,11 +179,11 @@ class ConfluenceFeed(Feed):
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the site, of which several sources may read spaces."""
+        """Return the site. Several sources may read spaces of one site."""
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the space, and each page that is restricted of the page and those above it.
+        """Return the readers of a page: of its space, and of every restricted page from it upwards.
 
         What nothing is known of counts as restricted.
         """
@@ -201,7 +201,7 @@ class ConfluenceFeed(Feed):
         return is_known is None or known.body(f"readers/{identity}/") is not None
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may read the spaces and who is in groups; who may read restricted pages is as the last pass read it.
+        """Ask who may read the spaces and who is in groups. Readers of restricted pages come from the last pass.
 
         So what is said of a space is no newer than that: a page that was restricted since must not stay open for long.
         """
@@ -226,7 +226,7 @@ class ConfluenceFeed(Feed):
             yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at)
 
     def _restrictions(self, known: Known, cursor: str | None) -> Iterator[RecordPage]:
-        """Read which pages stand above each, and who may read those that are restricted."""
+        """Read the pages above each page, and the readers of restricted ones."""
         keys = ", ".join(f'"{space["key"]}"' for space in spaces_of(known).values())
         asked: dict[str, str | int] = {
             "cql": f"space in ({keys}) and type in (page, blogpost)",
@@ -248,7 +248,7 @@ class ConfluenceFeed(Feed):
         yield RecordPage(records=tuple(record for records in found for record in records))
 
     def _restriction(self, identity: str) -> list[FeedRecord]:
-        """Ask for the readers of what is above pages and is none, such as a folder; nothing where that is refused.
+        """Ask for the readers of a parent that is not a page, such as a folder; nothing if that is refused.
 
         What stands above it is not said; the pages below it say that themselves.
         """
@@ -294,7 +294,7 @@ class ConfluenceFeed(Feed):
         yield RecordPage(gone=("space/",), records=records, confirmed=("user/",))
 
     def _contents(self, kind: str, known: Known, cursor: str | None) -> Iterator[RecordPage]:
-        """List everything, by id: what is written meanwhile comes last and shifts no page."""
+        """List all pages by id, so that new pages come last and shift no list."""
         spaces = spaces_of(known)
         asked: dict[str, str | int] = {"status": "current", "sort": "id", "limit": WITHOUT_BODIES}
         if self._spaces:
@@ -314,7 +314,7 @@ class ConfluenceFeed(Feed):
             cursor = following
 
     def _with_bodies(self, kind: str, asked: Sequence[str], known: Known, cursor: str | None) -> RecordPage:
-        """Ask for pages with their bodies, and for the names of the people in them."""
+        """Ask for pages with their bodies, and for the names of people in them."""
         spaces = spaces_of(known)
         parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
         (base, results), _ = self._list(kind, {**parameters, "body-format": "storage"}, None)
@@ -331,7 +331,7 @@ class ConfluenceFeed(Feed):
     def _list(
         self, address: str, parameters: Mapping[str, str | int], cursor: str | None
     ) -> tuple[tuple[str, list[dict[str, Any]]], str | None]:
-        """Ask for a page of a list; return what its links are relative to, its results, and the next page's cursor."""
+        """Ask for one page of a list. Return the base of its links, its results and the next cursor."""
         asked = {**parameters, "cursor": cursor} if cursor else parameters
         whole = address if address.startswith("wiki/") else f"{_API}/{address}"
         content = self._site.get(whole, asked).mapping()
@@ -342,7 +342,7 @@ class ConfluenceFeed(Feed):
         return (base, listed(content, "results", address)), dict(parse_qsl(urlsplit(following).query)).get("cursor")
 
     def _people(self, accounts: Iterable[str], known: Known) -> Iterator[FeedRecord]:
-        """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
+        """Yield the names of new accounts; none if the account may not ask for names."""
         unknown = [
             each for each in dict.fromkeys(accounts) if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None
         ]
@@ -362,7 +362,7 @@ class ConfluenceFeed(Feed):
 
 
 def _reader(permission: Mapping[str, Any]) -> str | None:
-    """Return whom a permission of a space lets read it; ``None`` if it is about something else."""
+    """Return the principal that may read a space by a permission; ``None`` for any other permission."""
     operation, principal = (as_is(permission.get(key), dict) or {} for key in ("operation", "principal"))
     if (operation.get("key"), operation.get("targetType")) != ("read", "space"):
         return None
@@ -371,7 +371,7 @@ def _reader(permission: Mapping[str, Any]) -> str | None:
 
 
 def _restrictions_of(kind: str, identity: str, above: Sequence[str], restrictions: object) -> list[FeedRecord]:
-    """Return what stands above something, and its readers where it is restricted; nothing where that is not said.
+    """Return the records of a page's parents and its readers; none if the answer lacks them.
 
     Args:
         kind: begins the key of the first.
@@ -395,7 +395,7 @@ def _space(content: Mapping[str, Any]) -> FeedRecord:
 
 
 def _current(results: Iterable[Mapping[str, Any]], spaces: Mapping[str, Body]) -> list[Mapping[str, Any]]:
-    """Return what is of a space that is read, and neither a draft nor in the trash."""
+    """Return the results in known spaces that are neither drafts nor in the trash."""
     return [
         each for each in results if each.get("status", "current") == "current" and str(each.get("spaceId")) in spaces
     ]

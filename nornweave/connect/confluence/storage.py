@@ -1,4 +1,4 @@
-"""Turn Confluence's storage format into plain HTML, which the outline of HTML then cuts at its headings.
+"""Turn Confluence's storage format into plain HTML. The HTML outline then cuts it at headings.
 
 Storage format is XHTML with elements of its own: macros (``ac:structured-macro``), links and images whose target is an
 element (``ri:page``), task lists, layouts. What a reader sees stays; parameters, ids and colours go. Each element is
@@ -73,12 +73,12 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def mentioned_accounts(storage: str) -> Sequence[str]:
-    """Return the ids of the accounts that a body mentions, each once."""
+    """Return the ids of the accounts that a body mentions, without repetition."""
     return tuple(dict.fromkeys(_ACCOUNT.findall(storage)))
 
 
 def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
-    """Write a page as HTML: its title as the first heading, its own headings one level below.
+    """Return a page as HTML: its title as the first heading, its own headings one level lower.
 
     Args:
         storage: the body as the API gives it.
@@ -124,7 +124,7 @@ class _TooDeepError(Exception):
 
 
 class _StorageWriter:
-    """Writes the elements of one body as HTML, the inner ones first."""
+    """Writes the elements of one body as HTML, from the inside out."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
@@ -182,7 +182,7 @@ class _StorageWriter:
         return _text_of(self._kept.get(id(given), "")).strip()
 
     def _macro(self, tag: Tag, inner: str) -> str:
-        """Write a macro: what is inside it, or the one parameter that a reader sees."""
+        """Write a macro: its content, or its one visible parameter."""
         shown = _SHOWN_PARAMETER.get(str(tag.get("ac:name", "")), "")
         return inner if _says(inner) else inner + html.escape(self._parameter(tag, shown), quote=False)
 
@@ -191,7 +191,7 @@ class _StorageWriter:
         return f"<p><strong>{html.escape(title, quote=False)}</strong></p>{body}" if title else body
 
     def _code(self, tag: Tag, inner: str) -> str:
-        """Write the body of a code macro; one line of it in a table stays in its cell."""
+        """Write the body of a code macro. A single line in a table stays in its cell."""
         macro = tag.find_parent(list(_MACROS))
         if macro is None:
             return inner
@@ -205,7 +205,7 @@ class _StorageWriter:
         return self._titled(tag, f"<pre><code{named}>{text}</code></pre>")
 
     def _target(self, tag: Tag) -> str:
-        """Write what a link or an image leads to, where it stands for itself, and keep it as their label."""
+        """Write the target of a link or an image; inside one, store it as a label instead."""
         name = self._names.get(str(tag.get("ri:account-id", "")))
         label = (f"@{name}" if name else "") if tag.name == "ri:user" else str(tag.get(_TARGETS.get(tag.name, ""), ""))
         around = tag.find_parent(["ac:parameter", "ac:link", "ac:image"])
@@ -221,7 +221,7 @@ class _StorageWriter:
         return inner + html.escape(str(label), quote=False)
 
     def _heading(self, name: str, inner: str) -> str:
-        """Give a heading the id that Confluence gives it: hyphens for blanks, a number from the second on."""
+        """Give a heading Confluence's own id: hyphens for blanks, a number from the second on."""
         anchor = "-".join(_text_of(inner).split())[:_ANCHOR_CHARACTERS]
         count = self._anchors[anchor]
         self._anchors[anchor] += 1
@@ -233,7 +233,7 @@ class _StorageWriter:
         return self._keep(extension, inner) if extension else inner
 
     def _extension(self, tag: Tag, inner: str) -> str:
-        """Write what an extension says; what is shown where it is not known repeats that."""
+        """Write an extension's content, or its fallback if the content is empty."""
         return inner if _says(inner) else inner + self._kept.get(id(tag), "")
 
 

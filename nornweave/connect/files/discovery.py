@@ -1,4 +1,4 @@
-"""Look around in a folder for what could be a source: repositories, documentation, exports, transcripts, papers."""
+"""Search a folder for possible sources: repositories, documentation, exports, transcripts, papers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliograph
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A source that could be read.
+    """A possible source.
 
     Attributes:
         id: unique among the proposals, as ``nornweave.yaml`` wants it.
@@ -56,7 +56,7 @@ class Proposal:
 
 @dataclass(slots=True)
 class _Tree:
-    """A folder that is read as a whole, with the files in it and below that each domain reads, by suffix.
+    """A folder that would be one source, with its files by domain and suffix.
 
     Attributes:
         code: by language, and by suffix where no parser is known.
@@ -72,7 +72,7 @@ class _Tree:
 
     @property
     def has_content(self) -> bool:
-        """Whether more than settings lies in it, which stand beside the folders of anything."""
+        """Whether the folder holds more than settings, which lie beside anything."""
         return any(set(counts) - _SETTINGS for counts in (self.code, self.documents, self.talk))
 
     @property
@@ -88,7 +88,7 @@ class _Tree:
 
 
 def look_around(root: Path) -> tuple[Proposal, ...]:
-    """Return what could be read below a folder, by path; links and hidden folders are not entered.
+    """Return the possible sources below a folder, by path. Links and hidden folders are skipped.
 
     What a sync would leave out is not counted. Repositories and Slack exports are sources of their own. Of everything
     else each folder directly below is one source for each domain that reads files of it; or the folder itself is, if
@@ -139,7 +139,7 @@ def _trees(root: Path) -> list[_Tree]:
 
 
 def _ignored_in(place: str, prefix: str, rules: Iterable[Rules]) -> set[str]:
-    """Return what git ignores in the work tree that holds a folder, and tell the rules what it has."""
+    """Return the paths that git ignores in a folder's work tree; add the tracked ones to the rules."""
     try:
         tree = look_at(place)
     except SourceUnavailableError:
@@ -152,7 +152,7 @@ def _ignored_in(place: str, prefix: str, rules: Iterable[Rules]) -> set[str]:
 
 
 def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) -> None:
-    """Count a file for each domain that reads it."""
+    """Count a file for each domain that can read it."""
     suffix = PurePosixPath(path.lower()).suffix
     if suffix in _RECORDINGS or (suffix in _LINES and tree.type == "files"):
         tree.talk[suffix] += 1
@@ -175,7 +175,7 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
 
 
 def _head(file: Path, characters: int = 0) -> str:
-    """Return the first line of a file, or so many characters; nothing of one that cannot be read."""
+    """Return the first line of a file, shortened; empty if it cannot be read."""
     try:
         with open_regular(file) as opened:
             return (opened.read(characters) if characters else opened.readline(200)).decode("utf-8", "replace")
@@ -184,14 +184,14 @@ def _head(file: Path, characters: int = 0) -> str:
 
 
 def _kind(names: Collection[str]) -> str:
-    """Return the type of source that a folder with these names is."""
+    """Return the type of source for a folder with these entries."""
     if ".git" in names:
         return "git"
     return "slack" if {"channels.json", "users.json"}.issubset(names) else "files"
 
 
 def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
-    """Yield the domains that a tree can be read for: as what type of source, why, and globs of what alone it reads."""
+    """Yield possible sources of a tree: domain, type, reason, and globs of the only files to read."""
     if tree.type == "slack":
         yield Domain.CONVERSATIONS, "slack", "a Slack export", ()
         return
@@ -217,7 +217,7 @@ def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
 
 
 def _excluded(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:
-    """Yield globs of what lies below a source of files and is another one."""
+    """Yield globs of other sources below a source of files."""
     for other in trees if tree.type == "files" else ():
         if other is not tree and PurePosixPath(other.path).is_relative_to(tree.path):
             yield f"/{PurePosixPath(other.path).relative_to(tree.path)}/**"
@@ -232,6 +232,6 @@ def _identifier(root: Path, path: str, domain: Domain, taken: set[str]) -> str:
 
 
 def numbered(name: str) -> Iterator[str]:
-    """Yield a name, and then the same with numbers from 2."""
+    """Yield a name, then the name with numbers from 2 on."""
     yield name
     yield from (f"{name}-{number}" for number in count(2))

@@ -1,4 +1,4 @@
-"""What exports of conversations share: their folder, and lines that name a speaker."""
+"""Common parts of conversation exports: their folder, and lines that name a speaker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEFT_OUT = (".*", "__MACOSX")
 
 
 class FolderSource:
-    """The base class of sources that read a folder, or one file: a document for each file with one of some suffixes.
+    """A base class of sources: one document per file with certain suffixes, in a folder or a single file.
 
     Attributes:
         suffixes: of the files that are read, unless ``only`` names others; ``include`` names more.
@@ -58,7 +58,7 @@ class FolderSource:
         return read_inside(self.root, path, max_bytes, self._files.own)
 
     def mark(self, path: str) -> str:
-        """Return the mark of one file; empty when it is not there."""
+        """Return the mark of one file; empty if it is missing."""
         base = self.root.parent if self.root.is_file() else self.root
         try:
             status = (base / path).stat()
@@ -85,7 +85,7 @@ _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Int
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
-    """Split a line into speaker and what they say; ``None`` when it does not start with a name.
+    """Split a line into speaker and text; ``None`` if it does not start with a name.
 
     A name has one to four words; of several each starts as names do, so that "The plan is: ship" names nobody.
     """

@@ -1,4 +1,4 @@
-"""Match ``.gitignore`` files as git does, level by level, so that ignored directories are never entered.
+"""Match ``.gitignore`` files as git does, level by level, without entering ignored directories.
 
 ``pathspec`` 1.1 is not used, for two reasons. It differs from git for directories: given ``*`` and ``!*/`` it calls the
 directory ``a/`` ignored, and pruning by that would lose every whitelisted file below. And its expressions backtrack:
@@ -42,7 +42,7 @@ class _Rule:
 
 
 class IgnoreFiles:
-    """The ``.gitignore`` files of one source: bounded together, the same text counted and translated once.
+    """The ``.gitignore`` files of one source, with a common size limit and shared translations.
 
     What was translated is kept for the life of the process: that takes most of the time of listing a folder again.
     """
@@ -97,7 +97,7 @@ class IgnoreFile:
         self._any_path = _any_of(rule for rule in self._rules if not rule.by_name)
 
     def verdict(self, path: str, name: str, *, is_directory: bool) -> bool | None:
-        """Say whether the file ignores an entry.
+        """Return whether the file ignores an entry, or ``None`` if it says nothing.
 
         Args:
             path: relative to the directory of the ``.gitignore``; every directory above it must not be ignored.
@@ -116,13 +116,13 @@ class IgnoreFile:
 
 
 def _any_of(rules: Iterable[_Rule]) -> re.Pattern[str]:
-    """Join the rules into one expression: most entries match none, and asking once is cheaper than asking each."""
+    """Join the rules into one expression, because most entries match none of them."""
     patterns = [rule.regex.pattern for rule in rules]
     return re.compile("|".join(patterns) if patterns else r"(?!)")
 
 
 def _rule(line: str) -> _Rule | None:
-    """Translate one line; ``None`` for comments, blank lines and what git gives up on."""
+    """Translate one line; ``None`` for comments, blank lines and lines that git rejects."""
     line = _without_trailing_spaces(line.removesuffix("\r"))
     if not line or line.startswith("#"):
         return None
@@ -145,7 +145,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _split(pattern: str) -> list[list[re.Match[str]]]:
-    """Split into components; a slash inside brackets belongs to them, though no bracket ever matches it.
+    """Split a pattern into components. A slash inside brackets does not split.
 
     Raises:
         ValueError: git gives up on the pattern, which ignores nothing then.
@@ -187,7 +187,7 @@ def _path(components: list[list[re.Match[str]]]) -> str:
 
 
 def _component(tokens: Iterable[re.Match[str]]) -> str:
-    """Translate one component so that it matches one whole component of a path.
+    """Translate one component to an expression that matches a whole component of a path.
 
     What stands between two stars matches a fixed number of characters.
     """
@@ -205,7 +205,7 @@ def _component(tokens: Iterable[re.Match[str]]) -> str:
 
 
 def _one(token: re.Match[str]) -> str:
-    """Translate what stands for one character. Classes such as ``[:alpha:]`` are not read: the rule ignores nothing."""
+    """Translate a pattern for one character. A rule with a class such as ``[:alpha:]`` ignores nothing."""
     if token["members"] is None:
         return _ONE if token["one"] else re.escape(token["escaped"] or token["plain"])
     if "[:" in token["members"]:

@@ -1,4 +1,4 @@
-"""Read sidecar files: dates, authors and addresses of files that exports and fresh clones lose.
+"""Read sidecar files: dates, authors and addresses of files that do not carry them.
 
 A YAML or JSON mapping of path → record::
 
@@ -53,7 +53,7 @@ class Sidecar:
         self._globs = tuple((key, IgnoreFile(key), record) for key, record in records if _is_glob(key))
 
     def dated(self, entry: Entry) -> Entry:
-        """Return a document with everything that is said about its path; its gate changes with that."""
+        """Return an entry with the metadata of its path. They also change its gate."""
         matching = [(key, record) for key, glob, record in self._globs if _matches(glob, entry.path)]
         matching += [(entry.path, record) for record in self._exact.get(entry.path, ())]
         self.unmatched.difference_update(key for key, _ in matching)
@@ -155,7 +155,7 @@ def _is_glob(key: str) -> bool:
 
 
 def _matches(glob: IgnoreFile, path: str) -> bool:
-    """Tell whether a glob names a file or a folder that holds it."""
+    """Tell whether a glob matches a file or a folder above it."""
     *folders, name = path.split("/")
     above = ("/".join(folders[: end + 1]) for end in range(len(folders)))
     if any(glob.verdict(place, place.rpartition("/")[2], is_directory=True) for place in above):

@@ -1,4 +1,4 @@
-"""Decide which files a source takes, and give the reason for each one that it leaves out.
+"""Decide which files a source reads, and give a reason for each one that is left out.
 
 A reason is a label that is counted, a colon and an explanation, and after a semicolon what to do. What git tracks is
 wanted, whatever its folder is called. Elsewhere a folder is left out for what it holds and what lies beside it.
@@ -97,7 +97,7 @@ CHOSEN = frozenset({EXCLUDED, UNNAMED})
 
 
 class Names(NamedTuple):
-    """What lies directly in a folder."""
+    """The entries directly in a folder."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -109,7 +109,7 @@ Tree = Callable[[str], Names]
 
 
 def tree_of_paths(paths: Iterable[str]) -> Tree:
-    """Return the tree that some files span."""
+    """Return the folder tree of some files."""
     files: defaultdict[str, set[str]] = defaultdict(set)
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for path in paths:
@@ -123,7 +123,7 @@ def tree_of_paths(paths: Iterable[str]) -> Tree:
 
 
 def tree_of_folder(root: str) -> Tree:
-    """Return the tree of a folder on disk, each of its folders read once."""
+    """Return the tree of a folder on disk. Each folder is read once."""
     known: dict[str, Names] = {}
 
     def names(folder: str) -> Names:
@@ -140,7 +140,7 @@ def tree_of_folder(root: str) -> Tree:
 
 
 def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Names]]:
-    """Yield a folder and those below it with what lies in them, the nearest first."""
+    """Yield a folder and the folders below it with their entries, nearest first."""
     waiting = [folder]
     for number, place in enumerate(waiting):
         if number >= _LOOKED_INTO:
@@ -162,7 +162,7 @@ _MANY_LANGUAGES = 5
 
 
 def _original(tree: Tree, path: str, suffix: str) -> str | None:
-    """Return the text in English, or in no language, that a file translates; ``None`` where it translates none.
+    """Return the file that a translation translates (English or without language), or ``None``.
 
     The file is called as the other one but for the language, or lies in a folder that is.
     """
@@ -193,14 +193,14 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
 
 
 def _foreign_file(tree: Tree, folder: str) -> str | None:
-    """Return the file that shows that a folder holds the code of others; their licence or manifest comes with it."""
+    """Return the licence or manifest that shows a folder's code is foreign, or ``None``."""
     return next(
         (name for _, names in _below(tree, folder) for name in sorted(names.files) if _FOREIGN.fullmatch(name)), None
     )
 
 
 def _written_by(tree: Tree, folder: str) -> str | None:
-    """Return what shows that a tool wrote a folder: a file in it, or what lies beside it; ``None`` if nothing does."""
+    """Return the file that shows a tool wrote a folder, in or beside it, or ``None``."""
     above, _, name = folder.rpartition("/")
     names = tree(folder)
     if marks := names.files & _MARKS:
@@ -221,7 +221,7 @@ MARKUP = tuple(suffix for suffix, form in FORMATS.items() if form not in {"html"
 
 
 def _is_site_of(tree: Tree, folder: str) -> str | None:
-    """Return the folder of which another one holds the same pages as HTML; ``None`` where there is none."""
+    """Return the folder from which a folder of HTML pages was built, or ``None``."""
     above = folder.rpartition("/")[0]
     if "index.html" not in tree(folder).files or "index.html" in tree(above).files:
         return None
@@ -235,7 +235,7 @@ def _is_site_of(tree: Tree, folder: str) -> str | None:
 
 
 def _pages(tree: Tree, folder: str, suffixes: Sequence[str]) -> set[str]:
-    """Return the addresses of the pages of a folder: without suffix, of an index that of its folder."""
+    """Return the page addresses of a folder, without suffixes and ``index`` names."""
     found = set()
     for place, names in _below(tree, folder):
         for name in names.files:
@@ -247,7 +247,7 @@ def _pages(tree: Tree, folder: str, suffixes: Sequence[str]) -> set[str]:
 
 
 class Rules:
-    """The rules of one source."""
+    """The rules of one source for leaving files out."""
 
     def __init__(
         self,
@@ -279,11 +279,11 @@ class Rules:
         self._reasons: dict[str, tuple[str, bool] | None] = {}
 
     def prunes(self, directory: str) -> bool:
-        """Say whether ``exclude`` leaves out everything below a directory."""
+        """Tell whether ``exclude`` leaves out everything below a directory."""
         return self._excluded.prunes(directory)
 
     def skip_directory(self, path: str) -> str | None:
-        """Return why a directory is not even entered; ``""`` when nobody needs to be told, ``None`` if it is."""
+        """Return why a directory is not entered, ``""`` for no report; ``None`` if it is entered."""
         name = path.rpartition("/")[2]
         if name in VERSION_CONTROL:
             return ""
@@ -338,7 +338,7 @@ class Rules:
         return None
 
     def skip_folder(self, path: str, suffix: str) -> str | None:
-        """Return why a file is left out for a folder that holds it, or ``None``."""
+        """Return why a folder above a file leaves it out, or ``None``."""
         if self._domain not in WITH_FOLDERS:
             return None
         for folder in reversed([*folders_above(path)]):  # the outermost first
@@ -367,7 +367,7 @@ class Rules:
         return None
 
     def _reason_of(self, folder: str, name: str) -> tuple[str, bool] | None:
-        """Return why what a folder holds is left out, and whether it is for others having written it."""
+        """Return why a folder's content is left out, and whether it is foreign code; ``None`` if it is read."""
         if name in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
             return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
         if file := _written_by(self._tree, folder):

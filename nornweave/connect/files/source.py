@@ -1,4 +1,4 @@
-"""A source of files: a folder, or a single file; each is parsed by its domain and suffix."""
+"""A source of files in a folder, or of a single file. Domain and suffix decide how each is parsed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nornweave.read.kinds import reads
 
 
 def file_version() -> str:
-    """Return what changes when the same bytes may come out as another document."""
+    """Return the version of file parsing; it changes when the same bytes may give another document."""
     return f"{parse_version()},{STACKEXCHANGE_VERSION}"
 
 
@@ -41,7 +41,7 @@ def file_document(
     is_handed_in: bool = False,
     is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file; JSON of research is questions and answers. See ``read_document``.
+    """Parse a file; see ``read_document``. JSON in research is questions and answers.
 
     Raises:
         DocumentSkipped: it is not worth reading; a Git LFS pointer in place of the file.
@@ -89,7 +89,7 @@ class FilesSource:
         return ",".join(("files-2", file_version(), *self.include, *self.only))
 
     def list(self) -> Listing:
-        """List the files, by path, without reading them."""
+        """List the files by path without reading them."""
         return self.list_within(None)
 
     def watched_folder(self) -> str | None:
@@ -130,13 +130,13 @@ class FilesSource:
         return _matched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, never one outside the root, wherever its path leads by now; see ``read_inside``."""
+        """Read one file, but never through a link outside the root; see ``read_inside``."""
         if self.history and is_of_history(entry.gate):
             return self.history.fetch(entry)
         return read_inside(self.root, entry.path, own=self.own)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document.
+        """Parse a file's bytes.
 
         Dates: the sidecar's, else the document's own, else the modification time.
         """
@@ -155,7 +155,7 @@ class FilesSource:
 
 
 def _matched(listing: Listing, sidecar: Sidecar) -> Listing:
-    """Return the listing of a whole source with what of its metadata file matches nothing."""
+    """Add the unmatched entries of the metadata file to a complete listing."""
     unmatched = tuple(sorted(sidecar.unmatched))
     if not unmatched:
         return listing
@@ -167,7 +167,7 @@ def _matched(listing: Listing, sidecar: Sidecar) -> Listing:
 
 
 class WithGlobs(Protocol):
-    """A source whose configuration names files."""
+    """A source with configured globs."""
 
     @property
     def domain(self) -> Domain: ...
@@ -178,18 +178,18 @@ class WithGlobs(Protocol):
 
 
 def is_asked_for(source: WithGlobs, path: str) -> bool:
-    """Say whether the configuration names a file: by ``include``, or of a type that the domain does not read."""
+    """Tell whether ``include``, or ``only`` with an unusual type, names a file."""
     return asks_for(source.include, path) or (bool(source.only) and not reads(source.domain, path))
 
 
 def _widened(within: Within, sidecar: str | None) -> Within | None:
-    """Return the paths over which some paths decide: their folders, or all of the source."""
+    """Return the changed paths; for a file with rules, its whole folder; ``None`` for the whole source."""
     paths = {posixpath.dirname(path) if posixpath.basename(path) in DECIDING else path for path in within.paths}
     return None if "" in paths or sidecar in paths else Within(frozenset(paths))
 
 
 def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None) -> tuple[str, os.stat_result]:
-    """Return the folder or file of a source without links, and its status.
+    """Return a source's resolved folder or file, and its status.
 
     Raises:
         SourceUnavailableError: it is missing, cannot be read, is something else, or a link leads it elsewhere.
@@ -210,7 +210,7 @@ def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None)
 
 
 def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFiles | None = None) -> bytes:
-    """Read one file of a folder, never one outside of it; of a source that is a file, that file.
+    """Read one file of a folder, never one outside; or the source's own single file.
 
     Raises:
         DocumentError: it is larger than ``max_bytes``, leads outside or is not a regular file.

@@ -22,7 +22,7 @@ LINK = "link: to "
 
 
 def entry_of(path: str, status: os.stat_result) -> Entry:
-    """Return the document that a file is, by what the file system says.
+    """Return a file's entry from the file system.
 
     Size and modification time are what a copy or an archive may keep; nobody sets back when the inode changed. What is
     before the ``@`` stays when a file is moved.
@@ -33,7 +33,7 @@ def entry_of(path: str, status: os.stat_result) -> Entry:
 
 
 def walk(root: str, rules: Rules, *, ignores: bool, within: Within | None = None) -> Listing:
-    """List the files below a directory that the rules take.
+    """List the files below a directory that the rules accept.
 
     Symlinks are left out: what they lead to is listed where it lies, if it belongs to the source.
 
@@ -64,7 +64,7 @@ def walk(root: str, rules: Rules, *, ignores: bool, within: Within | None = None
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A directory on the way: its prefix is empty or ends with a slash.
+    """A directory in the walk. Its prefix is empty or ends with a slash.
 
     Attributes:
         ignores: the ``.gitignore`` files that count in it: the folder of each, what stands before paths to make them
@@ -108,7 +108,7 @@ class _Walker:
                     self._visit(folder, entry)
 
     def is_left_out(self, path: str) -> bool:
-        """Say whether a rule kept the walk from a folder that holds a path."""
+        """Tell whether a rule left out a folder above a path."""
         return not self._left_out.isdisjoint(folders_above(path))
 
     def _is_asked_for(self, path: str) -> bool:
@@ -126,7 +126,7 @@ class _Walker:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
     def _with_git(self, folder: _Folder) -> _Folder:
-        """Ask git for the work tree that begins with a folder, or holds it."""
+        """Ask git about the work tree of a folder."""
         tree = look_at(os.path.join(self._root, folder.prefix))  # noqa: PTH118
         if tree is None:
             return folder
@@ -134,7 +134,7 @@ class _Walker:
         return _Folder(folder.prefix, git=(folder.prefix, tree))
 
     def _with_ignore_files_above(self, folder: _Folder) -> _Folder:
-        """Read the rules of the repository that holds the source, where there is no git to ask."""
+        """Read the ``.gitignore`` files above the source if git cannot be asked."""
         top = repository_above(self._root)
         ignores = []
         place = os.path.relpath(self._root, top) if top else "."
@@ -187,7 +187,7 @@ class _Walker:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
     def _reason_to_skip(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool) -> str | None:
-        """Return why an entry is left out, ``""`` when nobody needs to be told, ``None`` when it is taken."""
+        """Return why an entry is left out, ``""`` for no report; ``None`` if it is read."""
         if not is_text(entry.name):
             return "name: the file name is not valid UTF-8; rename it"
         if is_directory and (reason := self._rules.skip_directory(path)) is not None:
@@ -208,7 +208,7 @@ class _Walker:
 
 
 def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:
-    """Return that git ignores an entry; of ``.gitignore`` files the deepest one that says anything decides."""
+    """Return a reason if git ignores an entry, else ``None``. The deepest ``.gitignore`` with a verdict decides."""
     if folder.git is not None:
         start, tree = folder.git
         inner = path.removeprefix(start)

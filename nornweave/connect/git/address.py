@@ -1,4 +1,4 @@
-"""Addresses of repositories: those that are read, and where people read files in a browser.
+"""Addresses of repositories, and of their web pages. Addresses that could start a program are refused.
 
 An address that could start a program is refused.
 """
@@ -28,7 +28,7 @@ _FORMS = "https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///PAT
 
 @dataclass(frozen=True, slots=True)
 class GitAddress:
-    """Where a repository lives.
+    """The address of a repository.
 
     Attributes:
         protocol: the only one that git may use for it.
@@ -47,18 +47,18 @@ class GitAddress:
 
     @property
     def shown(self) -> str:
-        """Return the address for messages: without the user, which may be a token by mistake."""
+        """Return the address for messages, without the user, which may be a token by mistake."""
         port = f":{self.port}" if self.port else ""
         return f"{self.protocol}://{self.host}{port}/{self.path.lstrip('/')}"
 
     @property
     def key(self) -> str:
-        """Return a name for the folder that everything read from there is kept in."""
+        """Return the name of the folder for everything read from this address."""
         return digest(self.protocol, self.host, str(self.port or ""), self.path.strip("/").removesuffix(".git"))
 
 
 def parse_address(url: str) -> GitAddress:
-    """Read the address of a repository.
+    """Parse the address of a repository.
 
     Raises:
         ConfigError: it is of another form, names a password, or would be read unencrypted from another machine.
@@ -129,7 +129,7 @@ _REPOSITORY = re.compile(r"[\w.~-]+(?:/[\w.~-]+)+", re.ASCII)
 
 
 def check_template(web_url: str) -> None:
-    """Check the address of a file that the configuration gives.
+    """Check the configured template of a file's web address.
 
     Raises:
         ConfigError: it is no address, or lacks the place of the commit or the path.
@@ -143,7 +143,7 @@ def check_template(web_url: str) -> None:
 
 
 def template_of(origin: str) -> str | None:
-    """Return where the files of the repository at ``origin`` are shown; ``None`` where that is not known."""
+    """Return the template of web addresses of a repository's files; ``None`` for unknown hosts."""
     try:
         address = parse_address(origin.strip())
     except ConfigError:
@@ -161,7 +161,7 @@ def file_url(template: str, commit: str, path: str) -> str:
 
 
 def commit_url(template: str, commit: str) -> str:
-    """Return the address of a commit, where that of a file tells it; empty where it does not."""
+    """Return the web address of a commit, derived from a file's template; empty if that fails."""
     for form in (_GITLAB, _GITHUB, _GITEA, _BITBUCKET):
         before, found, _ = template.partition(f"/{form}/{COMMIT}/")
         if found:
@@ -170,5 +170,5 @@ def commit_url(template: str, commit: str) -> str:
 
 
 def _port(address: GitAddress) -> str:
-    """Return the port where it is the browser's; that of ssh says nothing."""
+    """Return the port for a web address; only an https address has it."""
     return f":{address.port}" if address.port and address.protocol == "https" else ""

@@ -42,7 +42,7 @@ def origins(
     total_s: float = TOTAL_S,
     max_files: int = MAX_FILES,
 ) -> dict[tuple[str, int], Origin]:
-    """Return who wrote lines.
+    """Return the authors of lines.
 
     Args:
         root: a folder in a repository, which may be a bare one.
@@ -74,12 +74,12 @@ def origins(
 
 
 def is_shallow_clone(root: Path) -> bool:
-    """Tell whether a repository lacks its older commits, so that the age of a line may be unknown."""
+    """Tell whether a repository lacks older commits. Then the age of a line may be unknown."""
     return _said(root, "--is-shallow-repository") == "true"
 
 
 def is_own_repository(root: Path) -> bool:
-    """Tell whether a folder has a repository that is its own, so that what it says of the folder counts."""
+    """Tell whether a folder's repository is its own and can be trusted for it."""
     try:
         return leads_outside(root, timeout_s=FILE_S) is None
     except (GitFailedError, SourceUnavailableError, OSError):
@@ -87,14 +87,14 @@ def is_own_repository(root: Path) -> bool:
 
 
 def commit_of(root: Path, ref: str) -> str | None:
-    """Return the commit that a branch, tag or commit names; ``None`` where there is no repository or no such name."""
+    """Return the commit of a branch, tag or commit name; ``None`` if there is none."""
     if ref.startswith("-") or "\0" in ref:
         return None
     return _said(root, "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
 
 
 def _said(root: Path, *arguments: str) -> str | None:
-    """Return what ``git rev-parse`` prints; ``None`` where it fails."""
+    """Return the output of ``git rev-parse``; ``None`` if it fails."""
     try:
         return os.fsdecode(run_git(root, "rev-parse", *arguments, timeout_s=FILE_S)).rstrip("\n")
     except (GitFailedError, SourceUnavailableError):
@@ -138,7 +138,7 @@ def _of_file(file: _File, lines: Mapping[int, str], deadline: float) -> dict[int
 
 
 def _places(committed: str, lines: Mapping[int, str]) -> dict[int, int]:
-    """Return where lines stand in the committed file: the same line, or the nearest that reads the same."""
+    """Return the numbers of lines in the committed file: of the nearest line with the same text."""
     known: dict[str, list[int]] = {text: [] for text in lines.values()}
     for number, content in enumerate(lines_of(committed), 1):
         if content in known:
@@ -151,7 +151,7 @@ def _places(committed: str, lines: Mapping[int, str]) -> dict[int, int]:
 
 
 def _parse(raw: bytes, wanted: Collection[int], *, is_shallow: bool = False) -> dict[int, Origin]:
-    """Read ``git blame --porcelain``: what is said of a commit is said at its first line only."""
+    """Parse ``git blame --porcelain``, which describes each commit only at its first line."""
     commits: dict[bytes, dict[bytes, bytes]] = defaultdict(dict)
     lines: dict[int, bytes] = {}
     commit = b""

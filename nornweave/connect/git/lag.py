@@ -1,4 +1,4 @@
-"""How far a repository on this machine is ahead of what was read of it.
+"""How far a local repository is ahead of the commit that was read.
 
 Files of the work tree are compared here and not by git, which would start the programs that a repository names as
 filters.
@@ -35,7 +35,7 @@ _NOT_LOOKED_AT = 0x40008000
 
 
 def lag_of(root: Path, ref: str, commit: str) -> Lag | None:
-    """Return how far a branch is ahead of a commit; ``None`` where git does not say it in time."""
+    """Return how far a branch is ahead of a commit; ``None`` if git does not answer in time."""
     if not _COMMIT.fullmatch(commit) or not _is_own(root):
         return None
     asked = ("rev-list", "--count", "--first-parent", f"{commit}..{ref}", "--")
@@ -47,7 +47,7 @@ def lag_of(root: Path, ref: str, commit: str) -> Lag | None:
 
 
 def _is_changed(root: Path) -> bool | None:
-    """Tell whether something below a folder differs from the commit that is checked out."""
+    """Tell whether files below a folder differ from the checked-out commit."""
     try:
         listed = run_git(root, "ls-files", "--stage", "--debug", "-z", timeout_s=DEADLINE_S)
         if not 0 < listed.count(b"\0") <= MAX_FILES:  # a bare repository lists none
@@ -60,7 +60,7 @@ def _is_changed(root: Path) -> bool | None:
 
 
 def _differs(root: Path, blob: bytes, path: bytes, seconds: bytes, fraction: bytes, size: bytes, flags: bytes) -> bool:
-    """Tell whether a file is not what git has of it, which is looked at where its time is another one."""
+    """Tell whether a file differs from git's version. It is read only if its time changed."""
     if int(flags, 16) & _NOT_LOOKED_AT:
         return False
     place = os.path.join(os.fsencode(root), path)  # noqa: PTH118 - bytes

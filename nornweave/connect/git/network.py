@@ -1,4 +1,4 @@
-"""Let git use the network: the only module that does, for one address, with the one protocol that it names.
+"""Git over the network. Only this module uses it, for one address with one protocol.
 
 Everything is decided here and nothing is left in the clone: what git is told comes through its environment, so that
 addresses, users and secrets are in no command line and in no file. The clone's own configuration names no remote;
@@ -60,7 +60,7 @@ _DAMAGED = re.compile(
 
 
 def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> str:
-    """Return why a repository could not be read, what to do, and git's own words."""
+    """Return why a repository could not be read, what to do, and git's own message."""
     lines = _LINE.findall(_PROGRESS.sub("", said))
     words = "; ".join(dict.fromkeys(_CONTROL.sub(" ", line).strip() for line in lines))[:_SHOWN]
     for pattern, reason in _REASONS:
@@ -70,7 +70,7 @@ def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> st
 
 
 def is_damaged(said: str) -> bool:
-    """Tell whether git complains about what is on this disk rather than about the other machine."""
+    """Tell whether git's error is about the local disk, not the other machine."""
     return _DAMAGED.search(said) is not None
 
 
@@ -126,12 +126,12 @@ _SETTINGS = (
 
 
 class DamagedCloneError(Exception):
-    """Git cannot use what lies on this disk; ``str(error)`` is the reason. Not raised outside of ``connect.git``."""
+    """Git cannot use the local clone; ``str(error)`` is the reason. Not raised outside of ``connect.git``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A way to one repository.
+    """Network access to one repository.
 
     Attributes:
         credentials_env: the variable that holds a password or token.
@@ -143,7 +143,7 @@ class Network:
     public_only: bool = field(default=False, kw_only=True)
 
     def list_refs(self, *names: str) -> str:
-        """Ask which commits refs point at, in one request; return what ``git ls-remote`` prints.
+        """Ask for the commits of refs in one request. Return the output of ``git ls-remote``.
 
         Args:
             names: whole names, such as ``HEAD`` and ``refs/heads/main``.
@@ -157,7 +157,7 @@ class Network:
         return ended.said.decode("utf-8", "replace")
 
     def fetch(self, repository: Path, refspecs: Sequence[str], bounds: Bounds) -> None:
-        """Fetch commits and folders of refs, not the files where the server can leave them out.
+        """Fetch commits and folders of refs, without files if the server can omit them.
 
         Raises:
             DamagedCloneError: the repository here cannot be used.
@@ -166,7 +166,7 @@ class Network:
         self._check(self._run_fetch(repository, (REMOTE, *refspecs), bounds), repository)
 
     def fetch_blobs(self, repository: Path, blobs: Iterable[str], bounds: Bounds) -> None:
-        """Fetch files by their object ids, ``_BATCH`` at a time; what has come is kept when a later request fails.
+        """Fetch files by object id in batches of ``_BATCH``. A failure keeps the earlier batches.
 
         Raises:
             DamagedCloneError: the repository here cannot be used.
@@ -182,7 +182,7 @@ class Network:
                 del batch[lost]
 
     def _fetch_batch(self, repository: Path, batch: Collection[str], bounds: Bounds) -> str | None:
-        """Fetch files; return one that the server itself has lost, because of which nothing came."""
+        """Fetch files. If the server lacks one of them, return that one: nothing was fetched."""
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in batch).encode("ascii"))
             names.seek(0)
@@ -196,7 +196,7 @@ class Network:
         return None
 
     def repack(self, repository: Path, bounds: Bounds) -> bool:
-        """Put everything that was fetched into one pack, without the network; return whether it worked."""
+        """Put all fetched objects into one pack, without the network. Return whether it worked."""
         return self._run(repository, ("repack", "-a", "-d", "-q"), bounds, is_local=True).code == 0
 
     def _run_fetch(
@@ -225,7 +225,7 @@ class Network:
         return run_watched(["git", "--no-pager", *place, *arguments], environment, bounds, str(self.address.shown))
 
     def _environment(self, settings: Iterable[tuple[str, str]], *, is_local: bool) -> dict[str, str]:
-        """Return what git is told; nothing of it is on a command line."""
+        """Return git's environment. It keeps addresses and secrets out of the command line."""
         secret = None if is_local else self._secret()
         known = [] if self.public_only else list(user_settings())
         known = [(key, value) for key, value in known if secret is None or not key.startswith("credential.")]
@@ -269,7 +269,7 @@ class Network:
         return f"{self.address.protocol}://{host}{port}"
 
     def _secret(self) -> str | None:
-        """Return the password, for the hosts of ``url`` alone.
+        """Return the password, only for the hosts of ``url``.
 
         Raises:
             SourceUnavailableError: the variable is not set, or holds what no password can.
@@ -298,13 +298,13 @@ class Network:
 
 
 def ssh_command(settings: Mapping[str, str]) -> str:
-    """Return what git runs for ssh: the user's own command, or ``ssh``; neither may ask nor wait for ever."""
+    """Return git's ssh command (the user's own or ``ssh``), without prompts and with a time limit."""
     own = os.environ.get("GIT_SSH_COMMAND") or settings.get("core.sshcommand") or "ssh"
     return f"{own} {_SSH_OPTIONS}"
 
 
 def _usual_user(host: str) -> str:
-    """Return whom a token belongs to where the address does not say: most servers only look at the token."""
+    """Return the user name for a token if the address has none. Most servers ignore it."""
     return "x-token-auth" if host == "bitbucket.org" else "x-access-token"
 
 
@@ -315,7 +315,7 @@ _NAME = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$|/$))[^\x
 
 
 def find_ref(network: Network, ref: str) -> tuple[str, str]:
-    """Ask a server what a ref points at; return its whole name, such as ``refs/heads/main``, and the commit behind it.
+    """Ask a server for a ref. Return its full name, such as ``refs/heads/main``, and its commit.
 
     Raises:
         SourceUnavailableError: why the repository cannot be read; it has no such ref.
@@ -332,12 +332,12 @@ def find_ref(network: Network, ref: str) -> tuple[str, str]:
 
 
 def is_name(ref: str) -> bool:
-    """Tell whether git would take it as the name of a branch or tag."""
+    """Tell whether git accepts a text as the name of a branch or tag."""
     return _NAME.fullmatch(ref) is not None
 
 
 def choose(ref: str, listing: str) -> tuple[str, str] | None:
-    """Return the name and the commit that are meant among what ``git ls-remote`` prints; ``None`` if there is none."""
+    """Return the name and commit of a ref in the output of ``git ls-remote``, or ``None``."""
     pairs = (line.partition("\t") for line in listing.splitlines())
     commits = {name: commit for commit, _, name in pairs}
     name = next((each for each in _names(ref) if each in commits), None)
@@ -345,5 +345,5 @@ def choose(ref: str, listing: str) -> tuple[str, str] | None:
 
 
 def _names(ref: str) -> tuple[str, ...]:
-    """Return the whole names that a ref may stand for: a branch goes before a tag of the same name."""
+    """Return the possible full names of a ref; a branch comes before a tag."""
     return (ref,) if ref == "HEAD" or ref.startswith("refs/") else (f"refs/heads/{ref}", f"refs/tags/{ref}")

@@ -1,4 +1,4 @@
-"""The ``git`` program: run without hooks, prompts, network or the user's configuration, and with a deadline.
+"""Run the ``git`` program with a deadline, without hooks, prompts, network or the user's configuration.
 
 A repository's own configuration cannot be switched off as a whole. ``_CONFIGURATION`` overrides every key of it that
 could start a program or change what the commands of this package print; the environment forbids every transport.
@@ -68,7 +68,7 @@ def git_command(root: Path, *arguments: str, globs: bool = False) -> list[str]:
 
 
 def git_environment() -> dict[str, str]:
-    """Return the environment for git: nothing of the caller's ``GIT_*`` variables, no prompts, no locks."""
+    """Return git's environment: no ``GIT_*`` variables of the caller, no prompts, no locks."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     return inherited | {
         # A partial clone fetches what it lacks through the transport that its configuration names: "ext" runs any
@@ -86,12 +86,12 @@ def git_environment() -> dict[str, str]:
 
 
 def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
-    """Run git and return what it prints; see ``stream_git``, which it has to finish."""
+    """Run git to its end and return its output; see ``stream_git``."""
     return b"".join(stream_git(root, *arguments, timeout_s=timeout_s, must_finish=True))
 
 
 def check_version(*, timeout_s: float) -> None:
-    """Check that git is there and not older than ``MIN_VERSION``.
+    """Check that git is installed and not older than ``MIN_VERSION``.
 
     Raises:
         SourceUnavailableError: it is older, says nothing of its version, or cannot be started.
@@ -112,7 +112,7 @@ def check_version(*, timeout_s: float) -> None:
 def stream_git(
     root: Path, *arguments: str, timeout_s: float, must_finish: bool = False, globs: bool = False
 ) -> Generator[bytes]:
-    """Run git and yield what it prints as it comes; closing the iterator ends the program.
+    """Run git and yield its output as it comes. Closing the iterator ends the program.
 
     Args:
         globs: as ``git_command`` takes it.
@@ -138,7 +138,7 @@ def stream_git(
 
 
 def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
-    """Yield the fields of a stream that a NUL ends each; undecodable bytes become lone surrogates.
+    """Yield the NUL-terminated fields of a stream. Undecodable bytes become lone surrogates.
 
     Raises:
         GitFailedError: a field is longer than ``MAX_FIELD_BYTES``.
@@ -153,7 +153,7 @@ def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 class Lasting:
-    """A ``git`` that answers questions until it is closed; safe to use from several threads."""
+    """A ``git`` that answers requests until it is closed. Thread-safe."""
 
     def __init__(self, root: Path, *arguments: str, timeout_s: float) -> None:
         self._root = root
@@ -164,7 +164,7 @@ class Lasting:
         self._finalizer: weakref.finalize[..., Lasting] | None = None
 
     def ask(self, wanted: str, talk: Callable[[IO[bytes], IO[bytes]], Answer]) -> Answer:
-        """Return what ``talk`` makes of the program's input and output.
+        """Call ``talk`` with the program's input and output; return its result.
 
         Args:
             wanted: what is asked for, in messages.
@@ -190,7 +190,7 @@ class Lasting:
                 in_time.cancel()
 
     def close(self) -> None:
-        """End the program; a later ``ask`` starts another."""
+        """End the program. A later ``ask`` starts a new one."""
         with self._lock:
             self._close()
 
@@ -218,7 +218,7 @@ class Blobs(Lasting):
         super().__init__(root, "cat-file", "--batch", timeout_s=timeout_s)
 
     def read(self, blob: str) -> bytes | None:
-        """Return the blob with this object id, ``None`` when the repository does not have it; raises as ``ask``."""
+        """Return the blob with an object id, or ``None`` if it is missing. Raises as ``ask`` does."""
         return self.ask(f"blob {blob}", lambda given, printed: _blob_from(blob, given, printed))
 
 
@@ -240,7 +240,7 @@ def _blob_from(blob: str, given: IO[bytes], printed: IO[bytes]) -> bytes | None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program that only reads and wait for it, so that neither pipes nor a zombie stay behind."""
+    """End a program that only reads, and wait for it, so that no pipes or zombie remain."""
     process.kill()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
@@ -252,7 +252,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def origin_of(root: Path, *, timeout_s: float) -> str:
-    """Return what a repository says it was cloned from; empty where it says nothing."""
+    """Return the address that a repository was cloned from; empty if unknown."""
     try:
         said = run_git(root, "config", "--local", "--get", "remote.origin.url", timeout_s=timeout_s)
     except GitFailedError:
@@ -271,7 +271,7 @@ _NOT_TAKEN = re.compile(r"http\.(.+\.)?(followredirects|lowspeedlimit|lowspeedti
 
 
 def user_settings() -> tuple[tuple[str, str], ...]:
-    """Return keys and values, in git's order, the machine's before the user's; nothing where git fails."""
+    """Return keys and values in git's order, the machine's before the user's; none if git fails."""
     # No repository is looked for: what a folder says about itself does not count here.
     environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
     environment |= {"GIT_DIR": os.devnull, "LC_ALL": "C"}
@@ -287,7 +287,7 @@ def user_settings() -> tuple[tuple[str, str], ...]:
 
 
 def excludes_file(root: Path) -> str:
-    """Return the file of ``core.excludesFile``, or git's default; what is no file ignores nothing."""
+    """Return the path of ``core.excludesFile``, or git's default. A missing file ignores nothing."""
     environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
     command = ["git", "-C", str(root), "-c", "safe.directory=*", "config", "--null", "--type=path"]
     try:

@@ -1,4 +1,4 @@
-"""A source of committed files that live on another machine: fetched into a clone, then read as any repository.
+"""A source of committed files on another machine: fetch them into a clone, then read that.
 
 A clone keeps what was read: commits and folders of the wanted refs, and chosen files.
 
@@ -61,7 +61,7 @@ class Clone:
 
     @contextmanager
     def writing(self) -> Iterator[Clone]:
-        """Hold the clone.
+        """Lock the clone for writing.
 
         Raises:
             SourceUnavailableError: another sync holds it for too long, or it cannot be written.
@@ -79,7 +79,7 @@ class Clone:
             raise SourceUnavailableError(f"{file}: {error.strerror}; let data_dir be written") from error
 
     def update(self, ref: str) -> str:
-        """Fetch what a ref points at, unless it is here; return the commit.
+        """Fetch a ref's commit if it is missing, and return it.
 
         A commit that is here needs no network. A branch or tag that did not move needs one request.
 
@@ -100,7 +100,7 @@ class Clone:
         return kept
 
     def provide(self, blobs: Collection[str]) -> Mapping[str, int]:
-        """Fetch files that are not here; return the sizes of all that are here then, by object id.
+        """Fetch missing files. Return the sizes of all available ones by object id.
 
         Raises:
             DamagedCloneError: the clone cannot be used.
@@ -116,7 +116,7 @@ class Clone:
         return sizes
 
     def start_anew(self) -> None:
-        """Remove everything that was fetched."""
+        """Delete everything that was fetched."""
         shutil.rmtree(self.repository, ignore_errors=True)
 
     @property
@@ -124,7 +124,7 @@ class Clone:
         return Bounds(FETCH_S, self.repository, self.max_bytes, inherited=(self.lock,))
 
     def _prepare(self) -> None:
-        """Remove what a killed git has left; make a repository where nothing was fetched yet."""
+        """Delete the remains of a killed git; create the repository if there is none."""
         remove_leftovers(self.repository)
         if (self.repository / "HEAD").is_file() and not self.is_empty:
             return
@@ -137,7 +137,7 @@ class Clone:
             ) from error
 
     def _kept(self, ref: str) -> str | None:
-        """Return the commit that was fetched for a ref."""
+        """Return the fetched commit of a ref, or ``None``."""
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{_local_name(ref)}^{{commit}}")
         try:
             return run_git(self.repository, *arguments, timeout_s=_LOCAL_S).decode("ascii", "replace").strip()
@@ -146,12 +146,12 @@ class Clone:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was fetched yet."""
+        """Tell whether nothing has been fetched."""
         objects = self.repository / "objects"
         return not any(objects.glob("pack/*.idx")) and not any(objects.glob("??/*"))
 
     def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
-        """Ask for the sizes of files that are here; the clone names no remote, so that nothing is fetched."""
+        """Return the sizes of available files. Nothing is fetched: the clone has no remote."""
         with TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in sorted(set(blobs))).encode("ascii"))
             names.seek(0)
@@ -168,7 +168,7 @@ class Clone:
 
 
 def remove_leftovers(repository: Path) -> None:
-    """Remove the unfinished files and locks of a git that was killed; the caller holds the clone."""
+    """Delete unfinished files and locks of a killed git. The caller holds the clone's lock."""
     for place, folders, files in os.walk(repository):
         for name in [name for name in folders if name.startswith(("tmp_objdir-", "incoming-"))]:
             shutil.rmtree(f"{place}/{name}", ignore_errors=True)
@@ -183,17 +183,17 @@ def remove_leftovers(repository: Path) -> None:
 
 
 def _local_name(ref: str) -> str:
-    """Return the name under which a ref is kept: "a" and "a/b" cannot both be names of refs, their digests can."""
+    """Return a ref's local name, a digest, because "a" and "a/b" cannot both be ref names."""
     return f"refs/nornweave/{digest(ref)}"
 
 
 def clone_place(data_dir: Path, address: GitAddress) -> Path:
-    """Return where the clone of an address is kept."""
+    """Return the path of an address's clone."""
     return data_dir / FOLDER / address.key / _REPOSITORY
 
 
 def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
-    """Remove the clones of addresses that no source names any more, unless they are being written.
+    """Delete clones that no source uses, unless they are being written.
 
     Args:
         urls: of all sources.
@@ -219,7 +219,7 @@ _VERSIONS = ("rev-list", "--objects", "--all", "--missing=print", "--")
 
 
 class RemoteGitSource:
-    """The files of one branch, tag or commit of a repository that has an address."""
+    """The files of one branch, tag or commit of a remote repository."""
 
     def __init__(self, settings: GitSettings, data_dir: Path) -> None:
         self.id, self.domain = SourceId(settings.id), settings.domain
@@ -244,12 +244,12 @@ class RemoteGitSource:
         return self._files.version
 
     def check(self) -> None:
-        """Ask where the ref points, and store nothing."""
+        """Ask for the ref's commit without storing anything."""
         check_version(timeout_s=_VERSION_S)
         find_ref(self._clone.network, self._ref)
 
     def list(self) -> Listing:
-        """Fetch what is new and list it; a repository that did not change costs one request.
+        """Fetch and list the newest commit. If nothing changed, this costs one request.
 
         Raises:
             SourceUnavailableError: why it cannot be read, and what to do; what was fetched before stays.
@@ -270,7 +270,7 @@ class RemoteGitSource:
                 raise SourceUnavailableError(str(error)) from error
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read a file from the clone; the network is not asked.
+        """Read a file from the clone, without the network.
 
         Raises:
             DocumentError: it is too large, or was not listed by this source.
@@ -290,7 +290,7 @@ class RemoteGitSource:
         return self._files.parse(entry, raw)
 
     def copies_of(self, path: str) -> int:
-        """Count the versions of a file that the clone holds, but for those that are another file's now."""
+        """Count the versions of a file in the clone, except those that another file has now."""
         if not (self._clone.repository / "HEAD").is_file():
             return 0
         try:
@@ -301,13 +301,13 @@ class RemoteGitSource:
         return sum(not line.startswith("?") and line.endswith(f" {path}") for line in objects.splitlines())
 
     def forget(self, path: str) -> None:  # noqa: ARG002 - one pack holds all files
-        """Remove the clone; the next sync clones anew, without files of former commits."""
+        """Delete the clone. The next sync makes a new one without files of old commits."""
         self._files.close()
         with self._clone.writing() as clone:
             clone.start_anew()
 
     def close(self) -> None:
-        """End the git process that ``fetch`` keeps."""
+        """End the git process that ``fetch`` uses."""
         self._files.close()
 
     @property

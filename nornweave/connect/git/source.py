@@ -54,7 +54,7 @@ _NO_COMMIT = _Commit("", None, "")
 
 
 class UnreadableRepositoryError(SourceUnavailableError):
-    """Git cannot read the repository: it is not one, lacks the commit, or is damaged."""
+    """Git cannot read the repository: it is none, is damaged or lacks the commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class GitSource:
         return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
 
     def list(self) -> Listing:
-        """List the committed files, by path; the gate is the blob id.
+        """List the committed files by path. The gate is the blob id.
 
         Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
         within ``timeout_s`` (a very long history) has none of them. Nor has one that no commit of a shallow clone
@@ -134,7 +134,7 @@ class GitSource:
         )
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read the blob that was listed, whatever the branch points at by now.
+        """Read the listed blob, even if the branch has moved since.
 
         Raises:
             DocumentError: it is larger than ``MAX_BYTES`` or was not listed by this source.
@@ -154,14 +154,14 @@ class GitSource:
         return raw
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document, dated by its last commit."""
+        """Parse a file's bytes; its date is that of its last commit."""
         if is_of_history(entry.gate):
             return history_document(self.id, entry, raw)
         how = {"is_dated": True, "is_asked_for": is_asked_for(self, entry.path)}
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, **how)
 
     def close(self) -> None:
-        """End the git processes that ``fetch`` keeps."""
+        """End the git processes that ``fetch`` uses."""
         self._blobs.close()
         if self.history:
             self.history.close()
@@ -194,7 +194,7 @@ class GitSource:
             raise self._unavailable(reason)
 
     def _prefix(self) -> str:
-        """Return the folder inside the repository, ending with a slash, or nothing at its top."""
+        """Return the folder inside the repository with a final slash; empty at the top."""
         return self._git("rev-parse", "--show-prefix", failure="its place in the repository is unknown").rstrip("\n")
 
     def _tree(self, commit: str, prefix: str) -> Iterator[TreeFile]:
@@ -210,7 +210,7 @@ class GitSource:
             raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
 
     def _wanted(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
-        """Select files; of a partial clone first by their paths, then, once they are there, by their sizes."""
+        """Select files. In a partial clone select by path, fetch, then select by size."""
         if self.provide is None:
             return self._select(files)
         listed = tuple(files)
@@ -219,7 +219,7 @@ class GitSource:
         return self._select(replace(file, size=sizes.get(file.blob, 0)) for file in listed)
 
     def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
-        """Split the tree into files that the rules take and paths that they leave out."""
+        """Split the tree into files that the rules accept and paths that they leave out."""
         listed = tuple(files)
         rules = Rules(
             self.domain,
@@ -258,7 +258,7 @@ class GitSource:
             raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
 
     def _edge(self) -> frozenset[str]:
-        """Return the oldest commits of a shallow clone; none of a whole one."""
+        """Return the oldest commits of a shallow clone; none for a complete one."""
         place = self._git("rev-parse", "--git-path", "shallow", failure="its place in the repository is unknown")
         try:
             return frozenset((self.root / place.rstrip("\n")).read_text(encoding="ascii").split())
@@ -268,7 +268,7 @@ class GitSource:
             raise self._unavailable(f"the list of commits that it lacks cannot be read ({error})") from error
 
     def _history(self, commit: str, prefix: str, wanted: set[str], edge: frozenset[str]) -> dict[str, _Commit]:
-        """Find the last commit of each path in one pass, which ends as soon as all are found."""
+        """Find the last commit of each path in one pass, which ends when all are found."""
         # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
         arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
         if prefix:
@@ -301,7 +301,7 @@ class GitSource:
 
 
 def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> str | None:
-    """Return why a directory above a path is left out, the outermost first; remember the answers in ``known``."""
+    """Return why a directory above a path is left out (the outermost first), with a cache in ``known``."""
     end = path.find("/")
     while end >= 0:
         directory = path[:end]
@@ -325,7 +325,7 @@ def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
 
 
 def _touched(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
-    """Read ``git log -z --name-only -c``; nothing is known of what the commits of ``edge`` touched.
+    """Parse ``git log -z --name-only -c`` to paths and commits. Commits of ``edge`` count as unknown.
 
     A commit is two empty fields or more and its four own ones. Names follow: after a line feed in ordinary commits,
     after one empty field in merges.

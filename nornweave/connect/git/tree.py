@@ -1,4 +1,4 @@
-"""List files: of a commit, and of a folder those that git has or ignores. Objects are kept in the source.
+"""List the files of a commit, and a folder's tracked and ignored files. Objects must lie in the source.
 
 A tree may name the same subtree many times, so a small repository can list more files than fit into memory. A ``.git``
 file, a symlink, ``commondir`` and ``objects/info/alternates`` all name places anywhere on the machine. Who can write
@@ -42,7 +42,7 @@ class TreeFile:
 
 
 def list_tree(root: Path, *arguments: str, timeout_s: float, with_sizes: bool = True) -> Iterator[TreeFile]:
-    """Yield the files of a tree in git's order, folders entered.
+    """Yield all files of a tree in git's order.
 
     Args:
         arguments: options of ``git ls-tree`` and the tree.
@@ -66,7 +66,7 @@ def list_tree(root: Path, *arguments: str, timeout_s: float, with_sizes: bool = 
 
 
 def _check_length(root: Path, *arguments: str, timeout_s: float) -> None:
-    """Count what a listing has before any of it is kept; without sizes git needs a tenth of the time."""
+    """Refuse a listing that is too long, before any of it is stored."""
     files = total = 0
     stream = stream_git(root, "ls-tree", "-r", "-z", *arguments, timeout_s=timeout_s, must_finish=True)
     with closing(stream):
@@ -83,7 +83,7 @@ _POINTER_BYTES = 8_192
 
 
 def leads_outside(root: Path, *, timeout_s: float) -> str | None:
-    """Return why the repository of a folder is not the folder's own, or ``None`` when it is.
+    """Return why a folder's repository is not its own, or ``None``.
 
     It is when git's files lie inside the folder, or are the ``.git`` folder of one that holds it. A linked work tree
     and a submodule have theirs elsewhere; they are the folder's own when that place names the folder in turn.
@@ -117,7 +117,7 @@ def _place(root: Path, option: str, timeout_s: float) -> str:
 
 
 def _work_trees(git_dir: str, common: str, timeout_s: float) -> Iterator[str]:
-    """Yield the working tree that a repository names as its own."""
+    """Yield the work trees that a repository names as its own."""
     if git_dir.startswith(f"{common}/worktrees/"):
         pointer = os.path.join(git_dir, _first_line(f"{git_dir}/gitdir"))  # noqa: PTH118
         yield os.path.dirname(os.path.realpath(pointer))  # noqa: PTH120
@@ -139,7 +139,7 @@ def _first_line(file: str) -> str:
 
 
 def _stores(root: Path, common: str, timeout_s: float) -> Iterator[str]:
-    """Yield every place that objects are read from: symlinks in the object store, and alternates."""
+    """Yield the places of a repository's objects, including symlinks and alternates."""
     objects = f"{common}/objects"
     yield os.path.realpath(objects)
     for folder in (objects, f"{objects}/pack"):
@@ -156,7 +156,7 @@ _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """What git says of a folder; paths are relative to it.
+    """The tracked and ignored paths of a folder, relative to it.
 
     Attributes:
         tracked: files that git has.
@@ -168,13 +168,13 @@ class WorkTree:
 
 
 def repository_above(root: str) -> str | None:
-    """Return the nearest folder that holds a folder, or is it, and a ``.git``; ``None`` if there is none."""
+    """Return the nearest folder with a ``.git`` at or above a folder, or ``None``."""
     place = Path(root)
     return next((str(each) for each in (place, *place.parents) if os.path.lexists(each / ".git")), None)
 
 
 def look_at(root: str) -> WorkTree | None:
-    """Return what git says of a folder; ``None`` without a repository around it or without git.
+    """Return the work tree of a folder; ``None`` without a repository or without git.
 
     A folder that is ignored as a whole, but was named as a source, is wanted: then nothing in it is ignored.
 

@@ -1,4 +1,4 @@
-"""Run a program that may take long, in a group of its own, and end it when it takes too much time or disk."""
+"""Run a program in its own process group, and end it when it takes too much time or disk."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ MEGABYTE = 1_000_000
 
 
 class TooLargeError(SourceUnavailableError):
-    """What is fetched is larger than it may be."""
+    """A fetch is larger than the limit."""
 
 
 class OutOfTimeError(SourceUnavailableError):
-    """A program takes longer than it may."""
+    """A program exceeds its time limit."""
 
 
 def no_git(error: OSError) -> SourceUnavailableError:
-    """Return the message for a git that cannot be started."""
+    """Return the message if git cannot be started."""
     return SourceUnavailableError(
         f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
     )
@@ -40,7 +40,7 @@ def no_git(error: OSError) -> SourceUnavailableError:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a program may take.
+    """The limits of a program.
 
     Attributes:
         seconds: on the clock.
@@ -58,7 +58,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class GitEnded:
-    """How a program ended: its code, what it printed, and the end of what it complained about."""
+    """The end of a program: exit code, output, and the last part of its error output."""
 
     code: int
     said: bytes
@@ -68,7 +68,7 @@ class GitEnded:
 def stream(
     command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str
 ) -> Generator[bytes, None, tuple[int, str]]:
-    """Run a program and yield what it prints as it comes; closing the iterator ends the program.
+    """Run a program and yield its output as it comes. Closing the iterator ends the program.
 
     It has no terminal, so that nothing in it can ask. If this process is killed, its next word to the pipe ends it.
 
@@ -119,7 +119,7 @@ def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: 
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of a folder's files; those that go meanwhile count as nothing."""
+    """Return the bytes of a folder's files. Files that vanish meanwhile count as 0."""
     total = 0
     for place, _, files in os.walk(folder):
         for file in files:
@@ -129,7 +129,7 @@ def size_of(folder: Path) -> int:
 
 
 def _watch(process: subprocess.Popen[bytes], bounds: Bounds, name: str) -> Generator[bytes, None, bytes]:
-    """Read both pipes until they end; yield one, return the end of the other."""
+    """Read both pipes to their end. Yield the output and return the last part of the error output."""
     deadline, look_at = time.monotonic() + bounds.seconds, 0.0
     pipes = {pipe.fileno(): pipe is process.stdout for pipe in (process.stdout, process.stderr) if pipe}
     complaint = b""
@@ -165,7 +165,7 @@ def _check_size(bounds: Bounds, name: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole group: first so that git removes what it has begun to write, then at once."""
+    """End the process group: gently first, so that git removes unfinished files, then by force."""
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Read GitHub issues and pull requests, and dumps of them as JSON files.
+"""Read GitHub issues and pull requests, and JSON dumps of them.
 
 The REST API's shapes are read, and those of ``gh issue list --json`` (``createdAt``, ``author``). The body of an issue
 is its first message, under the issue's id; each comment, review and review comment follows under its own.
@@ -40,7 +40,7 @@ _WEB_PATH = re.compile(r"//[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One issue or pull request; without ``opening`` only its comments are known."""
+    """One issue or pull request. Without ``opening`` only its comments are known."""
 
     repository: str | None
     number: str
@@ -54,7 +54,7 @@ class Issue:
 
 
 def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]] = ()) -> Issue:
-    """Read one issue with the comments embedded in it, and further ones.
+    """Read one issue with its embedded comments and further ones.
 
     Comments come by time, the body first; whatever says nothing (a bare approval) is left out.
     """
@@ -78,7 +78,7 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
 
 
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return repository and number, from whichever field has them."""
+    """Return repository and number from whichever field has them."""
     repository = number = None
     named = content.get("repository")
     if isinstance(named, dict):
@@ -116,7 +116,7 @@ def _comment(content: Mapping[str, Any]) -> Message | None:
 
 
 def _last_part(name: str) -> str:
-    """Return the name in an address, which is what archives of a migration have in its place."""
+    """Return a name, also from an address: migration archives have addresses in place of names."""
     return unquote(name.rstrip("/").rpartition("/")[2]) if name.startswith(("https://", "http://")) else name
 
 
@@ -145,7 +145,7 @@ def _reactions(content: Mapping[str, Any]) -> int:
 
 
 class Forge(NamedTuple):
-    """How a service writes the number of a thread, what the page of one is called, and where on it a comment stands."""
+    """How a service writes a thread's number, names its page, and links its comments."""
 
     name: str
     mark: str
@@ -157,7 +157,7 @@ GITHUB = Forge("github", "#", _WEB_PATH, "issuecomment-")
 
 
 def write_issues(issues: Sequence[Issue], name: str, forge: Forge = GITHUB) -> bytes:
-    """Write issues as a conversation; of several, ``name`` is its title."""
+    """Write issues as one conversation; ``name`` is the title if there are several."""
     several = len({issue.repository for issue in issues if issue.repository}) > 1
     messages: list[Message] = []
     for issue in issues:
@@ -182,7 +182,7 @@ def write_issues(issues: Sequence[Issue], name: str, forge: Forge = GITHUB) -> b
 
 
 def thread_bytes(path: str, records: Iterable[tuple[str, Body]], repository: str, forge: Forge) -> bytes:
-    """Return the conversation of one thread: its opening, the record ``PATH/0``, and what is said under it."""
+    """Return the conversation of one thread: its opening (the record ``PATH/0``) and its comments."""
     bodies, number = dict(records), path.rpartition("/")[2]
     opening = bodies.pop(f"{path}/0", {})
     place, said = {"full_name": repository}, list(bodies.values())
@@ -191,7 +191,7 @@ def thread_bytes(path: str, records: Iterable[tuple[str, Body]], repository: str
 
 
 class GithubDumpSource(FolderSource):
-    """JSON files of issues and pull requests as the REST API gives them, with their comments in the same file.
+    """JSON files of issues and pull requests in the REST API's form, with their comments.
 
     A file is a document; one that holds several JSON documents (pages of ``gh api --paginate``, an issue a line) is a
     document for each issue, below its path.
@@ -203,7 +203,7 @@ class GithubDumpSource(FolderSource):
     parser = staticmethod(conversation_document)
 
     def list(self) -> Listing:
-        """List the files, and the issues of those that hold several JSON documents."""
+        """List the files. A file of several JSON documents is listed by its issues."""
         listed = super().list()
         entries: list[Entry] = []
         problem = listed.problem
@@ -223,7 +223,7 @@ class GithubDumpSource(FolderSource):
         return replace(listed, entries=tuple(sorted(entries, key=attrgetter("path"))), problem=problem)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, whose threads are its issues, or one issue of a file.
+        """Read one file with its issues as threads, or one issue of a file.
 
         Raises:
             DocumentError: broken JSON (line and column are named), or nothing like issues or comments in it.
@@ -238,13 +238,13 @@ class GithubDumpSource(FolderSource):
         return write_issues(issues, PurePosixPath(entry.path).stem)
 
     def _issues(self, path: str) -> tuple[Sequence[Issue], bool]:
-        """Return the issues of a file, and whether it holds several JSON documents."""
+        """Return a file's issues, and whether it holds several JSON documents."""
         documents = load_documents(self.read(path), path)
         return _issues(each for _, document in documents for each in _flat(document)), len(documents) > 1
 
 
 def _paths(file: str, issues: Sequence[Issue]) -> dict[str, Issue]:
-    """Name the issues of a file by its path, the repository if there are several, and the number."""
+    """Return a file's issues by document path: the file, the repository if there are several, the number."""
     several = len({issue.repository for issue in issues}) > 1
     return {
         "/".join(filter(None, (file, issue.repository if several else None, issue.number))): issue for issue in issues
@@ -252,7 +252,7 @@ def _paths(file: str, issues: Sequence[Issue]) -> dict[str, Issue]:
 
 
 def _flat(content: object) -> Iterator[dict[str, Any]]:
-    """Yield the issues and comments of JSON: lists, pages of lists, ``{"issues": […]}``, ``{"12": [comments]}``."""
+    """Yield the issues and comments in nested JSON: lists, pages, ``{"issues": […]}``, ``{"12": [comments]}``."""
     if isinstance(content, list):
         for each in content:
             yield from _flat(each) if isinstance(each, list) else mappings([each])
@@ -268,7 +268,7 @@ def _flat(content: object) -> Iterator[dict[str, Any]]:
 
 
 def _issues(objects: Iterable[Mapping[str, Any]]) -> list[Issue]:
-    """Bring comments to their issues, in the file's order; comments of issues that are elsewhere stay by themselves."""
+    """Group comments with their issues, in the file's order. Comments without their issue form their own."""
     objects = tuple(objects)
     issues = {_place(each): each for each in objects if "title" in each}
     by_number = {number: (repository, number) for repository, number in issues}

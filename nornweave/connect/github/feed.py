@@ -94,11 +94,11 @@ class GithubFeed(Feed):
         return thread_bytes(path, records, self._repository, GITHUB)
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
-        """Return the repository."""
+        """Return the readers of the repository."""
         return [(self._named("repo", self._repository),)]
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
-        """Ask who may read the repository: everybody, the members of its organisation, or its collaborators.
+        """Ask who may read the repository: everybody, its organisation's members, or its collaborators.
 
         GitHub counts among these who is let in by a team, by the organisation's base permission, or as its owner.
         """
@@ -124,7 +124,7 @@ class GithubFeed(Feed):
         yield Grant(principal=principal, members=members)
 
     def _named(self, kind: str, name: str) -> str:
-        """Return a name of this service: of another server than github.com with its address, for both may have it."""
+        """Return a principal's name. For a server other than github.com it includes the server."""
         own = self._api_url == _PUBLIC
         return named("github", kind, name, "" if own else urlsplit(self._api_url).netloc)
 
@@ -141,7 +141,7 @@ class GithubFeed(Feed):
     def _listed(
         self, name: str, state: Pass, known: Known, notes: dict[str, Any], url: str | None
     ) -> Iterator[RecordPage]:
-        """Read one list; bring ``notes`` up to date for the next pass."""
+        """Read one list and update ``notes`` for the next pass."""
         before = {} if state.is_full else (state.since or {}).get(name) or {}
         for answer, following in pages_of(partial(self._page_of, name, before), url, name):
             if answer.status == 304:
@@ -175,7 +175,7 @@ class GithubFeed(Feed):
         return answer, answer.following
 
     def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[RecordPage]:
-        """Store issues, and what the lists do not tell: the reviews of pull requests, and lost comments.
+        """Store issues with what lists do not show: reviews of pull requests, and lost comments.
 
         A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
         """
@@ -214,7 +214,7 @@ def _issue(content: Mapping[str, Any]) -> FeedRecord:
 
 
 def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
-    """Yield a comment of a list, if it says which issue it is about."""
+    """Yield the record of a listed comment, if it names its issue."""
     about = _NUMBER.search(str(content.get("issue_url") or content.get("pull_request_url") or ""))
     if about is not None:
         yield _said(f"issues/{about[1]}", stage.removesuffix("s"), content)
@@ -232,7 +232,7 @@ def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moved(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Move ``since`` to the newest change; the ETag is of a list that begins elsewhere then."""
+    """Return ``since`` at the newest change. The old ETag is dropped: it belongs to another list."""
     newest = max((str(each.get("updated_at") or "") for each in listed), default="")
     return {"at": newest, "etag": None} if newest > since["at"] else dict(since)
 

@@ -1,4 +1,4 @@
-"""Read the discussions of a GitHub repository by GraphQL, and ask which of its issues are still there.
+"""Read a GitHub repository's discussions by GraphQL, and ask which of its issues still exist.
 
 Source: docs.github.com/graphql.
 """
@@ -55,7 +55,7 @@ _NEWEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
 
 
 class GithubGraphql:
-    """What is read of one repository by GraphQL, which needs a token."""
+    """GraphQL requests for one repository. They need a token."""
 
     def __init__(self, client: ApiClient, repository: str, api_url: str) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class GithubGraphql:
         self._address = f"{api_url.removesuffix('/v3')}/graphql"
 
     def discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
-        """Read discussions: in a full pass all of them, else back to those that were read already.
+        """Read discussions: all in a full pass, else back to the newest known one.
 
         Args:
             notes: brought up to date for the next pass.
@@ -93,7 +93,7 @@ class GithubGraphql:
             yield RecordPage(records=records, gone=gone, position=following)
 
     def asked_again(self, numbers: Sequence[str]) -> RecordPage:
-        """Ask which of some issues and pull requests are still there; the lists tell only what changed."""
+        """Ask which of some issues and pull requests still exist. The lists only tell changes."""
         asked = " ".join(f"n{each}: issueOrPullRequest(number: {each}) {{ ...numbered }}" for each in numbers)
         _, there = self._query(_AGAIN.replace("ASKED", asked), {}) if numbers else (None, None)
         if there is None:
@@ -125,7 +125,7 @@ class GithubGraphql:
                 yield FeedRecord(key=f"{document}/comment/{said['id']}", document=document, body=body)
 
     def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[ApiAnswer, Mapping[str, Any] | None]:
-        """Ask GraphQL about the repository; ``None`` where the token may not read what is asked for.
+        """Ask GraphQL about the repository; ``None`` if the token may not read the answer.
 
         Raises:
             SourceUnavailableError: GraphQL answers with another error.

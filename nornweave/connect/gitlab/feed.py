@@ -68,7 +68,7 @@ _INTERNAL = "whoever has an account may read an internal project, and no list of
 
 
 class ProjectFeed(Feed):
-    """Something of one project, and who may read it."""
+    """A part of one project, and its readers."""
 
     principals: ClassVar[Sequence[str]]
 
@@ -92,14 +92,14 @@ class ProjectFeed(Feed):
 
     @abstractmethod
     def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the project whose address in the API is ``place``."""
+        """Read the project at the API address ``place``."""
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the server, of which several sources may read projects."""
+        """Return the server. Several sources may read projects of one server."""
         return self._url
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who is a member, also through a group, in which role; for a public project everybody may count.
+        """Ask for the members with their roles, also those through groups. A public project may be open to all.
 
         What is said of issues is no newer than they are: one that became confidential must not stay open for long.
         """
@@ -132,12 +132,12 @@ class ProjectFeed(Feed):
             yield Grant(principal=self._named("internal", self._project), unread=_INTERNAL)
 
     def _seen_at(self, known: Known) -> float:
-        """Return when the last complete pass began; until there is one, this one."""
+        """Return the start of the last complete pass; of this one if there is none."""
         state = known.state()
         return float((state.since or {}).get("began_at") or state.began_at)
 
     def _named(self, kind: str, name: str) -> str:
-        """Return a name of this service: of another server than gitlab.com with its address, for both may have it."""
+        """Return a principal's name. For a server other than gitlab.com it includes the server."""
         return named("gitlab", kind, name, "" if self._url == _PUBLIC else urlsplit(self._url).netloc)
 
 
@@ -162,7 +162,7 @@ class GitlabFeed(ProjectFeed):
         return thread_bytes(path, records, self._project, _FORGES[path.partition("/")[0]])
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return who reads issues, or merge requests; of a confidential issue also those that may see it.
+        """Return who may read issues or merge requests. A confidential issue is restricted further.
 
         Its author and those it is assigned to are named beside those whose role is enough.
         """
@@ -179,7 +179,7 @@ class GitlabFeed(ProjectFeed):
     def _listed(
         self, place: str, kind: str, state: Pass, known: Known, notes: dict[str, Any], at: list[Any] | None
     ) -> Iterator[RecordPage]:
-        """Read one list; note from when on the next pass asks for changes."""
+        """Read one list, and note when the next pass for changes starts."""
         since = None if state.is_full else (state.since or {}).get(kind)
         for answer, following in pages_of(partial(self._page_of, place, since), at, kind):
             if at is None:
@@ -189,7 +189,7 @@ class GitlabFeed(ProjectFeed):
             at = following
 
     def _page_of(self, place: str, since: str | None, at: list[Any] | None) -> tuple[ApiAnswer, list[Any] | None]:
-        """Ask for what came after a moment, or changed; the place of a page is a moment, and which page from there."""
+        """Ask for a page of what was created or changed after a moment. The position is a moment and a page."""
         order = "updated" if since else "created"
         after, page = at or (since, 1)
         asked: dict[str, str | int] = {"scope": "all", "state": "all", "order_by": f"{order}_at", "sort": "asc"}
@@ -210,7 +210,7 @@ class GitlabFeed(ProjectFeed):
         here: list[Any] | None = None,
         is_changed: bool = False,
     ) -> Iterator[RecordPage]:
-        """Store those that are not stored as they are now.
+        """Store the threads that differ from the stored ones.
 
         Args:
             is_changed: they changed lately: what is said within a minute of a change leaves the time of the thread.
@@ -233,7 +233,7 @@ class GitlabFeed(ProjectFeed):
         yield RecordPage(confirmed=tuple(same), gone=tuple(hidden), position=here)
 
     def _comments(self, place: str, document: str, opening: Body) -> list[FeedRecord]:
-        """Return what people said, without what is for some of those alone who see the thread."""
+        """Return people's comments, without internal ones."""
         try:
             threads = list(linked(self._client, f"{place}/discussions")) if opening["said"] else []
         except AnswerError as error:
@@ -248,7 +248,7 @@ class GitlabFeed(ProjectFeed):
         ]
 
     def _again(self, place: str, kind: str, state: Pass, known: Known, _: None) -> Iterator[RecordPage]:
-        """Ask whether threads are still there, and as they were."""
+        """Ask whether stored threads still exist unchanged."""
         numbers = least_confirmed(known, f"{kind}/", state.began_at, AGAIN)
         if numbers:
             asked = "&".join((f"scope=all&state=all&per_page={PER_PAGE}", *(f"iids[]={each}" for each in numbers)))
@@ -259,7 +259,7 @@ class GitlabFeed(ProjectFeed):
 
 
 def wiki_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
-    """Build the document of a page of the wiki, as that of a file of its format.
+    """Build the document of a wiki page like that of a file in its format.
 
     Raises:
         DocumentSkipped: nothing stands on it.
@@ -297,7 +297,7 @@ class GitlabWiki(ProjectFeed):
         )
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
-        """Return those of the wiki."""
+        """Return the readers of the wiki."""
         return [(self._named("wiki", self._project),)]
 
 
@@ -309,7 +309,7 @@ def _page(content: Mapping[str, Any], base: str) -> FeedRecord:
 
 
 def _opening(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is stored of a thread, under GitHub's names; of a confidential issue also who may see it anyway."""
+    """Return a thread's record, with GitHub's field names; for a confidential issue also author and assignees."""
     author, state = _login(content.get("author")), content.get("state")
     assigned = (_login(each) for each in mappings(content.get("assignees")))
     only = (
@@ -333,7 +333,7 @@ def _opening(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _note(content: Mapping[str, Any]) -> Body:
-    """Return what is stored of a comment, under GitHub's names: what it is about belongs to it."""
+    """Return a comment's record, with GitHub's field names, including the commented file and line."""
     place = as_is(content.get("position"), dict) or {}
     return {
         "id": int(content["id"]),
@@ -351,7 +351,7 @@ def _login(person: object) -> str | None:
 
 
 def _is_active(member: Mapping[str, Any]) -> bool:
-    """Tell whether a member may use the project: nobody who is blocked, or waits for a seat."""
+    """Tell whether a member may use the project: not blocked and not waiting for a seat."""
     return (
         bool(_login(member)) and member.get("state") == "active" and member.get("membership_state") in (None, "active")
     )

@@ -1,4 +1,4 @@
-"""Put documents into an inbox and take them out; an accepted document is on disk when the call returns.
+"""Put documents into an inbox and take them out.
 
 This module does not parse documents, so that the API can write to the inbox without loading the parsers.
 """
@@ -27,7 +27,7 @@ BINARY_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".epub"})
 
 
 class Status(StrEnum):
-    """The outcome for a document that was handed in."""
+    """The outcome of depositing a document."""
 
     ACCEPTED = "ACCEPTED"
     REJECTED = "REJECTED"
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxDocument:
-    """A document as it is handed in; ``source_path`` is its place and identity.
+    """A document to deposit; ``source_path`` is its place and identity.
 
     ``content`` is text, whatever the suffix says, or the bytes of a file of the format that the suffix names.
     """
@@ -48,7 +48,7 @@ class InboxDocument:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The outcome for one document; ``reason`` says why it was rejected."""
+    """The outcome for one document; ``reason`` tells why it was rejected."""
 
     source_path: str
     status: Status
@@ -56,7 +56,7 @@ class Receipt:
 
 
 def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ...]:
-    """Put documents into an inbox; accepted documents are on disk when this returns.
+    """Put documents into an inbox. Accepted ones are on disk when this returns.
 
     Args:
         root: the inbox's folder; made when missing.
@@ -79,7 +79,7 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
 
 
 def withdraw(root: Path, source_path: str) -> bool:
-    """Take a document out of an inbox; return whether it was there.
+    """Remove a document from an inbox. Return whether it was there.
 
     It is noted that somebody wanted this, so that the next sync removes the document without asking.
 
@@ -151,14 +151,14 @@ FIELD = "Idempotency-Key"
 
 @dataclass(frozen=True, slots=True)
 class ReceiptBook:
-    """The keys of one inbox."""
+    """The idempotency keys of one inbox."""
 
     folder: Path
 
     def once(
         self, key: str, documents: Sequence[InboxDocument], put: Callable[[], Sequence[Receipt]]
     ) -> tuple[Receipt, ...]:
-        """Put documents into an inbox, or return what was said when this key came with them before.
+        """Deposit documents once per key. A repeated key gets the first answer again.
 
         Args:
             key: 1 to 255 printable ASCII characters.
@@ -195,7 +195,7 @@ class ReceiptBook:
         return receipts
 
     def _sweep(self) -> None:
-        """Forget keys of more than a day, and the oldest of too many."""
+        """Forget keys older than a day, and the oldest if there are too many."""
         ages = sorted((file.stat().st_mtime, file) for file in self.folder.glob("*.json"))
         before = time.time() - KEEP_S
         for number, (moment, file) in enumerate(ages):
@@ -204,7 +204,7 @@ class ReceiptBook:
 
 
 def check_key(key: str) -> None:
-    """Refuse what is no key.
+    """Refuse an invalid idempotency key.
 
     Raises:
         QueryError: empty, too long or not printable ASCII.

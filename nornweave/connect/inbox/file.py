@@ -40,27 +40,27 @@ _END = b"}\n"
 
 
 def is_document_file(name: str) -> bool:
-    """Say whether a file of the folder is a document."""
+    """Tell whether a file in the folder is a document."""
     return _NAME.fullmatch(name) is not None
 
 
 def file_name(source_path: str) -> str:
-    """Return the name of the one file that can hold a document."""
+    """Return the name of a document's file."""
     return f"{digest(source_path)}.json"
 
 
 def withdrawn_name(source_path: str) -> str:
-    """Return the name of the file which says that a document was taken out."""
+    """Return the name of the file that marks a document as taken out."""
     return f"{digest(source_path)}.withdrawn"
 
 
 def gate_of(status: os.stat_result) -> str:
-    """Return the mark of a document's file: it changes whenever the document is handed in anew."""
+    """Return a document file's gate, which changes with every deposit."""
     return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
 def withdrawn_paths(root: Path) -> frozenset[str]:
-    """Return the documents that were taken out and not handed in again.
+    """Return the documents that were taken out and not deposited again.
 
     Raises:
         OSError: the folder cannot be read.
@@ -78,7 +78,7 @@ def withdrawn_paths(root: Path) -> frozenset[str]:
 
 
 def content_of(stored: Mapping[str, JsonValue]) -> bytes | None:
-    """Return the bytes of a document's content; ``None`` if the file does not hold them."""
+    """Return a document's content as bytes; ``None`` if the file is incomplete."""
     content = stored.get("content")
     if not isinstance(content, str):
         return None
@@ -91,12 +91,12 @@ def content_of(stored: Mapping[str, JsonValue]) -> bytes | None:
 
 
 def is_binary(header: Mapping[str, JsonValue]) -> bool:
-    """Tell whether a document was handed in as bytes and not as text."""
+    """Tell whether a document was deposited as bytes, not as text."""
     return header.get("encoding") == BASE64
 
 
 def read_header(file: Path) -> Mapping[str, JsonValue]:
-    """Read the first line; empty when it is broken."""
+    """Read a file's first line (the header); empty if it is broken."""
     with file.open("rb") as opened:
         line = opened.readline(_MAX_HEADER_BYTES)
     return loads(line.rstrip().removesuffix(b",") + b"}")
@@ -114,7 +114,7 @@ def loads(raw: bytes) -> Mapping[str, JsonValue]:
 def header_of(
     source_path: str, content: str | bytes, metadata: Metadata, source_updated_at: datetime | None
 ) -> dict[str, JsonValue]:
-    """Return everything but the content.
+    """Return all fields but the content.
 
     Raises:
         DocumentError: the metadata is no JSON or too much of it, or the date is out of range.
@@ -148,7 +148,7 @@ def _plain(value: object) -> object:
 
 
 def holds(file: Path, header: Mapping[str, JsonValue]) -> bool:
-    """Tell whether a file is complete and has the same content and metadata; the date is not compared."""
+    """Tell whether a file is complete with the same content and metadata. Dates are not compared."""
     try:
         stored = read_header(file)
         is_whole = _ends_well(file)
@@ -175,7 +175,7 @@ def spell(header: Mapping[str, JsonValue], content: str | bytes) -> bytes:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Lock an inbox against other threads and processes, and remove temporary files of killed ones."""
+    """Lock an inbox against other threads and processes, and delete temporary files of killed ones."""
     with hold_lock(root / _LOCK):
         aside = root / _ASIDE
         aside.mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def _forget_withdrawn(root: Path) -> None:
 
 
 def write(root: Path, name: str, raw: bytes) -> None:
-    """Write a file beside the documents, sync it and move it to its place; the caller holds the lock."""
+    """Write a document's file atomically. The caller holds the lock."""
     aside = root / _ASIDE / name
     with aside.open("wb") as file:
         file.write(raw)

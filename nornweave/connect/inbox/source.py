@@ -59,7 +59,7 @@ class InboxSource:
         return ",".join(("inbox-1", file_version(), MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
-        """List the documents, by path; an inbox that nobody wrote to yet is empty.
+        """List the documents by path; none if nobody has deposited any.
 
         A file that is broken is listed under its own name, so that it fails alone and with its reason.
 
@@ -105,7 +105,7 @@ class InboxSource:
         return parse_apart(inbox_document, self.id, entry, raw, domain=self.domain)
 
     def copies_of(self, path: str) -> int:
-        """Count the files that hold a document: one, or none."""
+        """Count the files of a document: one or none."""
         return int((self.root / file_name(path)).exists())
 
     def forget(self, path: str) -> None:
@@ -160,6 +160,6 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
 
 
 def _metadata(stated: Mapping[str, JsonValue]) -> Metadata:
-    """Return metadata with all that is a statement of access, however its key is spelt, as one."""
+    """Return metadata with all access statements, however their keys are spelt, as one."""
     others = {key: value for key, value in stated.items() if not names_access(key)}
     return freeze({**others, **access_metadata(fields=stated.items())})

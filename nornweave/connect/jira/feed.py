@@ -95,11 +95,11 @@ class JiraFeed(Feed):
         return issue_bytes(issue, comments, path.partition("/")[0], f"{site}/browse/{issue['id']}")
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the site, of which several sources may read projects."""
+        """Return the site. Several sources may read projects of one site."""
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the project, and the security level of an issue that has one."""
+        """Return the readers of an issue: of its project, and of its security level if any."""
         issue = known.body(known.key_of(path) or "")
         if issue is None or "id" not in issue:
             return []
@@ -108,7 +108,7 @@ class JiraFeed(Feed):
         return [(f"jira:project:{project}",), *level]
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may browse the projects, who is in the levels of their security schemes, and in groups.
+        """Ask who may browse the projects, and who is in security levels and groups.
 
         What is said of a project is no newer than the levels of its issues: one that got one must not stay open for
         long.
@@ -137,14 +137,14 @@ class JiraFeed(Feed):
                 yield from self._granted(principal, project, members)
 
     def _of_project(self, project: str, what: str, asked: Mapping[str, str | int]) -> Mapping[str, Any] | None:
-        """Ask for something of a project; ``None`` where it has none, or the account may not see it."""
+        """Ask for a property of a project; ``None`` if it has none or the account may not see it."""
         answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
         return None if answer.status in REFUSED else answer.mapping()
 
     def _granted(
         self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]], verified_at: float | None = None
     ) -> Iterator[Grant]:
-        """Yield whom the holders of permissions are, and that some are not followed, such as an issue's reporter."""
+        """Yield the holders of permissions as a grant, and an unread grant for each kind that is not supported."""
         members: set[str] = set()
         unknown: set[str] = set()
         for holder in (as_is(each.get("holder"), dict) or {} for each in permissions):
@@ -161,7 +161,7 @@ class JiraFeed(Feed):
             yield Grant(principal=f"{principal}:{kind}", unread=unread)
 
     def _holder(self, kind: str, value: str | None, project: str) -> list[str] | None:
-        """Return the people and groups of a holder; ``None`` for a kind that is not followed."""
+        """Return the people and groups of a permission's holder; ``None`` for an unsupported kind."""
         if kind == "anyone":
             return [EVERYBODY_WHO_ASKS]
         if kind in ("user", "group"):
@@ -191,7 +191,7 @@ class JiraFeed(Feed):
                 yield answer.mapping()
 
     def _values(self, address: str, asked: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
-        """Yield what a list has, over all its pages."""
+        """Yield the items of a list over all its pages."""
 
         def ask(start: int | None) -> tuple[list[dict[str, Any]], int | None]:
             at = start or 0
@@ -202,7 +202,7 @@ class JiraFeed(Feed):
         return (each for found, _ in pages_of(ask, None, address) for each in found)
 
     def _read_site(self) -> FeedRecord:
-        """Ask what the site is called, and whether the account is one.
+        """Ask for the site's name, and check the account.
 
         Jira answers searches of nobody with nothing, which must not be taken for a site where all is deleted.
         """
@@ -216,14 +216,14 @@ class JiraFeed(Feed):
         return FeedRecord(key=_SITE, body={"url": url.rstrip("/") if is_address else self._site.address})
 
     def _search(self, token: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """List when issues changed; return them and the token of the page after them."""
+        """List issues with the time of their last change. Return them and the next page's token."""
         asked = {"jql": self._jql, "fields": ["updated"], "maxResults": BRIEF}
         content = self._site.post(_SEARCH, {**asked, "nextPageToken": token} if token else asked).mapping()
         following = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
         return listed(content, "issues", _SEARCH), following
 
     def _stored(self, issues: Sequence[Mapping[str, Any]], known: Known, token: str | None) -> Iterator[RecordPage]:
-        """Store the issues that are not stored as they are now, each with all of its comments at once."""
+        """Store the issues that differ from the stored ones, each with all of its comments at once."""
         position = {"token": token}
         changed = [id_of(each.get("id")) for each in issues if not _is_as_stored(each, known)]
         same = {id_of(each.get("id")) for each in issues}.difference(changed)
@@ -239,7 +239,7 @@ class JiraFeed(Feed):
             yield RecordPage(records=records, kept=kept, gone=gone, position=position)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
-        """Yield an issue and its comments; without rights nothing of one that only some may see."""
+        """Yield an issue and its comments. Without ``rights``, restricted issues are left out."""
         fields = as_is(content.get("fields"), dict) or {}
         security = fields.get("security")
         if security and not self._has_rights:
@@ -254,7 +254,7 @@ class JiraFeed(Feed):
                 yield FeedRecord(key=f"issue/{identity}/comment/{body['id']}", document=path, body=body)
 
     def _comments(self, identity: str, embedded: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the comments of an issue; only some of many are embedded in it."""
+        """Yield the comments of an issue; if there are many, ask for those that are not embedded."""
         address = f"{_API}/issue/{identity}/comment"
 
         def ask(start: int | None) -> tuple[list[dict[str, Any]], int | None]:
@@ -274,7 +274,7 @@ class JiraFeed(Feed):
 
 
 def _is_as_stored(content: Mapping[str, Any], known: Known) -> bool:
-    """Tell whether an issue is stored as it is; a comment that comes, changes or goes changes its time too."""
+    """Tell whether an issue is stored unchanged. Any change of a comment changes the issue's time too."""
     before = known.body(f"issue/{id_of(content.get('id'))}/0")
     updated = (as_is(content.get("fields"), dict) or {}).get("updated")
     return before is not None and (before.get("updated"), before.get("id")) == (updated, content.get("key"))
@@ -289,7 +289,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def issue_body(content: Mapping[str, Any], fields: Mapping[str, Any]) -> Body:
-    """Return what is stored of an issue."""
+    """Return an issue's record."""
     components = (_named(each, "name") for each in mappings(fields.get("components")))
     labels = (each for each in as_is(fields.get("labels"), list) or () if isinstance(each, str))
     return {
@@ -309,7 +309,7 @@ def issue_body(content: Mapping[str, Any], fields: Mapping[str, Any]) -> Body:
 
 
 def comment_body(content: Mapping[str, Any]) -> Body:
-    """Return what is stored of a comment."""
+    """Return a comment's record."""
     return {
         "id": id_of(content.get("id")),
         "author": _named(content.get("author"), "displayName"),
@@ -331,7 +331,7 @@ def key_of(content: Mapping[str, Any]) -> str:
 
 
 def issue_bytes(issue: Body, comments: Sequence[Body], project: str, url: str) -> bytes:
-    """Return the conversation of an issue; the message that opens it has the issue's key as its id."""
+    """Return an issue's conversation. Its first message has the issue's key as its id."""
     key, kind, priority = issue["id"], issue["type"] or None, issue["priority"] or None
     environment = f"Environment: {issue['environment']}" if issue["environment"] else ""
     reported = (part for part in (issue["summary"], issue["description"], environment) if part.strip())

@@ -38,7 +38,7 @@ _LABEL = re.compile(r"([^:\n]{1,60}?):\s+(.*)", re.DOTALL)
 
 @dataclass(slots=True)
 class _Line:
-    """What a line with a time begins; ``parts`` is a date as it is written, ``clock`` seconds since midnight."""
+    """The first line of a message; ``parts`` is the written date, ``clock`` seconds since midnight."""
 
     number: int
     said: list[str]
@@ -49,7 +49,7 @@ class _Line:
 
 
 def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
-    """Read the messages of a log, in its order.
+    """Read the messages of a log in order.
 
     Args:
         began: the day that the file's name tells, to which times of day count.
@@ -81,7 +81,7 @@ def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
 
 
 def _lines(text: str, began: date | None) -> Iterator[_Line]:
-    """Yield the lines that begin a message, with those that go on."""
+    """Yield the first line of each message with its continuation lines."""
     current: _Line | None = None
     is_apart = False
     for number, line in enumerate(text.translate(_MARKS).split("\n"), 1):
@@ -114,7 +114,7 @@ def _named_day(month: str, day: str, year: str) -> date | None:
 
 
 def _begun(line: str, number: int, day: date | None) -> _Line | None:
-    """Split off a moment: a date and a time, or a time of day."""
+    """Split off the moment at a line's start: date and time, or time of day; ``None`` without one."""
     if (local := _LOCAL.match(line)) and (clock := _seconds(local)) is not None:
         return _Line(number, [line[local.end() :]], parts=(int(local[1]), int(local[3]), int(local[4])), clock=clock)
     stamped = _MOMENT.match(line)
@@ -128,7 +128,7 @@ def _begun(line: str, number: int, day: date | None) -> _Line | None:
 
 
 def _seconds(local: re.Match[str]) -> int | None:
-    """Return the time of day; ``None`` if it is none."""
+    """Return the time of day in seconds; ``None`` if it is invalid."""
     half = "".join(filter(str.isalnum, (local[9] or local[5] or "").casefold()))  # or a word: "à 15:34"
     hour, minute, second = int(local[6]), int(local[7]), int(local[8] or 0)
     if hour > 23 or minute > 59 or second > 59:
@@ -142,7 +142,7 @@ _ORDERS = ((2, 1, 0), (2, 0, 1), (0, 1, 2))  # where year, month and day stand: 
 
 
 def _date_order(lines: Sequence[_Line]) -> tuple[int, int, int]:
-    """Choose in which order dates are written: that in which all are dates and time goes on, day first if both do."""
+    """Choose the order of day, month and year in which most dates are valid and ascend; day first in a tie."""
 
     def wrong(order: tuple[int, int, int]) -> tuple[int, int]:
         moments = [_local(line, order) for line in lines]
@@ -165,7 +165,7 @@ def _local(line: _Line, order: tuple[int, int, int]) -> datetime | None:
 
 
 def _said(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
-    """Split what follows a time into speaker and text; ``None`` for a notice.
+    """Split the rest of a line into speaker and text; ``None`` for a notice.
 
     In exports of messengers names are anything before a colon, and what nobody says is a notice.
     """

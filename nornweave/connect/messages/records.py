@@ -1,4 +1,4 @@
-"""Read the messages of a JSON export: records whose keys are known by a table, wherever in the file they lie.
+"""Read the messages of a JSON export: find its records by their keys, anywhere in the file.
 
 Exporters differ in what they call the same thing, not in what they say. The table knows DiscordChatExporter, Telegram
 Desktop, Mattermost (bulk export and API), Slack, Google Chat, Teams, Rocket.Chat, Matrix and Messenger.
@@ -56,7 +56,7 @@ _MAX_DEPTH = 8
 
 
 def read_records(documents: Iterable[tuple[int, Any]]) -> list[Message]:
-    """Read the messages of JSON documents, in their order.
+    """Read the messages of JSON documents in order.
 
     Args:
         documents: the line on which each begins, and the document: a message, a list of them, or an object in which
@@ -78,7 +78,7 @@ def read_records(documents: Iterable[tuple[int, Any]]) -> list[Message]:
 
 
 def _records(value: object, channel: str, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the objects that say something, with the name of what they lie in."""
+    """Yield the message objects, each with the name of its container."""
     if depth > _MAX_DEPTH:
         raise DocumentError("nested too deeply; expected a list of messages")
     if isinstance(value, str):
@@ -99,12 +99,12 @@ def _records(value: object, channel: str, depth: int) -> Iterator[tuple[Mapping[
 
 
 def _says(value: Mapping[str, Any]) -> bool:
-    """Tell whether an object is a message, and no answer of an API that has messages."""
+    """Tell whether an object is a message, not an API answer that contains messages."""
     return any(key.partition(".")[0] in value for key in TEXT) and not mappings(value.get("messages"))
 
 
 def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
-    """Yield the lists of objects in an object, and objects that hold such lists or messages by their id."""
+    """Yield the lists of objects in an object, and objects that hold lists or messages by id."""
     for each in value.values():
         if found := mappings(each):
             yield found
@@ -117,7 +117,7 @@ def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[tuple[Message, str]]:
-    """Yield a message, and the answers that lie in it, each with the id of the message that it answers."""
+    """Yield a message and its nested answers, each with the id of the message that it answers."""
     body = next((body for key in TEXT if (body := clean(_text(_get(content, key))))), "")
     moment = _first(content, TIME)
     identifier = _first(content, IDENTIFIER)
@@ -144,7 +144,7 @@ def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[
 
 
 def _in_threads(said: Sequence[tuple[Message, str]]) -> list[Message]:
-    """Put answers into the thread of the first message that they answer, directly or not."""
+    """Put answers into the thread of the first message of their chain."""
     answered = {message.id: before for message, before in said if before and before != message.id}
     roots: dict[str, str] = {}
     for identifier in answered:
@@ -173,7 +173,7 @@ def _first(content: Mapping[str, Any], keys: Sequence[str]) -> object:
 
 
 def _text(value: object) -> str:
-    """Return a text; Telegram parts it into plain pieces and objects with a ``text``."""
+    """Return a text; Telegram splits it into strings and objects with a ``text``."""
     if isinstance(value, list):
         return "".join(each if isinstance(each, str) else _text(_get(each, "text")) for each in value)
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""

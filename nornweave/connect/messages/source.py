@@ -1,4 +1,4 @@
-"""A source of files of messages: JSON of any exporter, text logs of chats, mailboxes."""
+"""A source of message files: JSON of any exporter, text logs of chats, mailboxes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
 
 
 def read_messages(raw: bytes, path: PurePosixPath) -> tuple[list[Message], tuple[str, ...]]:
-    """Read the messages of one file, in its order, and say what is left out.
+    """Read the messages of one file in order, with a note about what is left out.
 
     Raises:
         DocumentError: binary, empty, or broken JSON.
@@ -67,7 +67,7 @@ def _looks_like_json(text: str) -> bool:
 
 
 class MessagesSource(FolderSource):
-    """A folder, or a file, of messages."""
+    """A folder or file of messages."""
 
     version = "messages-2"
     suffixes = SUFFIXES

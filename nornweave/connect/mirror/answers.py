@@ -1,4 +1,4 @@
-"""What an API answers, how long it may take, and what is wrong with it."""
+"""Answers of an API, limits of requests, and errors of answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _A_MOMENT = 1e9
 
 
 class AnswerError(SourceUnavailableError):
-    """One request failed: it is refused, its answer is too large, or there is none after several attempts.
+    """A request failed: refused, too large, or unanswered after several attempts.
 
     Attributes:
         status: of the answer; ``None`` when there was none.
@@ -37,12 +37,12 @@ class AnswerError(SourceUnavailableError):
 
 
 class OtherHostError(SourceUnavailableError):
-    """An address leads to a host that is not the API's."""
+    """An address leads away from the API's host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why an answer is none.
+    """The problem with an answer.
 
     Attributes:
         error: raised where no other attempt is made.
@@ -57,7 +57,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may take.
+    """The limits of one request.
 
     Attributes:
         read_s: seconds without a byte.
@@ -76,13 +76,13 @@ class Limits:
     max_wait_s: float = 60.0
 
     def backoff(self, attempt: int) -> float:
-        """Return the pause after an attempt that failed, counted from 0."""
+        """Return the pause after a failed attempt; attempts count from 0."""
         return min(self.backoff_s * 2.0**attempt, self.max_wait_s)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """An answer: its status, its headers and its whole content."""
+    """An answer: status, headers and content."""
 
     url: str
     status: int
@@ -90,7 +90,7 @@ class ApiAnswer:
     content: bytes
 
     def json(self) -> Any:
-        """Read the content as JSON.
+        """Parse the content as JSON.
 
         Raises:
             SourceUnavailableError: it is something else.
@@ -101,7 +101,7 @@ class ApiAnswer:
             raise SourceUnavailableError(f"{self.url}: no JSON in the answer; check the address") from error
 
     def mapping(self) -> Mapping[str, Any]:
-        """Read the content as a JSON object.
+        """Parse the content as a JSON object.
 
         Raises:
             SourceUnavailableError: it is something else.
@@ -112,7 +112,7 @@ class ApiAnswer:
         return content
 
     def objects(self) -> list[dict[str, Any]]:
-        """Read the content as a JSON list, and return the objects in it.
+        """Parse the content as a JSON list and return its objects.
 
         Raises:
             SourceUnavailableError: it is something else.
@@ -125,7 +125,7 @@ class ApiAnswer:
 
     @property
     def moment(self) -> float:
-        """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
+        """Return the answer's time in seconds since 1970, by the server's clock if it is given."""
         try:
             return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
         except (ValueError, TypeError, OverflowError):
@@ -133,18 +133,18 @@ class ApiAnswer:
 
     @property
     def since(self) -> str:
-        """Return from when on a later request asks for changes: when this answer was made, less some overlap."""
+        """Return the start for a later request of changes: this answer's time minus some overlap."""
         return (datetime.fromtimestamp(self.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
     def validators(self) -> dict[str, str]:
-        """Return the headers with which the next request asks for what changed since."""
+        """Return the headers of a conditional request for later changes."""
         names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
         return {sent: self.headers[name] for sent, name in names.items() if name in self.headers}
 
     @property
     def following(self) -> str | None:
-        """Return the address of the next page, as the ``Link`` header names it."""
+        """Return the next page's address from the ``Link`` header, or ``None``."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
         return urljoin(self.url, match[1]) if match else None
 
@@ -162,7 +162,7 @@ def listed(content: Mapping[str, Any], key: str, place: str) -> list[dict[str, A
 
 
 def limited_for(answer: ApiAnswer) -> float | None:
-    """Return the seconds until a rate limit ends; ``None`` when the answer is about something else."""
+    """Return the seconds until a rate limit ends; ``None`` if the answer is not about one."""
     if answer.status not in (403, 429, 503):
         return None
     wait = _seconds(answer.headers.get("retry-after"))
@@ -178,7 +178,7 @@ def limited_for(answer: ApiAnswer) -> float | None:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Read ``Retry-After``: seconds, or a date."""
+    """Parse ``Retry-After``: seconds, or a date."""
     if not value:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):

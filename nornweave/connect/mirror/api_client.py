@@ -1,4 +1,4 @@
-"""Ask an HTTP API: within deadlines and sizes, politely when it limits its rate, and never another host."""
+"""Ask an HTTP API: with deadlines and size limits, within its rate limit, and only its own host."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ApiOrigin:
             raise ConfigError(f"{base_url!r} would send {token_name} unencrypted; expected https")
 
     def address(self, target: str, page: str | None = None) -> str:
-        """Return a whole address: of what is relative to the API's, or stands in a page.
+        """Return the full URL of an address that is relative to the API's, or from an answer.
 
         Raises:
             OtherHostError: it is another host's.
@@ -72,20 +72,20 @@ class ApiOrigin:
         return url
 
     def hide(self, text: str) -> str:
-        """Return what a server said without the secrets, which it may repeat."""
+        """Return a server's text without our secrets, which it may repeat."""
         for secret in self._secrets:
             text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
         return text
 
     def shown(self, url: httpx.URL) -> str:
-        """Return the address of a request as messages show it."""
+        """Return a request's address for messages."""
         for name in self.parameters:
             url = url.copy_remove_param(name)
         return str(url)
 
 
 def _place(url: str) -> tuple[str, str, str | None]:
-    """Return scheme, host with port, and host."""
+    """Return an address's scheme, host with port, and host."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -102,7 +102,7 @@ Parameters = Mapping[str, str | int]
 
 
 class ApiClient:
-    """Asks one API; credentials go to its host only, and are never part of a message.
+    """A client of one API. Credentials go only to its host, and never into messages.
 
     Its connections are closed with the last reference to it.
 
@@ -132,7 +132,7 @@ class ApiClient:
         limits: Limits | None = None,
         public_only: bool = False,
     ) -> None:
-        """Store the parameters of the class; no request is made yet. Raises as ``ApiOrigin`` does."""
+        """Store the parameters. No request is made. Raises as ``ApiOrigin`` does."""
         self.limits = limits or Limits()
         self.origin = ApiOrigin(base_url, (token, auth and auth[1]), dict(secrets or {}), token_name)
         self._token_name = token_name
@@ -176,11 +176,11 @@ class ApiClient:
         return self._ask(address, send, allowed)
 
     def post(self, address: str, body: Mapping[str, Any]) -> ApiAnswer:
-        """Send JSON that changes nothing (a query); see ``get``."""
+        """Post a query as JSON; see ``get``."""
         return self._ask(address, partial(self._send, body=body), frozenset())
 
     def wait(self, seconds: float, url: str) -> None:
-        """Wait as long as an API asks for.
+        """Wait for the time that an API demands.
 
         Raises:
             SourceUnavailableError: it asks for more than ``max_wait_s``.
@@ -199,7 +199,7 @@ class ApiClient:
             raise SourceUnavailableError(f"{url}: the time for this source is used up; the next sync goes on here")
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Tell what is wrong with an answer whose status the caller does not expect, or ``None``.
+        """Return the problem with an answer of unexpected status, or ``None``.
 
         APIs that have a word of their own for it say so in place of this.
         """
@@ -248,7 +248,7 @@ class ApiClient:
         follow: bool = True,
         wanted: Callable[[ApiAnswer], bool] | None = None,
     ) -> ApiAnswer:
-        """Send one request and follow its redirects on the host that may be asked."""
+        """Send one request and follow redirects on the permitted host."""
         method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self.origin.parameters} or None
@@ -307,14 +307,14 @@ class ApiClient:
 
 
 class _Line:
-    """The connection that a client uses, as httpcore tells of it: one at a time."""
+    """The client's current connection, from httpcore's trace events."""
 
     def __init__(self, *, public_only: bool) -> None:
         self._public_only = public_only
         self._stream: Any = None
 
     def trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Look at a host before it is connected to, and at whom that reached before anything is sent."""
+        """Check the host before connecting, and the reached address before sending."""
         if event == "connection.connect_tcp.started" and self._public_only:
             public_addresses(facts["host"])
         elif event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
@@ -335,5 +335,5 @@ class _Line:
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    """Read the certificates once: they take 80 ms, longer than everything else that makes a client."""
+    """Load the certificates once: it takes 80 ms, longer than the rest of making a client."""
     return httpx.create_ssl_context()

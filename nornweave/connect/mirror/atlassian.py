@@ -1,4 +1,4 @@
-"""What the feeds of Confluence and Jira share: the site, the credentials, and what the site says when it refuses."""
+"""Common parts of the Confluence and Jira feeds: site, credentials, error messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LOGIN_FAILED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 
 
 class AtlassianSite(ApiClient):
-    """One site of Atlassian Cloud, asked with the rights of one account.
+    """One site of Atlassian Cloud, with one account's rights.
 
     Attributes:
         address: of the site, without the ``/wiki`` of its Confluence.
     """
 
     def __init__(self, settings: AtlassianSettings, product: str, rights: str, limits: Limits | None) -> None:
-        """Store the parameters; no request is made yet.
+        """Store the parameters. No request is made.
 
         Args:
             settings: the site with or without ``/wiki``; with a user, user and token are sent as HTTP Basic, else the
@@ -66,11 +66,11 @@ class AtlassianSite(ApiClient):
 
     @property
     def site(self) -> str:
-        """The same for both products of a site, also through the gateway."""
+        """The site's address, the same for both products and also through the gateway."""
         return re.sub(r"/ex/(jira|confluence)/", "/ex/", self.address)
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Tell what is wrong, in the site's words."""
+        """Return the problem with an answer, in the site's words."""
         place = answer.url.partition("?")[0]
         # Jira answers a token that it refuses like nobody's: with what everybody may read, which is nothing.
         if answer.headers.get("x-seraph-loginreason", "").upper() in _LOGIN_FAILED:
@@ -93,7 +93,7 @@ class AtlassianSite(ApiClient):
 
 
 def id_of(value: object) -> str:
-    """Return an id as a site writes it, as text of digits.
+    """Return an id as text of digits, as the site writes it.
 
     Raises:
         ValueError: it is something else.
@@ -105,13 +105,13 @@ def id_of(value: object) -> str:
 
 
 def user_named(account_id: object) -> str | None:
-    """Return the principal of an account, which is the same on all sites; ``None`` for what is no id of one."""
+    """Return the principal of an account, equal on all sites; ``None`` for an invalid id."""
     is_id = isinstance(account_id, str) and _ACCOUNT.fullmatch(account_id)
     return f"{ATLASSIAN_USER}{account_id}" if is_id else None
 
 
 def group_named(group_id: object) -> str | None:
-    """Return the principal of a group; ``None`` for what is no id of one."""
+    """Return the principal of a group; ``None`` for an invalid id."""
     return f"{_GROUP}{group_id}" if isinstance(group_id, str) and _ACCOUNT.fullmatch(group_id) else None
 
 
@@ -120,7 +120,7 @@ def with_people(
     in_group: Callable[[str], Iterable[Mapping[str, Any]]],
     about: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
 ) -> Iterator[Grant]:
-    """Yield grants, then who is in the groups that they name, and the addresses of people.
+    """Yield the grants, then grants of their groups' members and of people's addresses.
 
     Somebody whose account was closed, or of whom the site does not tell, is in nothing: another site may still tell.
 
@@ -159,7 +159,7 @@ def with_people(
 
 
 def _active(person: Mapping[str, Any]) -> str | None:
-    """Return the principal of somebody whose account has not been closed."""
+    """Return the principal of an account that is not closed, else ``None``."""
     is_closed = person.get("active") is False or person.get("accountStatus") in ("inactive", "closed")
     return None if is_closed else user_named(person.get("accountId"))
 

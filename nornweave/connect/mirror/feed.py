@@ -1,4 +1,4 @@
-"""The port of an API: what is stored of it, pages of records, and how the records of one document become its bytes."""
+"""The port of an API: its stored records, pages of records, and documents made from records."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """How far the reading of an API came.
+    """How far reading an API has come.
 
     Attributes:
         number: of the pass, from 1; 0 before the first.
@@ -88,22 +88,22 @@ NO_PASS = Pass(is_full=False, is_complete=True)
 
 
 class Known:
-    """The records that are stored, while their file is open."""
+    """The stored records, while their file is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     def body(self, key: str) -> Body | None:
-        """Return a record; ``None`` when it is not there."""
+        """Return a record, or ``None``."""
         row = self.connection.execute("select body from records where key = ?", (key,)).fetchone()
         return _body(row[0]) if row else None
 
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so, by key."""
+        """Yield the records with a key prefix, by key."""
         return self._records(_UNDER, in_range(prefix))
 
     def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that were last confirmed before a moment, oldest first.
+        """Yield the records with a key prefix that were last confirmed before a moment, oldest first.
 
         Args:
             is_named: only those that this pass has confirmed or kept already.
@@ -112,22 +112,22 @@ class Known:
         return self._records(_OLDEST, {**in_range(prefix), **values})
 
     def unnamed(self, prefix: str, start: str) -> Iterator[str]:
-        """Yield the keys that start so, from ``start`` on, that this pass has neither stored, confirmed nor kept."""
+        """Yield the keys with a prefix, from ``start`` on, that this pass has neither stored, confirmed nor kept."""
         values = {**in_range(prefix), "first": start, "number": self.state().number}
         return (key for (key,) in self.connection.execute(_UNNAMED, values).fetchall())
 
     def state(self) -> Pass:
-        """Return how far the reading came."""
+        """Return how far the reading has come."""
         row = self.connection.execute("select state from reading").fetchone()
         return Pass(**json.loads(row[0])) if row else NO_PASS
 
     def count(self, prefix: str) -> int:
-        """Count the records whose keys start so."""
+        """Count the records with a key prefix."""
         statement = f"select count(*) from records where {IN_RANGE}"  # noqa: S608 - a constant
         return int(self.connection.execute(statement, in_range(prefix)).fetchone()[0])
 
     def documents(self) -> Iterator[Entry]:
-        """Yield the documents, by path; each was verified when the API last confirmed all of its records."""
+        """Yield the documents by path. A document's confirmation is its oldest record's."""
         rows = self.connection.execute(_RECORDS_BY_DOCUMENT)
         for path, group in groupby(rows, key=itemgetter(0)):
             records = list(group)
@@ -141,13 +141,13 @@ class Known:
         return self._records("select key, body from records where document = ? order by key", (path,))
 
     def key_of(self, path: str) -> str | None:
-        """Return the first key of a document; ``None`` where nothing is stored of it."""
+        """Return the first key of a document; ``None`` if nothing of it is stored."""
         key: str | None
         (key,) = self.connection.execute("select min(key) from records where document = ?", (path,)).fetchone()
         return key
 
     def totals(self) -> tuple[int, int]:
-        """Return how many documents there are, and their bytes."""
+        """Return the number of documents, and of their bytes."""
         row = self.connection.execute(_TOTALS).fetchone()
         return int(row[0]), int(row[1])
 
@@ -157,7 +157,7 @@ class Known:
 
 
 def in_range(prefix: str) -> dict[str, Any]:
-    """Return the values of ``IN_RANGE``."""
+    """Return the SQL values of ``IN_RANGE`` for a prefix."""
     return {"first": prefix, "last": prefix + _LAST}
 
 
@@ -176,12 +176,12 @@ MAX_PAGES = 20_000
 
 
 class PositionLostError(SourceUnavailableError):
-    """The API does not know the position any more at which a pass was interrupted; it has to begin again."""
+    """The API no longer knows the position of an interrupted pass, which must start again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedRecord:
-    """One thing that an API has: an issue, a comment, a message, a page.
+    """One object of an API: an issue, a comment, a message, a page.
 
     Attributes:
         key: names it within the source; a document is assembled from its records in the order of their keys.
@@ -196,13 +196,13 @@ class FeedRecord:
 
 
 def left_out(path: str, reason: str) -> FeedRecord:
-    """Return the record of what is left out, such as one channel of many that refuses."""
+    """Return a record that something is left out, such as a channel that refuses access."""
     return FeedRecord(key=f"{LEFT_OUT}{path}", body={"path": path, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
-    """What one step of a pass brought; it is stored as a whole or not at all.
+    """The result of one step of a pass, stored as a whole or not at all.
 
     Attributes:
         records: new or changed, or the same as before.
@@ -233,7 +233,7 @@ Stage: TypeAlias = Callable[[Any], Iterator[RecordPage]]
 
 
 def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> Iterator[RecordPage]:
-    """Run the stages of a pass in their order, from where it was interrupted.
+    """Run the stages of a pass in order, from the interrupted one on.
 
     Args:
         notes: what the stages note for the next pass, whose ``since`` it becomes; kept with each page.
@@ -253,7 +253,7 @@ def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> I
 def pages_of(
     ask: Callable[[Cursor | None], tuple[Page, Cursor | None]], at: Cursor | None, name: str
 ) -> Iterator[tuple[Page, Cursor | None]]:
-    """Yield the pages of a list, each with the place of the one after it.
+    """Yield the pages of a list, each with the position of the next one.
 
     Args:
         ask: for the page at a place; returns it and the place of the next one, ``None`` after the last.
@@ -275,7 +275,7 @@ def pages_of(
 
 
 def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}") -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list, over all the pages that its answers link to.
+    """Yield the objects of a list over all its linked pages.
 
     Args:
         asked: the query of the first page.
@@ -292,7 +292,7 @@ def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}")
 
 
 def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:
-    """Return which documents to ask for again: those that were confirmed longest ago, by the second part of their keys.
+    """Return the documents with the oldest confirmations, by the second part of their keys.
 
     What an API does not tell of by itself, such as deletions, is found so within as many passes as it takes to ask for
     every document once.
@@ -302,7 +302,7 @@ def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> lis
 
 
 class Feed(ABC):
-    """One API of one source; nothing is asked before ``pages``, and ``ConfigError`` is raised when it is made.
+    """One API of one source. Making one sends no request but may raise ``ConfigError``.
 
     Attributes:
         version: changes when the same records may become another document.
@@ -322,7 +322,7 @@ class Feed(ABC):
 
     @abstractmethod
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Ask the API, a page at a time; the page is stored before the next one is asked for.
+        """Ask the API page by page. The caller stores each page before the next request.
 
         Raises:
             SourceUnavailableError: it refuses, does not answer, or answers nonsense.
@@ -331,25 +331,25 @@ class Feed(ABC):
 
     @abstractmethod
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return the bytes of a document: equal exactly when it says the same.
+        """Return a document's bytes. Equal contents give equal bytes.
 
         Raises:
             DocumentSkipped: there is nothing in it that says anything.
         """
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return who may read a document: statements, each the principals of which a reader is in one.
+        """Return a document's readers as statements. A reader must be in one principal of each.
 
         All have to be met; without any, nobody may read it.
         """
         raise NotImplementedError
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Name the service in which the principals have their names."""
+        """Return the service that defines the principals' names."""
         return self.scope
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who is in the principals that ``readers`` names, all of them.
+        """Ask for the members of all principals that ``readers`` names.
 
         Args:
             known: what the last pass stored; nothing of documents is asked for.

@@ -1,4 +1,4 @@
-"""What was read of an API: records, and how far the reading came, in one SQLite file per source.
+"""The records that were read from an API and the position of the reading, in one SQLite file per source.
 
 A page and the position after it are stored in one transaction, so that a killed sync goes on at the page it was killed
 at. The file is a cache: a damaged one is thrown away and read anew.
@@ -57,7 +57,7 @@ _COUNT = "select count(*) from records where document = ?"
 
 
 class MirrorFile:
-    """The file of one source, while nobody holds it open.
+    """The file of one source while it is closed.
 
     Args:
         file: in a folder that is made as well.
@@ -70,7 +70,7 @@ class MirrorFile:
 
     @contextmanager
     def reading(self) -> Iterator[Mirror]:
-        """Hold the file open, alone.
+        """Open the file exclusively for a pass.
 
         Raises:
             SourceUnavailableError: another process reads the source, or the file cannot be written.
@@ -85,7 +85,7 @@ class MirrorFile:
 
     @contextmanager
     def open(self) -> Iterator[Mirror]:
-        """Hold the file open for what is stored.
+        """Open the file to read what is stored.
 
         Raises:
             SourceUnavailableError: the file cannot be read or written now.
@@ -97,14 +97,14 @@ class MirrorFile:
             raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
 
     def copies_of(self, path: str) -> int:
-        """Count the records of a document; 0 without a file."""
+        """Count the records of a document; 0 if there is no file."""
         if not self._file.is_file():
             return 0
         with self.open() as mirror:
             return int(mirror.connection.execute(_COUNT, (path,)).fetchone()[0])
 
     def forget(self, path: str) -> None:
-        """Delete the records of a document and write the file anew, without what was ever deleted from it."""
+        """Delete a document's records and rewrite the file without bytes of deleted records."""
         if self._file.is_file():
             with self.open() as mirror:
                 mirror.connection.execute("delete from records where document = ?", (path,))
@@ -112,7 +112,7 @@ class MirrorFile:
                 mirror.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def _opened(self) -> sqlite3.Connection:
-        """Open the file; one that is damaged, of another version or of another scope is thrown away."""
+        """Open the file. Replace one that is damaged or of another version or scope."""
         try:
             connection = self._connect()
             if _is_current(connection, self._scope):
@@ -139,10 +139,10 @@ class MirrorFile:
 
 
 class Mirror(Known):
-    """The records of one source, while its file is held open."""
+    """The records of one source while its file is open."""
 
     def begin(self, *, full: bool, anew: bool, now: float) -> Pass:
-        """Go on with the pass that was interrupted, or start a new one.
+        """Continue the interrupted pass, or start a new one.
 
         Args:
             full: a full pass is due; one of changes that was interrupted is given up for it.
@@ -157,11 +157,11 @@ class Mirror(Known):
         return self._change(number=number, is_full=full, is_complete=False, began_at=now, position=None, listed=())
 
     def restart(self) -> Pass:
-        """Begin the pass again from its start; what it has stored stays."""
+        """Start the pass again. Its stored records stay."""
         return self._change(position=None)
 
     def store(self, page: RecordPage, number: int, at: float) -> None:
-        """Store a page of a pass, and where to go on, in one transaction.
+        """Store a page of a pass and the next position in one transaction.
 
         Args:
             at: the API was asked for the page after this moment, in seconds since 1970.
@@ -178,7 +178,7 @@ class Mirror(Known):
             self._change(position=page.position, **listed, **since)
 
     def complete(self, now: float) -> None:
-        """End a pass; what it listed completely and did not name is deleted, in a full pass of all records."""
+        """End a pass. Delete records that it listed completely but did not name; in a full pass, all unnamed ones."""
         with self._transaction():
             state = self.state()
             prefixes = [""] if state.is_full else state.listed
@@ -223,7 +223,7 @@ class Mirror(Known):
         self.connection.execute(_STORE, values)
 
     def _remove(self, prefixes: Iterable[str], before: int | None = None) -> None:
-        """Delete records by the beginnings of their keys, all or those of passes before this number."""
+        """Delete records by key prefix: all, or those of passes before a number."""
         for prefix in prefixes:
             values = {**in_range(prefix), "pass": math.inf if before is None else before}
             self.connection.execute(_REMOVE, values)
@@ -237,7 +237,7 @@ def _is_current(connection: sqlite3.Connection, scope: str) -> bool:
 
 
 def nothing_known() -> Known:
-    """Return what is known before anything was read."""
+    """Return empty records, as before the first reading."""
     connection = sqlite3.connect(":memory:")
     for table in _TABLES:
         connection.execute(table)

@@ -1,4 +1,4 @@
-"""A source whose documents are those of a mirror, which is brought up to date whenever the source is listed.
+"""A source with the documents of a mirror. Listing it first updates the mirror from its API.
 
 What a mirror holds of one document can be counted and removed, bytes of deleted rows included.
 """
@@ -31,7 +31,7 @@ Watcher: TypeAlias = Callable[[int, int, int | None], None]
 
 
 def mirror_file(data_dir: Path, source_id: str) -> Path:
-    """Return where the mirror of a source is kept."""
+    """Return the path of a source's mirror."""
     return data_dir / "remote" / f"{source_id}.sqlite"
 
 
@@ -46,7 +46,7 @@ class MirroredSource:
     def __init__(
         self, settings: MirroredSettings, feed: Feed, data_dir: Path, *, now: Callable[[], float] = time.time
     ) -> None:
-        """Store the parameters; nothing is read yet.
+        """Store the parameters. Nothing is read.
 
         Args:
             data_dir: of the workspace; the mirror is kept below it.
@@ -76,21 +76,21 @@ class MirroredSource:
         return self._feed.version
 
     def watched_by(self, watcher: Watcher) -> None:
-        """Call ``watcher`` while the source is listed."""
+        """Call ``watcher`` during the listing of the source."""
         self._watcher = watcher
 
     def list_everything_again(self) -> None:
-        """Ask for everything with the next listing, whatever was read before."""
+        """Let the next listing make a full pass."""
         self._is_thorough = True
 
     def check(self) -> None:
-        """Ask for the first page, and store nothing."""
+        """Ask for the first page without storing it."""
         self._begin(_CHECK_S)
         with _told():
             next(self._feed.pages(Pass(is_full=True), nothing_known()), None)
 
     def list(self) -> Listing:
-        """Bring the mirror up to date and list its documents.
+        """Update the mirror and list its documents.
 
         Returns:
             What is in the mirror; with a ``problem`` where the API failed on the way, so that nothing follows from what
@@ -119,7 +119,7 @@ class MirroredSource:
         return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment, notices=notices)
 
     def refresh_members(self) -> MembershipTable | None:
-        """Ask who is in what, and for no document; return what is known now, ``None`` where ``rights`` is not set.
+        """Ask only for members. Return the table of members; ``None`` if ``rights`` is not set.
 
         Raises:
             SourceUnavailableError: what the last sync read cannot be opened.
@@ -152,7 +152,7 @@ class MirroredSource:
         self._mirror.forget(path)
 
     def _with_readers(self, entry: Entry, known: Known) -> Entry:
-        """Return a document with who may read it, where the source is to say so: other readers are a change of it."""
+        """Return an entry with its readers if ``rights`` is set. Its gate changes with them."""
         if self._members is None:
             return entry
         readers = tuple(tuple(sorted(each)) for each in self._feed.readers(entry.path, known)) or ((),)
@@ -160,7 +160,7 @@ class MirroredSource:
         return replace(entry, gate=digest(entry.gate, canonical_json(metadata)), metadata=metadata)
 
     def _refresh_members(self, known: Known) -> tuple[str, ...]:
-        """Ask who is in what, and keep it; return what people should know: what was not said counts until the bound."""
+        """Ask for members and store them. Return notices about failures; old answers count until the limit."""
         if self._members is None:
             return ()
         now, origin = self._now(), self._feed.origin(known)
@@ -210,20 +210,20 @@ class MirroredSource:
             self._watcher(*mirror.totals(), expected)
 
     def _begin(self, seconds: float) -> None:
-        """Let the API be asked for so long, however slowly it answers."""
+        """Limit the time for asking the API to ``seconds``."""
         if self._problem:
             raise SourceUnavailableError(self._problem)
         if self._feed.client:
             self._feed.client.ends_at = time.monotonic() + seconds
 
     def _is_due(self, before: Pass, now: float) -> bool:
-        """Tell whether everything is listed again; also if that happened later than now: a clock went back."""
+        """Tell whether a full pass is due. A last one in the future means a wrong clock and counts as due."""
         return not before.full_at or not 0 <= now - before.full_at < self._relist_s
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Say that an answer has another shape than expected: whatever a feed trips over came from the API."""
+    """Translate errors over an answer's shape to ``SourceUnavailableError``."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -231,7 +231,7 @@ def _told() -> Iterator[None]:
 
 
 def _left_out(mirror: Mirror) -> list[Skip]:
-    """Return what the feed left out, as far as somebody should know; at most ``_MAX_SKIPS``, then how many more."""
+    """Return what the feed left out, at most ``_MAX_SKIPS`` entries and the number of the others."""
     reasons = (
         Skip(str(body.get("path")), str(body["reason"])) for _, body in mirror.under(LEFT_OUT) if body.get("reason")
     )

@@ -13,7 +13,7 @@ from nornweave.config.sources import HookedSettings, RightsSettings, SourceSetti
 
 
 class MirroredSettings(SourceSettings):
-    """The keys of what is listed again and again over the network."""
+    """The keys of sources that are listed repeatedly over the network."""
 
     lists_everything: ClassVar[bool] = False
     """Every pass is a full one, whatever ``relist_hours`` says."""
@@ -25,16 +25,16 @@ class MirroredSettings(SourceSettings):
 
     @property
     def problem(self) -> str | None:
-        """Why the source cannot be asked, if so."""
+        """Return why the source cannot be asked, or ``None``."""
         return None
 
     def hours(self, passes: int = 1) -> str:
-        """Return within what time everything was listed so many times."""
+        """Return the time of so many full passes, such as ``24 h``."""
         return f"{passes * self.relist_hours:g} h"
 
 
 class ApiSettings(MirroredSettings):
-    """The keys of an API that takes a token."""
+    """The keys of an API that accepts a token."""
 
     usual_variable: ClassVar[str] = "token_env"
     """The environment variable that holds the token unless the source names another; for ``own_hosts`` alone."""
@@ -48,11 +48,11 @@ class ApiSettings(MirroredSettings):
 
     @property
     def token_name(self) -> str:
-        """The environment variable in which the token is looked for."""
+        """The environment variable of the token."""
         return self.token_env or (self.usual_variable if self._is_own_host() else "token_env")
 
     def _is_own_host(self) -> bool:
-        """Tell whether the kind's own host is asked; a token goes to another one only if it is named beside that."""
+        """Tell whether the host is the service's own. A default token is sent to no other host."""
         try:
             host = urlsplit(str(getattr(self, "api_url", None) or getattr(self, "url", ""))).hostname or ""
         except ValueError:
@@ -61,12 +61,12 @@ class ApiSettings(MirroredSettings):
 
     @property
     def token(self) -> str | None:
-        """The token in the environment, without the line end that a file of secrets ends with."""
+        """The token from the environment, without a final line end."""
         return (os.environ.get(self.token_name) or "").strip() or None
 
     @property
     def problem(self) -> str | None:
-        """Name the variable of ``token_env`` if it is not set."""
+        """Return a message if the variable of ``token_env`` is not set, or ``None``."""
         return f"token_env names {self.token_env}, which is not set" if self.token_env and not self.token else None
 
 

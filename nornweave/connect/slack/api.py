@@ -1,4 +1,4 @@
-"""Ask Slack's Web API: its errors come as ``{"ok": false, "error": …}`` with status 200.
+"""Ask Slack's Web API. Its errors have status 200 and the body ``{"ok": false, "error": …}``.
 
 Source: docs.slack.dev/reference/methods, docs.slack.dev/apis/web-api/pagination and …/rate-limits.
 """
@@ -44,7 +44,7 @@ _UNSHOWN = re.compile(r"[^\w:,.\- ]+")
 
 
 class SlackError(SourceUnavailableError):
-    """Slack refuses; ``code`` is its own word for it."""
+    """Slack refuses a request; ``code`` is Slack's own error code."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -52,19 +52,19 @@ class SlackError(SourceUnavailableError):
 
     @property
     def is_of_a_channel(self) -> bool:
-        """Tell whether other channels may be readable nevertheless."""
+        """Tell whether the error concerns one channel: others may be readable."""
         return self.code in _OF_A_CHANNEL
 
 
 class SlackApi(ApiClient):
-    """The methods of one workspace, with its token."""
+    """The methods of one workspace, with a token."""
 
     def __init__(self, settings: SlackSettings, limits: Limits | None) -> None:
         self._token_name = settings.token_name
         super().__init__(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
 
     def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
-        """Call a method; return the answer and its content.
+        """Call a method. Return the answer and its content.
 
         Raises:
             SlackError: it refuses; with what to do.
@@ -75,7 +75,7 @@ class SlackApi(ApiClient):
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Tell what is wrong, in Slack's words."""
+        """Return the problem with an answer, in Slack's words."""
         found = super().trouble(answer)
         content = {} if found else answer.mapping()
         if found or content.get("ok") is True:
@@ -92,7 +92,7 @@ class SlackApi(ApiClient):
         )
 
     def listed(self, method: str, key: str, **parameters: str) -> Iterator[Mapping[str, Any]]:
-        """Yield what a method lists, over all its pages.
+        """Yield the items that a method lists, over all pages.
 
         Raises:
             SourceUnavailableError: see ``ask``; a cursor that is refused at once too.
@@ -104,7 +104,7 @@ class SlackApi(ApiClient):
             raise SourceUnavailableError(f"{error}; try again later") from error
 
     def ids(self, method: str, channel: str) -> Iterator[object]:
-        """Yield the ids that a method lists of a channel, over all its pages; raises as ``listed``."""
+        """Yield the ids that a method lists of a channel, over all pages; raises as ``listed``."""
 
         def ask(at: str | None) -> tuple[list[object], str | None]:
             _, content = self.ask(method, channel=channel, limit=PER_PAGE, **({"cursor": at} if at else {}))
@@ -118,7 +118,7 @@ class SlackApi(ApiClient):
     def pages(
         self, method: str, key: str, *, cursor: str | None = None, **parameters: str
     ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:
-        """Yield the pages of a list, each with the cursor of the next one; ``None`` after the last."""
+        """Yield the pages of a list, each with the next cursor (``None`` after the last)."""
 
         def ask(at: str | None) -> tuple[list[dict[str, Any]], str | None]:
             _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": at} if at else {}))
@@ -141,10 +141,10 @@ class SlackApi(ApiClient):
         return "try again later"
 
     def _shown(self, value: object) -> str:
-        """Return what the server says, as far as it may stand in a message."""
+        """Return the server's text for messages, without secrets."""
         return _UNSHOWN.sub("?", self.origin.hide(as_is(value, str) or ""))[:200]
 
 
 def next_cursor(content: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the page after this one; ``None`` on the last."""
+    """Return the cursor of the next page; ``None`` on the last."""
     return as_is((as_is(content.get("response_metadata"), dict) or {}).get("next_cursor"), str) or None

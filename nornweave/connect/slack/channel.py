@@ -1,4 +1,4 @@
-"""Read one Slack channel: its history from the newest message down, and the replies of its threads."""
+"""Read one Slack channel: its history, newest first, and the replies of its threads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Channel:
 
 @dataclass(slots=True, kw_only=True)
 class ChannelReader:
-    """Reads the channels of one pass, in pages whose position is the message that was read last.
+    """Reads the channels of one pass in pages. The position of a page is the last message read.
 
     Everything from that message on is settled.
 
@@ -67,7 +67,7 @@ class ChannelReader:
     channels: Mapping[str, str]
 
     def read(self, channel: Channel, latest: str) -> Iterator[RecordPage]:
-        """Read a channel down from the message ``latest``, which is left out; from the newest one if it is empty.
+        """Read a channel from before the message ``latest`` (empty: from the newest) backwards.
 
         A channel that was not read to its end before under its name is read to its end now.
         """
@@ -87,7 +87,7 @@ class ChannelReader:
         yield RecordPage(records=(complete,), gone=tuple(gone), position=latest)
 
     def _gone(self, channel: Channel, lower: str) -> Iterator[str]:
-        """Yield what this pass has not named of the threads that began from ``lower`` on: it is there no more."""
+        """Yield the keys of messages in threads since ``lower`` that this pass did not find: they are deleted."""
         prefix = f"message/{channel.id}/"
         for key in self.known.unnamed(prefix, f"{prefix}{day_of(lower)}/" if lower else prefix):
             if key.split("/")[3] >= lower:
@@ -116,7 +116,7 @@ class ChannelReader:
     def _page(
         self, channel: Channel, events: Sequence[Mapping[str, Any]], latest: str, *, is_whole: bool
     ) -> Iterator[RecordPage]:
-        """Read a page of history; each thread whose replies are asked for ends a step."""
+        """Read a page of history. A step ends at each thread whose replies are read."""
         records: list[FeedRecord] = []
         for event in events:
             root = root_of(event)
@@ -152,7 +152,7 @@ class ChannelReader:
         return self.is_thorough or (self.is_full and is_due)
 
     def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[FeedRecord]:
-        """Ask for a thread; ``opening`` is its root as the history has it."""
+        """Read a thread's replies; ``opening`` is its first message from the history."""
         listed = self.api.listed("conversations.replies", "messages", channel=channel.id, ts=root)
         try:
             said = [message for each in itertools.islice(listed, _MAX_REPLIES) if (message := message_of(each))]
@@ -167,7 +167,7 @@ class ChannelReader:
         return [self._record(channel, each) for each in events.values()]
 
     def _again(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[FeedRecord]:
-        """Yield a message, and the replies that are known of it, with the names of today."""
+        """Yield a message and its known replies with today's names."""
         own = self._record(channel, event)
         yield own
         if replies(event):
@@ -180,7 +180,7 @@ class ChannelReader:
 
 
 def channel_of(listed: Mapping[str, Any]) -> Channel:
-    """Return a channel as the workspace lists it; its folder is its name where that is one path component."""
+    """Return a listed channel. Its folder is its name if that is one path component."""
     identifier = str(listed["id"])
     name = clean_name(as_is(listed.get("name"), str) or "") or identifier
     folder = name if re.fullmatch(r"\w[\w.-]{0,99}", name) else identifier

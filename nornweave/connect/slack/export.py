@@ -54,7 +54,7 @@ _LEAD_CHARACTERS = 600
 
 
 def day_bytes(channel: str, day: str, messages: Sequence[Message], links: Mapping[str, str]) -> bytes:
-    """Write what was said in a channel on a day, of an export or of the API.
+    """Write the messages of a channel on one day, from an export or the API.
 
     Args:
         links: only of the API: ``permalink`` and ``thread_permalink``, templates in which ``{digits}`` stands for the
@@ -97,7 +97,7 @@ class SlackSource(FolderSource):
         return Listing(entries, (*listed.skipped, *deeper, *self._current().broken))
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one channel day, with names and the roots of its threads resolved.
+        """Read one channel day, with resolved names and first messages of its threads.
 
         Raises:
             DocumentError: its JSON is broken (line and column are named) or is no list of messages.
@@ -108,7 +108,7 @@ class SlackSource(FolderSource):
         return day_bytes(export.title(path.parent.name), path.stem, messages, {})
 
     def _current(self) -> _Export:
-        """Return the export's names, read again only when one of their files changed."""
+        """Return the export's names. They are read again only when a file of them changed."""
         mark = _manifest_mark(self)
         if self._export is None or self._export.mark != mark:
             self._export = _Export(self, mark)
@@ -126,7 +126,7 @@ class SlackSource(FolderSource):
 
 
 class _Export:
-    """An export's names, and the days that were read for the roots of threads."""
+    """An export's names, and days that were read for the first messages of threads."""
 
     def __init__(self, source: SlackSource, mark: str) -> None:
         self.mark = mark
@@ -144,11 +144,11 @@ class _Export:
         self._days: dict[tuple[str, str], Mapping[str, str]] = {}
 
     def title(self, folder: str) -> str:
-        """Return what a channel is called: ``#general``, or ``@alice, @bob`` for a direct conversation."""
+        """Return a channel's title: ``#general``, or ``@alice, @bob`` for a direct conversation."""
         return self._titles.get(folder, f"#{folder}")
 
     def messages(self, path: str) -> list[Message]:
-        """Return what was said in one day's file, by time."""
+        """Return the messages of one day's file, by time."""
         content = load_json(self._source.read(path), path)
         listed = content.get("messages") if isinstance(content, dict) else content
         if not isinstance(listed, list):
@@ -159,7 +159,7 @@ class _Export:
         return sorted(unique.values(), key=lambda each: each.timestamp.timestamp() if each.timestamp else math.inf)
 
     def with_leads(self, path: PurePosixPath, said: Sequence[Message]) -> Iterator[Message]:
-        """Mark the roots of threads as members, and give replies whose root is in another file its line."""
+        """Mark first messages as thread members. Replies to a message in another file get its line as their lead."""
         here = {each.id for each in said}
         threads = {each.thread_id for each in said}
         away = sorted({each.thread_id for each in said if each.thread_id and each.thread_id not in here})
@@ -183,7 +183,7 @@ class _Export:
         return None
 
     def _day(self, path: str) -> Mapping[str, str]:
-        """Return the first words of each message of a day; nothing when it cannot be read, which is its own failure."""
+        """Return the first words of each message of a day; empty if the day cannot be read."""
         key = (path, self._source.mark(path))
         if key not in self._days:
             if len(self._days) >= _MAX_REMEMBERED_DAYS:
@@ -218,7 +218,7 @@ def _manifest_mark(source: SlackSource) -> str:
 
 
 def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
-    """Chain the marks of each channel's days: a day's gate changes with every earlier day, never with a later one."""
+    """Chain the marks of each channel's days: a day's gate changes with earlier days, never with later ones."""
     gates = {}
     earlier: dict[str, str] = {}
     for file in days:
@@ -230,7 +230,7 @@ def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
 
 
 def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Message | None:
-    """Read one message, of an export or of the API; ``None`` for notices and for what says nothing."""
+    """Read one message of an export or the API; ``None`` for notices and empty messages."""
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
     body = "" if as_is(event.get("subtype"), str) in NOTICES else body_of(event, names)
@@ -249,7 +249,7 @@ def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Mes
 
 
 def count_reactions(event: Mapping[str, Any]) -> int:
-    """Return how many reactions a message has, over all emoji."""
+    """Count a message's reactions over all emoji."""
     return sum(map(_count, mappings(event.get("reactions"))))
 
 

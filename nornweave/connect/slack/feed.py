@@ -1,4 +1,4 @@
-"""Read the channels of a workspace from Slack's Web API: a document for each channel and day.
+"""Read the channels of a workspace from Slack's Web API: one document per channel and day.
 
 A message lies in the document of the day on which its thread began. A full pass reads people, channels, their whole
 history, and the replies of threads that are new, recent, or whose count of replies changed. Slack cannot say what
@@ -85,7 +85,7 @@ class SlackFeed(Feed):
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return what was said in a channel in threads that began on one day, names resolved."""
+        """Return the threads of a channel that began on one day, with resolved names."""
         said = []
         channel = ""
         for number, (key, body) in enumerate(records, start=1):
@@ -97,7 +97,7 @@ class SlackFeed(Feed):
         return day_bytes(f"#{name}", path.rpartition("/")[2], messages, _links(known, channel))
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the channel; whom it is open to its members tell."""
+        """Return the channel as the document's readers."""
         key = known.key_of(path)
         return [(f"slack:channel:{key.split('/')[1]}",)] if key else []
 
@@ -106,7 +106,7 @@ class SlackFeed(Feed):
         return f"{self.scope},{(known.body('workspace/') or {}).get('team_id', '')}"
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
-        """Ask who is in which channel: of a public one everybody but guests, who are in those that they were let into.
+        """Ask for the members of channels. Public ones are open to everybody but guests who are not in them.
 
         Somebody of another workspace is known by their account alone: this one has not verified their address.
         """
@@ -146,14 +146,14 @@ class SlackFeed(Feed):
                 yield Grant(principal=principal, unread=str(error))
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
-        """Read the list of users; the names of people who are not in it any more stay."""
+        """Read the list of users. Stored names of people who are not on it stay."""
         for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
             stage = "people" if cursor else "channels"
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
             yield RecordPage(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
     def _joined(self) -> tuple[list[Channel], SlackError | None]:
-        """List the channels that were joined, by id; and why private ones are not among them, if so."""
+        """Return the joined channels by id, and the error if private ones cannot be listed."""
         unseen = None
         try:
             listed = self._listed_channels("public_channel,private_channel")
@@ -170,7 +170,7 @@ class SlackFeed(Feed):
     def _channels(
         self, reader: ChannelReader, chosen: Sequence[Channel], position: Mapping[str, Any]
     ) -> Iterator[RecordPage]:
-        """Read the channels, by id; one that refuses is left out, and what is known of it stays."""
+        """Read the channels by id. A channel that refuses is left out, and its stored messages stay."""
         has_worked, refusal = bool(position.get("has_worked")), None
         for channel in chosen:
             if channel.id < position.get("channel", ""):
@@ -209,7 +209,7 @@ class SlackFeed(Feed):
         raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
 
     def _missing(self, joined: Sequence[Channel]) -> Iterator[FeedRecord]:
-        """Yield the channels that the configuration names though they were not joined."""
+        """Yield the configured channels that were not joined."""
         for name in sorted(self._wanted - {name for each in joined for name in (each.id, each.name)}):
             yield left_out(f"#{name}", _NOT_JOINED)
 
@@ -219,7 +219,7 @@ def _is_id(value: object) -> bool:
 
 
 def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:
-    """Name a channel that refuses; what is known of it stays, and it is read whole as soon as it can be."""
+    """Return a page that leaves out a refusing channel. Its messages stay; it is read completely later."""
     log.warning("#%s is left out: %s", channel.name, error)
     key = f"channel/{channel.id}/"
     record = FeedRecord(key=key, body={**(known.body(key) or {}), "is_complete": False})
@@ -240,7 +240,7 @@ def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
 def _not_chosen(
     known: Known, chosen: Iterable[Channel], *, keep_private: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the prefixes of all that is known of channels that are not read any more, and of those that stay."""
+    """Return the key prefixes of channels that are no longer read: those to delete, and those that stay."""
     ids = {channel.id for channel in chosen}
     prefixes: dict[bool, list[str]] = {False: [], True: []}
     for key, body in known.under("channel/"):
@@ -250,7 +250,7 @@ def _not_chosen(
 
 
 def _links(known: Known, channel: str) -> dict[str, str]:
-    """Return the templates of the addresses at which messages can be opened."""
+    """Return the templates of messages' web addresses; empty if the workspace's address is unknown."""
     url = (known.body("workspace/") or {}).get("url") or ""
     if not _WEB_ADDRESS.fullmatch(url):
         return {}

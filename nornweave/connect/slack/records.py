@@ -1,4 +1,4 @@
-"""What is stored of Slack: the parts of messages that a document needs, and the names of people and bots.
+"""Stored records of Slack: the parts of messages that documents need, and names of people and bots.
 
 The key of a message is ``message/CHANNEL/DAY/ROOT/TS``: the day (UTC) and the ``ts`` of its thread's root, then its
 own.
@@ -21,12 +21,12 @@ PREFIX = "user/"
 
 
 def names_in(known: Known) -> dict[str, str]:
-    """Return the names of people and bots that are stored, by id."""
+    """Return the stored names of people and bots, by id."""
     return {key.split("/")[1]: str(body.get("name") or "") for key, body in known.under(PREFIX)}
 
 
 def people_in(users: Iterable[Mapping[str, Any]]) -> list[FeedRecord]:
-    """Return the records of listed users: deleted ones, guests and bots too, who have said something once."""
+    """Return the records of listed users, including deleted ones, guests and bots: they may have written."""
     named = ((each["id"], user_name(each)) for each in users if isinstance(each.get("id"), str))
     return [FeedRecord(key=f"{PREFIX}{identifier}/", body={"name": name}) for identifier, name in named]
 
@@ -42,7 +42,7 @@ _MENTION = re.compile(r'<[@#]([A-Z][A-Z0-9]{1,30})|"(?:user_id|channel_id)": "([
 
 
 def message_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the message that an event is about; ``None`` when it is none, or has no usable ``ts``."""
+    """Return the message of an event; ``None`` if there is none or its ``ts`` is invalid."""
     if event.get("subtype") == "message_changed":
         event = as_is(event.get("message"), dict) or {}
     if event.get("subtype") == "message_deleted" or not _is_ts(event.get("ts")):
@@ -51,28 +51,28 @@ def message_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def root_of(event: Mapping[str, Any]) -> str:
-    """Return the ``ts`` of the message that a message answers; its own where it answers none."""
+    """Return the ``ts`` of a message's thread root; its own if it is no reply."""
     root = event.get("thread_ts")
     return str(root) if _is_ts(root) else str(event["ts"])
 
 
 def day_of(ts: str) -> str:
-    """Return the day of a moment, in UTC."""
+    """Return the UTC day of a moment."""
     return datetime.fromtimestamp(int(ts[:10]), UTC).date().isoformat()
 
 
 def thread_prefix(channel: str, root: str) -> str:
-    """Return what the keys of a thread's messages start with."""
+    """Return the key prefix of a thread's messages."""
     return f"message/{channel}/{day_of(root)}/{root}/"
 
 
 def says_something(event: Mapping[str, Any]) -> bool:
-    """Tell whether a message is worth keeping: not a notice without replies."""
+    """Tell whether a message is worth storing. A notice without replies is not."""
     return as_is(event.get("subtype"), str) not in NOTICES or replies(event) > 0
 
 
 def replies(event: Mapping[str, Any]) -> int:
-    """Return how many replies a message has."""
+    """Return the number of a message's replies."""
     return as_is(event.get("reply_count"), int) or 0
 
 
@@ -100,12 +100,12 @@ def to_record(
 
 
 def event_in(body: Body) -> dict[str, Any]:
-    """Return what was stored of a message."""
+    """Return the event in a message's record."""
     return as_is(body.get("event"), dict) or {}
 
 
 def ids_in(event: Mapping[str, Any]) -> set[str]:
-    """Return the ids of the people, bots and channels that a message names."""
+    """Return the ids of people, bots and channels in a message."""
     found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
     return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
 

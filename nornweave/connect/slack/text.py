@@ -1,4 +1,4 @@
-"""Convert a Slack message into plain text: names for ids, links, attachments, blocks, titles of files."""
+"""Convert a Slack message to plain text: names for ids, links, attachments, blocks, file titles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Names of people and channels by their Slack ids."""
+    """The names of people and channels by Slack id."""
 
     people: Mapping[str, str] = field(default_factory=dict)
     channels: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def _reference(target: str, label: str, directory: Directory) -> str:
 
 
 def body_of(message: Mapping[str, Any], directory: Directory) -> str:
-    """Return everything that a message says: its text, else its blocks; attachments; titles of files.
+    """Return a message's whole text: its text or else blocks, attachments, titles of files.
 
     Previews of links (unfurls) repeat what others wrote and count only where there is nothing else.
     """
@@ -108,7 +108,7 @@ def _blocks(value: object) -> list[str]:
 
 
 def _block(node: Mapping[str, Any], depth: int) -> str:
-    """Flatten one block: a line per section, inline elements in a row."""
+    """Flatten one block: one line per section, inline elements in a row."""
     if depth > _MAX_DEPTH:
         return ""
     leaf = _leaf(node)

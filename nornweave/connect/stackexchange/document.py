@@ -52,7 +52,7 @@ class Post:
 
 
 def posts_in(value: Any) -> Iterator[Post]:
-    """Yield the questions and answers of an export, in its order; optional fields of another kind count as absent.
+    """Yield the questions and answers of an export in order. Optional fields of a wrong type are ignored.
 
     Raises:
         DocumentError: a question without a title, or anything without a body; the message says where.
@@ -120,7 +120,7 @@ def _text(item: Mapping[str, Any], key: str) -> str:
 
 
 def _storable(text: str) -> str:
-    """Replace what JSON can hold and an index cannot: NUL, and lone surrogates."""
+    """Replace characters that an index cannot store: NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
@@ -139,7 +139,7 @@ def _line(text: str) -> str:
 
 
 def text_of_html(source: str) -> str:
-    """Render HTML as text: ``pre`` between fences, verbatim; list items after dashes; references resolved."""
+    """Render HTML as text: ``pre`` verbatim between fences, list items after dashes, references resolved."""
     post = read_html(source, _POSTS)
     starts = [*(block.span.start for block in post.written), len(post.text)]
     pieces = (post.text[start:end] for start, end in pairwise(starts))
@@ -160,7 +160,7 @@ _CONTEXT_WORDS = 80
 def stackexchange_document(
     source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False
 ) -> Document:
-    """Turn a file of questions and answers into a document; see ``parse_stackexchange``.
+    """Parse a file of questions and answers; see ``parse_stackexchange``.
 
     Args:
         is_dated: ``entry.updated_at`` is a statement, and goes before the date of the questions.
@@ -173,7 +173,7 @@ def stackexchange_document(
 
 
 def parse_stackexchange(raw: bytes) -> Parsed:
-    """Read questions with their answers.
+    """Parse questions with their answers.
 
     Accepted are the API's ``{"items": [...]}``, a bare list, one question object, and the posts of a data dump
     (``Id``, ``PostTypeId``, ``ParentId``, …); answers come accepted first, then by score, then in the file's order.
@@ -272,13 +272,13 @@ def _url(post: Post, question: Post | None) -> str | None:
 
 
 def _shortened(question: Post) -> str:
-    """Return title and the beginning of the body, at most 80 words in one line."""
+    """Return the title and the beginning of the body on one line, at most 80 words."""
     words = f"{question.title}\n{question.text.partition(COMMENTS)[0][:4000]}".split()
     return " ".join(words[:_CONTEXT_WORDS]) + (" …" if len(words) > _CONTEXT_WORDS else "")
 
 
 def _threads(posts: Sequence[Post]) -> Iterator[tuple[Post | None, list[Post]]]:
-    """Group answers with their question; answers whose question is not there come last."""
+    """Group answers with their questions. Answers without their question come last."""
     questions = [post for post in posts if post.is_question]
     ids = {post.id for post in questions if post.id is not None}
     answers: dict[str | None, list[Post]] = {}

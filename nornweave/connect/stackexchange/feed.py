@@ -1,4 +1,4 @@
-"""Read the questions with certain tags, and their answers, from the Stack Exchange API: a document for each question.
+"""Read questions with certain tags, and their answers, from the Stack Exchange API: one document per question.
 
 A full pass lists the questions of each tag by creation, a pass of changes by activity since the last one. Pages follow
 each other by these moments, not by number: nothing shifts when something changes meanwhile, and pages beyond the 25th
@@ -78,7 +78,7 @@ class StackExchangeApi(ApiClient):
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Tell what is wrong, by the error that an answer names; note the pause that it asks for."""
+        """Return the problem with an answer, by its error name. Record the pause that it demands."""
         try:
             content = answer.mapping()
         except SourceUnavailableError:
@@ -141,7 +141,7 @@ class StackExchangeFeed(Feed):
         yield from staged(state, {**lists, "again": lambda _: self._asked_again(state, known)}, notes)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
-        """Return a question with its answers, in the shape of the API."""
+        """Return a question with its answers in the API's form."""
         bodies = dict(records)
         question = bodies.pop(f"{path}/0", {})
         content = {"items": [{**question, "answers": list(bodies.values())}]}
@@ -150,7 +150,7 @@ class StackExchangeFeed(Feed):
     def _tag(
         self, tag: str, state: Pass, known: Known, notes: dict[str, Any], at: Mapping[str, Any] | None
     ) -> Iterator[RecordPage]:
-        """List the questions with a tag from a place on, oldest first."""
+        """List the questions of a tag from a position on, oldest first."""
         since = None if state.is_full else ((state.since or {}).get("tags") or {}).get(tag)
         sort, moment = ("creation", "creation_date") if since is None else ("activity", "last_activity_date")
         place = _Place(**at) if at else _Place(start=since)
@@ -164,7 +164,7 @@ class StackExchangeFeed(Feed):
     def _page(
         self, address: str, parameters: Mapping[str, str], moment: str, place: _Place | None
     ) -> tuple[tuple[list[dict[str, Any]], int], _Place | None]:
-        """Return a page of a list and when the list was begun, and the place of the next page.
+        """Return a page of a list with the list's start time, and the next position.
 
         That begins with the last item's ``moment``, which may be several items'.
         """
@@ -184,12 +184,12 @@ class StackExchangeFeed(Feed):
         return (items, place.at or 0), following
 
     def _every(self, address: str) -> Iterator[Mapping[str, Any]]:
-        """Yield what a list of a hundred ids holds, over all its pages."""
+        """Yield the objects of a list of a hundred ids, over all pages."""
         ask = partial(self._page, address, {"sort": "creation"}, "creation_date")
         return (each for (items, _), _ in pages_of(ask, None, address) for each in items)
 
     def _asked_again(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Ask whether some questions are still there, with one of the tags."""
+        """Ask whether some questions still exist with one of the tags."""
         numbers = [] if state.is_full else least_confirmed(known, "questions/", state.began_at, PER_PAGE)
         if not numbers:
             return
@@ -200,7 +200,7 @@ class StackExchangeFeed(Feed):
         yield replace(page, gone=(*page.gone, *(f"questions/{each}/" for each in sorted(left))))
 
     def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> RecordPage:
-        """Return questions, with the answers of those whose marks changed; the others' are as they were."""
+        """Return questions with answers. Answers are read again only if the question's marks changed."""
         unique = {_number(each, "question_id"): each for each in questions}
         changed = {number for number, each in unique.items() if _has_changed(each, known.body(_key(number)))}
         answers = self._answers([number for number in changed if unique[number].get("answer_count") != 0])
@@ -219,7 +219,7 @@ class StackExchangeFeed(Feed):
         )
 
     def _answers(self, numbers: Sequence[int]) -> Mapping[int, list[Mapping[str, Any]]]:
-        """Return the answers to questions, of which there are at most a hundred."""
+        """Return the answers to at most a hundred questions."""
         found: dict[int, dict[int, Mapping[str, Any]]] = {}
         address = f"questions/{';'.join(map(str, sorted(numbers)))}/answers"
         for each in self._every(address) if numbers else ():
@@ -229,7 +229,7 @@ class StackExchangeFeed(Feed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a list goes on.
+    """A position in a list.
 
     Attributes:
         start: only what was created, or active, from this moment on, in seconds since 1970.

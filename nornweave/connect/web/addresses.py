@@ -1,4 +1,4 @@
-"""Addresses of pages: one spelling for each, which of them belong to a source, their documents' paths, and robots.txt.
+"""Addresses of pages: their normal form, the scope of a source, paths of documents, and robots.txt.
 
 ``yarl`` spells them: host in lower case, no default port, no ``..``, percent-encoding only where it is needed.
 ``protego`` reads robots.txt by RFC 9309: wildcards, the longest rule decides. The standard library's parser knows no
@@ -35,7 +35,7 @@ _UNSAFE = re.compile(r"[/\\%\x00-\x1f\x7f]")
 
 
 def normalized(address: str, base: str | None = None) -> str | None:
-    """Return the one spelling of an address: whole, without fragment and tracking parameters.
+    """Return the normal form of an address: absolute, without fragment and tracking parameters.
 
     Args:
         base: the page that the address stands in.
@@ -77,7 +77,7 @@ def identity(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddressScope:
-    """Which addresses belong to a source.
+    """The scope of a source: which addresses belong to it.
 
     Attributes:
         prefix: addresses have to begin so, whatever their scheme.
@@ -89,7 +89,7 @@ class AddressScope:
     keeps_queries: bool = False
 
     def holds(self, address: str) -> bool:
-        """Say whether a normalized address belongs to the source."""
+        """Tell whether a normalized address belongs to the source."""
         url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
         if not self.is_ours(address):
             return False
@@ -97,25 +97,25 @@ class AddressScope:
         return f"{url.raw_path}/".startswith(wanted) and (url.raw_path.startswith(wanted) or wanted.endswith("/"))
 
     def is_ours(self, address: str) -> bool:
-        """Say whether a normalized address is on the source's host, by its own scheme or by https."""
+        """Tell whether a normalized address is on the source's host, by its scheme or by https."""
         url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
         is_same = (url.raw_host, _port(url)) == (prefix.raw_host, _port(prefix))
         return is_same and url.scheme in (prefix.scheme, "https")
 
     def link(self, target: str, page: str) -> str | None:
-        """Return the normalized address of a link on a page; ``None`` if it leads out of the source."""
+        """Return the normalized address of a link; ``None`` if it leads out of the source."""
         address = self.address(target, page)
         return address if address is None or self.keeps_queries else without_query(address)
 
     def address(self, target: str, page: str | None = None) -> str | None:
-        """Return the normalized address of a page of the source, by https where the source is; ``None`` for others."""
+        """Return the normalized address of a page (https if the source uses it); ``None`` if it is outside."""
         address = normalized(target, page)
         if address is not None and self.prefix.startswith("https:") and address.startswith("http:"):
             address = f"https:{address.removeprefix('http:')}"
         return address if address is not None and self.holds(address) else None
 
     def path(self, address: str) -> str:
-        """Return the path of a page's document: readable, and another one for every page."""
+        """Return a page's document path, readable and unique."""
         url = URL(address, encoded=True)
         path = "/".join(_parts(_INDEX.sub("/", url.raw_path)))
         if url.raw_query_string:
@@ -126,7 +126,7 @@ class AddressScope:
 
 
 def scope_of(url: str, prefix: str | None) -> AddressScope:
-    """Return what a source reads.
+    """Return the scope of a source.
 
     Raises:
         ConfigError: an address has the wrong form, or the prefix is on another host.
@@ -145,7 +145,7 @@ def scope_of(url: str, prefix: str | None) -> AddressScope:
 
 
 def _port(url: URL) -> int | None:
-    """Return the port; http and https on their own ports count as one."""
+    """Return the port. The default ports of http and https count as the same."""
     return None if url.port in _PORTS.values() else url.port
 
 
@@ -157,7 +157,7 @@ def _parts(path: str) -> Iterator[str]:
 
 
 def _readable(part: str) -> str:
-    """Decode a part of a path where that neither breaks it nor makes two of them equal."""
+    """Decode a part of a path if the result is safe and stays unique."""
     try:
         decoded = unquote(part, errors="strict")
     except UnicodeDecodeError:
@@ -176,14 +176,14 @@ _REFUSALS = frozenset(range(400, 500)) - {429}
 
 
 class Robots:
-    """The rules of the hosts of one source; each robots.txt is asked for once, when it is needed first."""
+    """The robots.txt rules of a source's hosts, each requested once, when first needed."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._rules: dict[str, Protego] = {}
 
     def allows(self, address: str) -> bool:
-        """Say whether a page may be asked for.
+        """Tell whether a page may be requested.
 
         Raises:
             SourceUnavailableError: robots.txt cannot be read now, so that nothing may be asked for.
@@ -191,12 +191,12 @@ class Robots:
         return bool(self._of(address).can_fetch(address, AGENT))
 
     def delay_s(self, address: str) -> float:
-        """Return the pause that the site asks for between two requests, at most ``MAX_DELAY_S``."""
+        """Return the site's minimum pause between requests, at most ``MAX_DELAY_S``."""
         delay = self._of(address).crawl_delay(AGENT) or 0.0
         return min(max(float(delay), 0.0), MAX_DELAY_S)
 
     def sitemaps(self, address: str) -> tuple[str, ...]:
-        """Return the sitemaps that robots.txt names, as it names them."""
+        """Return the sitemaps in robots.txt as written."""
         return tuple(self._of(address).sitemaps)
 
     def _of(self, address: str) -> Protego:

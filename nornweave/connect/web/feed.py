@@ -43,7 +43,7 @@ _FAILURES = 5
 
 
 class Crawl:
-    """One pass; see the module."""
+    """One pass over a site; see the module."""
 
     def __init__(
         self, reach: Reach, client: ApiClient, robots: Robots, reader: PageReader, state: Pass, known: Known
@@ -63,7 +63,7 @@ class Crawl:
         self._failures = 0
 
     def pages(self) -> Iterator[RecordPage]:
-        """Go on with the pass; see ``Feed.pages``."""
+        """Continue the pass; see ``Feed.pages``."""
         progress = self._progress
         if self._state.position is None:
             self._robots.allows(self._scope.start)  # a site that is down is known before anything is stored
@@ -78,7 +78,7 @@ class Crawl:
         yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
 
     def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
-        """Return a page of the mirror with how far the pass came."""
+        """Return a page of records with the pass's progress."""
         expected = min(self._progress.queued, self._reach.settings.max_pages) if self._state.is_full else None
         position = cast(JsonValue, asdict(self._progress))
         return RecordPage(records=tuple(records), position=position, expected=expected, **fields)
@@ -86,7 +86,7 @@ class Crawl:
     # Addresses: sitemaps, or the start page.
 
     def _find(self) -> Iterator[RecordPage]:
-        """Queue the pages that the sitemaps name; the start page if they name none."""
+        """Queue the pages in the sitemaps, or the start page if they have none."""
         progress = self._progress
         if progress.pending is None:
             progress.roots = self._sitemaps.roots()
@@ -111,7 +111,7 @@ class Crawl:
         yield self._page(self._queue.records([*start, *again], always=True), since=since)
 
     def _named(self, pages: Sequence[ListedPage]) -> RecordPage:
-        """Queue the pages of a sitemap that are due; the others are there, and as they were if it dates them."""
+        """Queue a sitemap's due pages. Other pages still exist; a date confirms that they are unchanged."""
         records = self._queue.records(pages)
         queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
         confirmed: list[str] = []
@@ -127,7 +127,7 @@ class Crawl:
         return self._page(records, confirmed=tuple(confirmed), kept=tuple(kept))
 
     def _read_queue(self) -> Iterator[RecordPage]:
-        """Ask for the pages in the queue, one at a time."""
+        """Request the queued pages one by one."""
         progress = self._progress
         while (queued := self._known.body(f"queue/{progress.next:08d}")) is not None:
             if progress.stored >= self._reach.settings.max_pages and self._queue.is_new(queued):
@@ -142,7 +142,7 @@ class Crawl:
     # Pages.
 
     def _read(self, queued: Body) -> RecordPage:
-        """Ask for the next page of the queue."""
+        """Request the next queued page."""
         self._check_budget()
         address = str(queued["url"])
         key = identity(address)
@@ -165,7 +165,7 @@ class Crawl:
         return self._left(queued, key, outcome)
 
     def _check_budget(self) -> None:
-        """Stop a site that is asked again and again and gives no page.
+        """Stop a pass whose requests bring no pages.
 
         Raises:
             SourceUnavailableError: the next sync goes on here; what was read is kept.
@@ -187,7 +187,7 @@ class Crawl:
         self._progress.stored += self._state.is_full or before is None
 
     def _failed(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
-        """Keep what is stored of a page that cannot be read now; the next pass asks again."""
+        """Keep the stored version of a page that cannot be read now. The next pass tries again."""
         left = self._known.body(f"{LEFT_OUT}{key}") or {}
         links = _links(before) or _links(left)
         reason = outcome.reason if before is None else f"{outcome.reason}; the page read earlier stays"
@@ -205,7 +205,7 @@ class Crawl:
         return self._page(records, gone=(f"{LEFT_OUT}{key}",))
 
     def _left(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
-        """Remember an address that is no document, so that it is not asked for before it changes."""
+        """Record an address that is no document, so that it is requested again only after a change."""
         leads_to = outcome.canonical or outcome.target
         records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]
         records += self._queue.links(outcome.links or ())
@@ -253,7 +253,7 @@ class WebFeed(Feed):
     def __init__(
         self, settings: WebSettings, *, limits: Limits | None = None, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """Store the parameters; no request is made yet.
+        """Store the parameters. No request is made.
 
         Args:
             sleep: waits for so many seconds where robots.txt asks for it.

@@ -1,4 +1,4 @@
-"""Ask for one page of a website and say what came of it."""
+"""Request a page of a website and return the outcome."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Kind: TypeAlias = Literal["stored", "same", "moved", "left", "gone", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOutcome:
-    """The result of a request for a page.
+    """The outcome of a page's request.
 
     Attributes:
         kind: it is a document; it is as it was; it is at ``target``; it is left out; it is not there any more; it could
@@ -79,12 +79,12 @@ class PageOutcome:
 
 
 def is_page(address: str) -> bool:
-    """Say whether an address may have text, by its suffix."""
+    """Tell whether an address may be a text page, by its suffix."""
     return not _BINARY.search(urlsplit(address).path)
 
 
 class PageReader:
-    """Asks for pages, one at a time, as robots.txt allows."""
+    """Requests pages one by one, as robots.txt allows."""
 
     def __init__(
         self, client: ApiClient, robots: Robots, scope: AddressScope, sleep: Callable[[float], None] = time.sleep
@@ -95,7 +95,7 @@ class PageReader:
         self._sleep = sleep
 
     def read(self, address: str, before: Body | None, *, needs_links: bool) -> PageOutcome:
-        """Ask for a page.
+        """Request a page.
 
         Args:
             address: normalized.
@@ -126,7 +126,7 @@ class PageReader:
         return self._content(answer, before)
 
     def _ask(self, address: str, conditions: Mapping[str, str]) -> ApiAnswer:
-        """Ask for a page, and again where a redirect only changes how its address is spelt."""
+        """Request a page. Follow a redirect to another spelling of the same address."""
         for _ in range(_HOPS):
             answer = self._client.get(
                 address,
@@ -208,7 +208,7 @@ class PageReader:
 
 
 def format_of(answer: ApiAnswer) -> str | None:
-    """Return the format of an answer by its type, and by its suffix where the type says little."""
+    """Return the format of an answer by its content type, or by its suffix if the type is vague."""
     suffix = PurePosixPath(urlsplit(answer.url).path.lower()).suffix
     kind = _type(answer.headers)
     if kind in ("text/plain", "application/octet-stream", "binary/octet-stream", ""):
@@ -224,7 +224,7 @@ def _is_wanted(answer: ApiAnswer) -> bool:
 
 
 def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
-    """Return the headers that ask whether a stored page is still so; none if it has to be read anew."""
+    """Return the headers of a conditional request for a stored page; none if it must be read anew."""
     if before is None or before.get("reader") != VERSION or (needs_links and before.get("links") is None):
         return {}
     known = {"If-None-Match": before.get("etag"), "If-Modified-Since": before.get("modified")}
@@ -232,7 +232,7 @@ def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
 
 
 def _dated(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
-    """Add when the page changed: the time of a file is not taken when it says what it said before."""
+    """Add the time of a page's change. A file's time is ignored if the content is unchanged."""
     shown = ("content", "raw", "title")
     if before is not None and all(before.get(key) == body.get(key) for key in shown):
         return {**body, "file_at": before.get("file_at")}
@@ -247,7 +247,7 @@ def _iso(modified: Any) -> str | None:
 
 
 def changed_at(body: Body) -> str | None:
-    """Return when a stored page changed last: by the sitemap, by itself, by its file; ISO 8601."""
+    """Return when a stored page last changed (ISO 8601): from the sitemap, the page itself, or its file."""
     listed = iso_moment(body.get("lastmod"))
     return listed.isoformat() if listed else body.get("updated_at") or body.get("file_at")
 
@@ -257,7 +257,7 @@ def _type(headers: httpx.Headers) -> str:
 
 
 def _header_rules(headers: httpx.Headers) -> frozenset[str]:
-    """Read ``X-Robots-Tag``; one that names an agent is for that agent only."""
+    """Parse ``X-Robots-Tag``. A rule with an agent's name holds only for that agent."""
     rules: set[str] = set()
     for value in headers.get_list("x-robots-tag"):
         named = _AGENTS_RULE.fullmatch(value)

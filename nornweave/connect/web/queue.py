@@ -1,4 +1,4 @@
-"""The addresses of a pass over a website: which of them are asked for, in which order, and how far the pass came."""
+"""The addresses of a pass over a website: which are requested, in which order, and the pass's progress."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HOPS = 5
 
 
 class Reach:
-    """Which pages of a site are read; links are followed also on pages that ``include`` leaves out."""
+    """The pages of a site to read. Links are followed also on pages outside ``include``."""
 
     def __init__(self, settings: WebSettings) -> None:
-        """Read the keys of a source.
+        """Read the settings of a source.
 
         Raises:
             ConfigError: an address or a glob has the wrong form.
@@ -35,16 +35,16 @@ class Reach:
         self._excluded = PathFilter((), (*settings.exclude, *(() if settings.chosen else _INDEXES)))
 
     def asks_for(self, address: str) -> bool:
-        """Say whether an address of the source may be a document or lead to one."""
+        """Tell whether an address may be a document or lead to one."""
         return is_page(address) and self._excluded.matches(self.scope.path(address))
 
     def is_included(self, address: str) -> bool:
-        """Say whether a page may become a document."""
+        """Tell whether a page may become a document."""
         return self._included.matches(self.scope.path(address))
 
 
 class CrawlQueue:
-    """The addresses that a pass asks for; each is queued once."""
+    """The addresses of a pass. Each is queued once."""
 
     def __init__(self, reach: Reach, progress: CrawlProgress, known: Known, *, is_full: bool) -> None:
         self._reach = reach
@@ -54,7 +54,7 @@ class CrawlQueue:
         self._is_full = is_full
 
     def records(self, listed: Sequence[ListedPage], *, always: bool = False) -> list[FeedRecord]:
-        """Return the records that queue addresses: those of the source, each once in a pass, and only if they are due.
+        """Return the queue records of new addresses of the source that are due.
 
         Args:
             always: ask for them even if nothing says that they changed.
@@ -84,18 +84,18 @@ class CrawlQueue:
         return is_wanted and (self._progress.stage == "pages" or self._reach.is_included(address))
 
     def _is_due(self, key: str, listed: ListedPage) -> bool:
-        """Say whether a page has to be asked for in this pass."""
+        """Tell whether a page must be requested in this pass."""
         if self._is_full:
             return True
         before = self._known.body(f"page/{key}") or self._known.body(f"{LEFT_OUT}{key}")
         return before is None or bool(listed.changed_at and listed.changed_at != before.get("lastmod"))
 
     def is_new(self, queued: Body) -> bool:
-        """Tell whether a queued page would be a document more."""
+        """Tell whether a queued page would be an additional document."""
         return self._is_full or self._known.body(f"page/{identity(str(queued['url']))}") is None
 
     def is_alias(self, outcome: PageOutcome) -> bool:
-        """Say whether a page is another spelling of one that is a document itself, or will be asked for."""
+        """Tell whether a page is another spelling of a page that is or will be a document."""
         if (
             outcome.canonical is None
             or not self._reach.asks_for(outcome.canonical)
@@ -110,13 +110,13 @@ class CrawlQueue:
         return seen is None or int(seen["number"]) >= self._progress.next
 
     def links(self, links: Iterable[str]) -> list[FeedRecord]:
-        """Queue the pages that a page leads to, where pages are found by their links."""
+        """Queue the links of a page, in a pass that finds pages by links."""
         if not self._progress.by_links:
             return []
         return self.records([ListedPage(link) for link in links])
 
     def leads_to(self, key: str) -> Iterator[str]:
-        """Yield the pages that stand in the place of an address that is no document."""
+        """Yield the pages that replace an address that is no document."""
         for _ in range(_HOPS):
             left = self._known.body(f"{LEFT_OUT}{key}") or {}
             if not left.get("leads_to"):
@@ -125,20 +125,20 @@ class CrawlQueue:
             yield f"page/{key}"
 
     def unconfirmed(self, before: float, delay: float) -> Iterator[ListedPage]:
-        """Yield some of the pages that this pass says nothing of, those that were confirmed longest ago first."""
+        """Yield some pages that this pass has not confirmed, oldest confirmation first."""
         limit = min(AGAIN, max(1, int(_AGAIN_S / delay))) if delay else AGAIN
         is_named = self._progress.is_listed
         for _, body in self._known.oldest("page/", before=before, limit=limit, is_named=is_named):
             yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def failed_before(self) -> Iterator[ListedPage]:
-        """Yield the pages that could not be read when they were asked for last."""
+        """Yield the pages whose last request failed."""
         for _, body in self._known.under(LEFT_OUT):
             if body.get("again"):
                 yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def too_many(self) -> list[FeedRecord]:
-        """Return the record that tells what ``max_pages`` left out."""
+        """Return a record of the pages that ``max_pages`` left out."""
         missed, most = self._progress.missed, self._reach.settings.max_pages
         if not missed:
             return []

@@ -1,4 +1,4 @@
-"""The sitemaps of a site: XML, indexes of sitemaps, packed or not.
+"""The sitemaps of a site: XML, indexes of sitemaps, compressed or not.
 
 They are those of robots.txt, those at the usual places, and those that they name.
 
@@ -30,12 +30,12 @@ _GZIP = b"\x1f\x8b"
 
 
 class NoSitemapError(ValueError):
-    """The content is no sitemap."""
+    """The content is not a sitemap."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """An address that a sitemap names.
+    """A page in a sitemap.
 
     Attributes:
         is_sitemap: it is another sitemap, not a page.
@@ -48,7 +48,7 @@ class ListedPage:
 
 
 def read_sitemap(content: bytes) -> Iterator[ListedPage]:
-    """Yield what a sitemap lists, in its order.
+    """Yield the entries of a sitemap in order.
 
     Raises:
         NoSitemapError: it is none, is broken, or unpacks to more than ``MAX_BYTES``.
@@ -109,7 +109,7 @@ _GUESSES = ("sitemap.xml", "/sitemap.xml")
 
 @dataclass(slots=True)
 class CrawlProgress:
-    """How far a pass came; it is the position that is stored with each page.
+    """The progress of a pass, stored as the position of each page.
 
     Attributes:
         stage: ``sitemaps``, then ``pages``.
@@ -153,7 +153,7 @@ class SitemapReader:
     is_full: bool
 
     def roots(self) -> list[str]:
-        """Return the sitemaps to begin with: those of robots.txt, and those at the usual places."""
+        """Return the first sitemaps to read: those in robots.txt and at the usual places."""
         named = list(self.robots.sitemaps(self.scope.start))
         named += _GUESSES if self.is_full else self.before.get("roots", ())
         whole = (normalized(address, self.scope.prefix) for address in named)
@@ -162,7 +162,7 @@ class SitemapReader:
         return [address for address in ours if self.is_full or address in read][:MAX_SITEMAPS]
 
     def read(self, address: str) -> Iterator[list[ListedPage]]:
-        """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
+        """Yield the pages of a sitemap in batches, and remember its nested sitemaps."""
         answer = self._ask(address)
         if answer is None:
             return
@@ -185,7 +185,7 @@ class SitemapReader:
         self._remember(address, sitemaps)
 
     def _ask(self, address: str) -> ApiAnswer | None:
-        """Return the answer; ``None`` where there is no sitemap."""
+        """Request a sitemap; ``None`` if there is none."""
         headers = {"Accept": "application/xml,text/xml,*/*;q=0.5"}
         try:
             answer = self.client.get(address, headers=headers, allowed=frozenset({404, 410}))
@@ -198,7 +198,7 @@ class SitemapReader:
         return None if answer.status in (404, 410) else answer
 
     def _remember(self, address: str, sitemaps: list[str]) -> None:
-        """Note that a sitemap was read; those that it names come next."""
+        """Record that a sitemap was read and queue its nested ones."""
         progress = self.progress
         progress.read.append(address)
         pending = progress.pending or []
