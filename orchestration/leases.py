@@ -173,7 +173,7 @@ def _is_gone(lease: str | None) -> bool:
 def process_mark() -> str:
     """Return a text that identifies this process even after its id is used again."""
     pid = os.getpid()
-    return f"{pid}@{_kernel()}@{_started(pid)}"
+    return f"{pid}@{_kernel()}@{_start_time(pid)}"
 
 
 def is_gone(mark: str) -> bool:
@@ -183,7 +183,7 @@ def is_gone(mark: str) -> bool:
     if kernel != _kernel() or not (pid.isdecimal() and started.isdecimal()):
         return False  # this machine cannot know
     try:
-        return _started(int(pid)) != int(started)
+        return _start_time(int(pid)) != int(started)
     except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):
         return True
 
@@ -197,7 +197,7 @@ def _kernel() -> str:
         return socket.gethostname()
 
 
-def _started(pid: int) -> int:
+def _start_time(pid: int) -> int:
     """Return a process's start time; on Linux in ticks since the boot, because the clock may change."""
     if Path("/proc/self/stat").exists():
         return int(

@@ -20,7 +20,7 @@ from api.errors import ProblemError, encodable, unavailable
 from api.openapi import OPEN_OPERATION, problem_responses
 from api.schemas import json_response
 from api.state import service_of
-from nornweave.connect.hooks import SERVICES, HookKeys, HookQueue, ReplayedError, marks_of, told
+from nornweave.connect.hooks import SERVICES, HookKeys, HookQueue, ReplayedError, find_sources, marks_of
 
 OPEN_PATHS = frozenset(f"/hooks/{service}" for service in SERVICES)
 # Slack repeats a refused event three times, unless this header forbids it.
@@ -91,7 +91,7 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
     event = _event(body)
     if service == "slack" and event.get("type") == "url_verification":
         return {"challenge": encodable(str(event.get("challenge", "")))}, "accepted"
-    sources = told(service, event, signers)
+    sources = find_sources(service, event, signers)
     put = partial(HookQueue(keys.settings.data_dir).put, marks_of(service, request.headers, body), sources)
     try:
         added = await service_of(request).writing.run(put)

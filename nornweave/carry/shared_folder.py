@@ -202,13 +202,13 @@ class SharedFolder:
         folder, claim, objects = self._folder, self._reader, self._objects(self._reader)
         try:
             with hold_lock(folder / ".pulling"), WriterLock(folder / "writer.lock", purpose="pull"):
-                while wanted := _published(files_in(state := claim.state(), objects.url)):
+                while wanted := _reader_files(files_in(state := claim.state(), objects.url)):
                     if _is_newest_here(folder, state):
                         return True
                     try:
                         _check_out(objects, folder, wanted, within=_READERS)
                     except StoreError:
-                        if _published(files_in(claim.state(), objects.url)) == wanted:
+                        if _reader_files(files_in(claim.state(), objects.url)) == wanted:
                             raise
                     else:
                         return True
@@ -225,7 +225,7 @@ def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
     return mark.is_file() and pointer.is_file() and mark.read_text(encoding="ascii") == state.get(_COMMIT)
 
 
-def _published(files: Files) -> Files:
+def _reader_files(files: Files) -> Files:
     """Return the files that readers need."""
     return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 

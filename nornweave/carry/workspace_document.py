@@ -119,7 +119,7 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         configuration={"domains": domains, "fusion": fusion, "sources": sources},
         served=settings.served_domains,
         ledger=_text(ledger_file(settings)),
-        verified={domain: sent for domain in settings.served_domains if (sent := _verified(settings, domain))},
+        verified={domain: sent for domain in settings.served_domains if (sent := _verified_in_store(settings, domain))},
         membership={source.id: table for source in settings.sources if (table := _membership(settings, source))},
     )
 
@@ -147,7 +147,7 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
     return {**configured.model_dump(mode="json", exclude=_NOT_SENT), **({"filters": declared} if declared else {})}
 
 
-def _verified(settings: Settings, domain: Domain) -> Verified | None:
+def _verified_in_store(settings: Settings, domain: Domain) -> Verified | None:
     """Return when sources confirmed the domain's copy in the store, with their bounds; ``None`` if it is unknown."""
     copied = read_published(record_file(settings.data_dir, domain.value))
     verified = read_verified(domain_folder(settings, domain))

@@ -59,8 +59,8 @@ def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) 
     if over_http:
         preview_source(file, keys)
         keys = _with_place(file, keys)
-    offered, remark = _offered(keys, over_http=over_http), f"added {present():%Y-%m-%d}"
-    return _replaced(file, lambda text: with_source(text, offered, remark), over_http=over_http)
+    offered, remark = _check_offered(keys, over_http=over_http), f"added {present():%Y-%m-%d}"
+    return _change_file(file, lambda text: with_source(text, offered, remark), over_http=over_http)
 
 
 def _with_place(file: Path, keys: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -82,7 +82,9 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
         ConfigError: see ``add_source``.
         NornWeaveError: it cannot be read.
     """
-    settings = _drafted(file, lambda text: with_source(text, _offered(keys, over_http=True), ""), over_http=True)
+    settings = _apply_change(
+        file, lambda text: with_source(text, _check_offered(keys, over_http=True), ""), over_http=True
+    )
     return listing_of(next(source for source in settings.sources if source.id == keys.get("id")), settings.own_files)
 
 
@@ -107,21 +109,21 @@ def remove_source(file: Path, source_id: str) -> Settings:
     Raises:
         ConfigError: no source has this id; nothing was changed.
     """
-    return _replaced(file, lambda text: without_source(text, source_id))
+    return _change_file(file, lambda text: without_source(text, source_id))
 
 
-def _replaced(file: Path, change: Callable[[str], str], *, over_http: bool = False) -> Settings:
+def _change_file(file: Path, change: Callable[[str], str], *, over_http: bool = False) -> Settings:
     """Change the file under a lock, so that no simultaneous change is lost."""
     file = file.resolve()
     try:
         with hold_lock(file.with_name(f".{file.name}.lock")):
-            _drafted(file, change, over_http=over_http, keeps=True)
+            _apply_change(file, change, over_http=over_http, keeps=True)
             return load_settings(file)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written ({error})") from error
 
 
-def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
+def _apply_change(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
     """Write the change to a draft and check it. Replace the file if the change is to be kept."""
     file = file.resolve()
     draft = file.with_name(f".{file.name}.draft-{secrets.token_hex(8)}")
@@ -154,7 +156,7 @@ def _drafted(file: Path, change: Callable[[str], str], *, over_http: bool, keeps
 
 def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Settings, *, over_http: bool) -> None:
     """Refuse a source that cannot be opened, has no path, or is already read for its domain."""
-    if over_http:  # first: nothing is said of other places, not even whether they are there
+    if over_http:  # first: reveal nothing about other places, not even whether they exist
         url, folder = getattr(added, "url", None), settings.file.parent.resolve()
         place = added.path.resolve() if added.path else folder
         if not place.is_relative_to(folder) or any(part.startswith(".") for part in place.relative_to(folder).parts):
@@ -170,7 +172,7 @@ def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Se
     open_source(added, settings.own_files)
 
 
-def _offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
+def _check_offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
     """Check the keys, and return them as written to the file.
 
     Raises:
@@ -205,7 +207,7 @@ def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:
         ends = "" if lines[after - 1].endswith("\n") else "\n"
         added = f"{ends}{' ' * node.start_mark.column}- {line}   # {remark}\n"
         edited = "".join([*lines[:after], added, *lines[after:]])
-    return _checked(text, edited, [*_sources(text), dict(keys)])
+    return _check_edited(text, edited, [*_sources(text), dict(keys)])
 
 
 def without_source(text: str, source_id: str) -> str:
@@ -228,10 +230,10 @@ def without_source(text: str, source_id: str) -> str:
     if not left:
         start = text.rindex(":", 0, node.start_mark.index) + 1
         end = sum(len(line) for line in text.splitlines(keepends=True)[: _last_line(text, item) + 1]) - 1
-        return _checked(text, f"{text[:start]} []{text[end:]}", left)
+        return _check_edited(text, f"{text[:start]} []{text[end:]}", left)
     lines = text.splitlines(keepends=True)
     edited = "".join([*lines[: item.start_mark.line], *lines[_last_line(text, item) + 1 :]])
-    return _checked(text, edited, left)
+    return _check_edited(text, edited, left)
 
 
 def _flow(keys: Mapping[str, Any]) -> str:
@@ -266,7 +268,7 @@ def _last_line(text: str, node: yaml.Node) -> int:
     return last
 
 
-def _checked(text: str, edited: str, sources: list[Any]) -> str:
+def _check_edited(text: str, edited: str, sources: list[Any]) -> str:
     """Return an edited text if only its sources have changed, as intended."""
     try:
         before, after = yaml.safe_load(text) or {}, yaml.safe_load(edited)

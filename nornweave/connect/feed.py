@@ -23,7 +23,7 @@ from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
 from nornweave.read.time_limits import seconds_for
 
-# The elements that say something, the likeliest first.
+# The elements with content, the likeliest first.
 _FIELDS = {
     **{"id": ("guid", "id", "link", "title"), "url": ("link",), "title": ("title",), "author": ("author", "creator")},
     "updated": ("updated", "pubDate", "date"),
@@ -58,7 +58,7 @@ def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Doma
     return assemble(source_id, domain, entry, raw, parsed, "html", is_dated=False)
 
 
-MAX_FILE_BYTES = 64 * 1024**2  # as of one that is asked for
+MAX_FILE_BYTES = 64 * 1024**2  # the limit of a requested feed
 
 
 class SyndicationFeed(Feed):

@@ -113,7 +113,7 @@ class HookKeys:
         return [source for source, secret in candidates if secret in right]
 
 
-def told(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
+def find_sources(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
     """Return the ids of the sources at the event's repository; of all sources if it names none."""
     name: Any = event
     for key in SERVICES[service].repository or ("",):

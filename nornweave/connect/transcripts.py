@@ -66,8 +66,8 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
-_ROLLING_LINES = 8  # that stay on the screen, at most
-_ROLLING = 0.3  # of the cues of rolling captions begin with what is shown already
+_ROLLING_LINES = 8  # lines on the screen at once, at most
+_ROLLING = 0.3  # least share of cues that repeat shown text
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Message]:
     if not cues:
         expected = "00:00:01.000 --> 00:00:04.000" if kind == ".vtt" else "00:00:01,000 --> 00:00:04,000"
         raise DocumentError(f"no cue with times; a {kind} file has lines like '{expected}'. Export it again")
-    return _by_speaker(_unrolled(cues, kind), kind)
+    return _by_speaker(_unroll(cues, kind), kind)
 
 
-def _unrolled(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
+def _unroll(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
     """Remove repeated text from rolling captions, whose cues repeat the last lines or grow by words."""
     shown = [[" ".join(_without_tags(line, kind).split()) for line in cue.lines] for cue in cues]
     shown = [[line for line in lines if line] for lines in shown]
@@ -136,7 +136,7 @@ def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
     """Split a cue's text where the speaker changes. An empty name means an unknown speaker."""
     name, said = "", list[str]()
     for line in lines:
-        for voice, part in _voiced(line, kind):
+        for voice, part in _split_voices(line, kind):
             plain = _without_tags(part, kind)
             named = None if voice else split_speaker(plain)
             if voice or named:
@@ -149,7 +149,7 @@ def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
     yield name, clean("\n".join(said))
 
 
-def _voiced(line: str, kind: str) -> Iterator[tuple[str, str]]:
+def _split_voices(line: str, kind: str) -> Iterator[tuple[str, str]]:
     """Split a line at its voice tags."""
     if kind != ".vtt":
         yield "", line
@@ -217,7 +217,7 @@ _DATE = re.compile(
     r"(?<!\d)((?:19|20)\d{2})([-_.]?)(\d{2})\2(\d{2})"
     r"(?:[T_ -]{1,3}([01]\d|2[0-3])[-:.h]?([0-5]\d)(?:[-:.]?([0-5]\d))?)?(?!\d)"
 )
-# A speaker who goes on is named again after a pause, or now and then, so that any stretch of text says who speaks.
+# Repeat the speaker's name after a pause and at intervals, so that every passage names its speaker.
 _PAUSE = 30.0
 _NAME_AGAIN_CHARACTERS = 600
 

@@ -23,7 +23,7 @@ from api.app import create_app
 from nornweave.ask.engine import Engine
 from nornweave.config import Settings
 from nornweave.connect.connectors import GithubSettings, GitSettings
-from nornweave.connect.hooks import SERVICES, HookQueue, ReplayedError, told
+from nornweave.connect.hooks import SERVICES, HookQueue, ReplayedError, find_sources
 from nornweave.core.access import line_of
 from nornweave.core.types import Domain
 
@@ -233,7 +233,7 @@ def test_an_event_is_about_the_repository_that_it_names_or_all(service: str, eve
         GithubSettings(id="issues", domain=Domain.CONVERSATIONS, repository="acme/api"),
         GitSettings(id="other", domain=Domain.CODE, url="git@github.com:acme/other"),
     ]
-    found = told(service, event, sources)
+    found = find_sources(service, event, sources)
     named = event.get("repository") if service == "github" else None
     name = named.get("full_name") if isinstance(named, dict) else None
     if isinstance(name, str):

@@ -323,7 +323,7 @@ class ConfluenceFeed(Feed):
             page = page_of(each, spaces[str(each["spaceId"])], base, kind)
             records += [page, body_of(each, page)]
         given = {each.key.split("/")[1] for each in records}
-        # What was listed a moment ago and is not given stays as it was: the next pass decides.
+        # A listed page that is not returned stays as stored: the next pass decides.
         kept = tuple(f"{part}/{each}/" for each in asked if each not in given for part in ("meta", "body"))
         people = self._people(accounts_of(records), known)
         return RecordPage(records=(*records, *people), kept=kept, position=cursor)

@@ -67,7 +67,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _ACCOUNT = re.compile(r'ri:account-id="([\w:.-]{1,200})"')
 _HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}
 _ANCHOR_CHARACTERS = 200
-# Every level writes what is inside it once more.
+# Every level copies its content once more.
 _MAX_DEPTH = 300
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 

@@ -25,7 +25,7 @@ from nornweave.read.kinds import holds_code, is_code_name, is_unknown
 MAX_DEPTH = 3
 MAX_FOLDERS = 5_000
 MAX_PROPOSALS = 40
-_PAGE_HEAD = 64_000  # behind the definitions that programs write at the head of a manual page
+_PAGE_HEAD = 64_000  # includes the definitions that programs write at the head of a manual page
 _OWN = "var"  # where the configuration that is written keeps what the system writes
 _RECORDINGS = frozenset({".vtt", ".srt"})
 _DATA = frozenset({".json", ".jsonc", ".xml"})
@@ -102,7 +102,7 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
     for tree in trees:
         for domain, kind, why, only in _offers(tree):
             name = _identifier(root, tree.path, domain, {each.id for each in proposals})
-            proposals.append(Proposal(name, domain, kind, tree.path, why, tuple(_excluded(tree, trees)), only))
+            proposals.append(Proposal(name, domain, kind, tree.path, why, tuple(_nested_sources(tree, trees)), only))
     return tuple(proposals[:MAX_PROPOSALS])
 
 
@@ -143,7 +143,7 @@ def _ignored_in(place: str, prefix: str, rules: Iterable[Rules]) -> set[str]:
     try:
         tree = look_at(place)
     except SourceUnavailableError:
-        return set()  # the sync says so
+        return set()  # the sync reports it
     if tree is None:
         return set()
     for each in rules:
@@ -216,7 +216,7 @@ def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
         yield Domain.CONVERSATIONS, "messages", why, tuple(f"*{suffix}" for suffix in lines)
 
 
-def _excluded(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:
+def _nested_sources(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:
     """Yield globs of other sources below a source of files."""
     for other in trees if tree.type == "files" else ():
         if other is not tree and PurePosixPath(other.path).is_relative_to(tree.path):

@@ -74,7 +74,7 @@ _MAX_NAME_WORDS = 4
 _PARTICLES = frozenset(
     ("al", "and", "bin", "da", "de", "del", "della", "der", "di", "dos", "du", "el", "la", "le", "van", "von", "zu")
 )
-# What stands before a colon in notes and logs and is nobody's name.
+# Words before a colon in notes and logs that are not names.
 _NOT_NAMES = """
 action agenda answer caution critical date debug decision e.g error example fatal fyi http https i.e info note notes ps
 question re reminder subject summary time tip todo topic trace update url warn warning

@@ -23,7 +23,7 @@ MAX_CHARACTERS = 256 * 1024
 _ONE = "[^/]"
 _MANY = "[^/]*"
 _END = "(?![^/])"  # the end of a path component: a slash or nothing follows
-# What a pattern consists of. Of a backslash at the end and a bracket that does not close git makes nothing.
+# The tokens of a pattern. A final backslash or an unclosed bracket is invalid in git.
 _TOKEN = re.compile(
     r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<one>\?)|(?P<plain>[^\\\[])"
     r"|\[(?P<negated>[!^]?)(?P<members>\]?(?:\\.|[^\]\\])*+)\]",

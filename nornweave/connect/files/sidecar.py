@@ -52,7 +52,7 @@ class Sidecar:
         # An ignore file matches what its globs name, in linear time whatever the pattern.
         self._globs = tuple((key, IgnoreFile(key), record) for key, record in records if _is_glob(key))
 
-    def dated(self, entry: Entry) -> Entry:
+    def with_metadata(self, entry: Entry) -> Entry:
         """Return an entry with the metadata of its path. They also change its gate."""
         matching = [(key, record) for key, glob, record in self._globs if _matches(glob, entry.path)]
         matching += [(entry.path, record) for record in self._exact.get(entry.path, ())]

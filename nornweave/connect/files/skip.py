@@ -63,7 +63,7 @@ _WRITTEN_BY: Mapping[str, frozenset[str]] = {
     "coverage": _words("package.json"),
     "htmlcov": _words("pyproject.toml setup.py setup.cfg tox.ini .coveragerc"),
 }
-# Only tools write files that are called so, and beside nothing that a person wrote.
+# Only tools write files with these names, never beside a person's files.
 _MARKS = _words("""
     .buildinfo objects.inv searchindex.js search_index.json element-list package-list allclasses-index.html doxygen.css
     crates.js lcov.info coverage-final.json coverage_html.js CMakeCache.txt pyvenv.cfg asset-manifest.json .doctrees
@@ -71,7 +71,7 @@ _MARKS = _words("""
 _HASHED = re.compile(
     r"[-.](?:[0-9a-f]{8,32}|(?=\w*\d)(?=\w*[A-Z])[\w-]{8})\.(?:m?js|css)(?:\.map)?$|\.min\.(?:m?js|css)$"
 )
-# What comes with the code of others.
+# Files that come with foreign code.
 _FOREIGN = re.compile(
     r"(?:licen[sc]e|copying|notice)(?:[.-].*)?|modules\.txt|package\.json|bower\.json|composer\.json|cargo\.toml|go\.mod"
     r"|setup\.py|pyproject\.toml|pom\.xml|build\.gradle|.*\.gemspec|.*\.podspec",
@@ -80,7 +80,7 @@ _FOREIGN = re.compile(
 _LOOKED_INTO = 200
 """Folders that are looked into for what tells whose the code is."""
 
-# What decides over the other files of its folder: what is ignored, and whether a folder is output or a package.
+# Files that decide about others in their folder: whether they are ignored, build output or a package.
 DECIDING = frozenset({".gitignore", "__init__.py"}).union(*_WRITTEN_BY.values())
 
 _TRANSLATED = DATA_SUFFIXES | _words(".properties .toml .plist .resx .ini .strings .stringsdict")
@@ -323,7 +323,7 @@ class Rules:
             is_read = (
                 self._types.matches(path) if self._types.include else reads(self._domain, path, is_program=is_program)
             )
-            # What it holds tells.
+            # The content of such a folder decides.
             is_open = self._domain is Domain.CODE and size <= UNKNOWN_BYTES and is_unknown(path)
             if not (is_asked_for or is_read or (is_open and not self._types.include)):
                 example = f"**/*{suffix}" if suffix else f"**/{name}"

@@ -108,7 +108,7 @@ class FilesSource:
     def _listed(self, root: str, status: os.stat_result, within: Within | None) -> Listing:
         sidecar = load_sidecar(self.metadata) if self.metadata else Sidecar()
         if stat.S_ISREG(status.st_mode):
-            return _matched(Listing((sidecar.dated(entry_of(self.root.name, status)),)), sidecar)
+            return _with_unmatched(Listing((sidecar.with_metadata(entry_of(self.root.name, status)),)), sidecar)
         rules = Rules(
             self.domain,
             tree_of_folder(root),
@@ -119,15 +119,15 @@ class FilesSource:
             withheld=Withheld(root, self.own),
         )
         own = self._path_of_sidecar(root)
-        within = _widened(within, own) if within else None
+        within = _affected_paths(within, own) if within else None
         walked = walk(root, rules, ignores=self.domain in WITH_FOLDERS, within=within)
-        entries = tuple(sidecar.dated(entry) for entry in walked.entries if entry.path != own)
+        entries = tuple(sidecar.with_metadata(entry) for entry in walked.entries if entry.path != own)
         left_out = () if own is None else (Skip(own, "metadata: of this source"),)
         skipped = tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path))
         if within:
             return replace(walked, entries=entries, skipped=skipped)
         commits = self.history.entries_here() if self.history else ()
-        return _matched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
+        return _with_unmatched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one file, but never through a link outside the root; see ``read_inside``."""
@@ -154,7 +154,7 @@ class FilesSource:
         return os.path.relpath(target, root) if is_inside(target, root) else None
 
 
-def _matched(listing: Listing, sidecar: Sidecar) -> Listing:
+def _with_unmatched(listing: Listing, sidecar: Sidecar) -> Listing:
     """Add the unmatched entries of the metadata file to a complete listing."""
     unmatched = tuple(sorted(sidecar.unmatched))
     if not unmatched:
@@ -182,7 +182,7 @@ def is_asked_for(source: WithGlobs, path: str) -> bool:
     return asks_for(source.include, path) or (bool(source.only) and not reads(source.domain, path))
 
 
-def _widened(within: Within, sidecar: str | None) -> Within | None:
+def _affected_paths(within: Within, sidecar: str | None) -> Within | None:
     """Return the changed paths; for a file with rules, its whole folder; ``None`` for the whole source."""
     paths = {posixpath.dirname(path) if posixpath.basename(path) in DECIDING else path for path in within.paths}
     return None if "" in paths or sidecar in paths else Within(frozenset(paths))

@@ -192,7 +192,7 @@ class _Walker:
             return "name: the file name is not valid UTF-8; rename it"
         if is_directory and (reason := self._rules.skip_directory(path)) is not None:
             return reason
-        if entry.is_symlink():  # it may be a folder that somebody counts on
+        if entry.is_symlink():  # somebody may expect a linked folder to be read
             return EXCLUDED if self._rules.prunes(path) else f"{LINK}{printable(os.readlink(entry.path))}"  # noqa: PTH115
         return _ignored_by(folder, path, entry.name, is_directory=is_directory)
 

@@ -102,7 +102,7 @@ def _check(address: GitAddress) -> None:
         if address.host not in {"", "localhost"}:
             raise ConfigError("url: a file of another host; expected file:///PATH")
         return
-    # What begins with a hyphen would be an option of ssh.
+    # ssh would read a leading hyphen as an option.
     if not _HOST.fullmatch(address.host) or (address.user and not _USER.fullmatch(address.user)):
         raise ConfigError(f"url: its host or user has characters that are not allowed; expected {_FORMS}")
     if address.protocol == "http" and not is_loopback(address.host):
@@ -111,7 +111,7 @@ def _check(address: GitAddress) -> None:
         )
 
 
-# Where people read files in a browser. Known are the public hosts, and hosts that are named after what they run.
+# Web addresses of files, for public hosts and for hosts named after their software.
 # Addresses name the whole commit, so that they show what was read for as long as the commit is there.
 COMMIT, PATH = "{commit}", "{path}"
 _GITHUB, _GITLAB, _GITEA, _BITBUCKET = "blob", "-/blob", "src/commit", "src"

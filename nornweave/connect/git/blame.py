@@ -57,7 +57,7 @@ def origins(
     deadline = time.monotonic() + total_s
     is_shallow = is_shallow_clone(root)
     # The folder inside the repository, ending with a slash; nothing at its top and in a bare one.
-    prefix = _said(root, "--show-prefix") or ""
+    prefix = _rev_parse(root, "--show-prefix") or ""
     wanted: dict[str, dict[int, str]] = defaultdict(dict)
     for (path, line), text in sorted(lines.items()):
         if len(wanted[path]) < MAX_LINES:
@@ -75,7 +75,7 @@ def origins(
 
 def is_shallow_clone(root: Path) -> bool:
     """Tell whether a repository lacks older commits. Then the age of a line may be unknown."""
-    return _said(root, "--is-shallow-repository") == "true"
+    return _rev_parse(root, "--is-shallow-repository") == "true"
 
 
 def is_own_repository(root: Path) -> bool:
@@ -90,10 +90,10 @@ def commit_of(root: Path, ref: str) -> str | None:
     """Return the commit of a branch, tag or commit name; ``None`` if there is none."""
     if ref.startswith("-") or "\0" in ref:
         return None
-    return _said(root, "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return _rev_parse(root, "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
 
 
-def _said(root: Path, *arguments: str) -> str | None:
+def _rev_parse(root: Path, *arguments: str) -> str | None:
     """Return the output of ``git rev-parse``; ``None`` if it fails."""
     try:
         return os.fsdecode(run_git(root, "rev-parse", *arguments, timeout_s=FILE_S)).rstrip("\n")
@@ -167,7 +167,7 @@ def _parse(raw: bytes, wanted: Collection[int], *, is_shallow: bool = False) -> 
     return {
         line: _origin(commit, commits[commit])
         for line, commit in lines.items()
-        # Whatever is older than a shallow clone is said to be of its oldest commit.
+        # Git attributes lines older than a shallow clone to its oldest commit.
         if line in wanted and not (is_shallow and b"boundary" in commits[commit])
     }
 

@@ -29,7 +29,7 @@ _TRACKED = re.compile(
     rb"100(?:644|755) ([0-9a-f]+) 0\t([^\0]+)\0  ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: [^\n]*\n  uid: [^\n]*\n"
     rb"  size: (\d+)\tflags: ([0-9a-f]+)\n"
 )
-_is_own = lru_cache(maxsize=256)(is_own_repository)  # of the calls of git that this needs, five of eight
+_is_own = lru_cache(maxsize=256)(is_own_repository)  # saves five of eight calls of git
 _NOT_LOOKED_AT = 0x40008000
 """Flags of a file that git takes as unchanged: left out of a sparse work tree, or assumed so."""
 

@@ -102,7 +102,7 @@ _SSH_OPTIONS = (
 )
 _SECRET, _USER = "NORNWEAVE_GIT_SECRET", "NORNWEAVE_GIT_USER"
 _HELPER = f'!f() {{ test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n" "${_USER}" "${_SECRET}"; }}; f'
-# Of the user's environment: how a server is reached. Everything else that begins with GIT_ stays out.
+# Variables of the user that tell how to reach a server. All other GIT_* variables are dropped.
 _INHERITED = (
     "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_SSL_NO_VERIFY", "GIT_SSH_VARIANT",
 )  # fmt: skip
@@ -120,7 +120,7 @@ _SETTINGS = (
     ("submodule.recurse", "false"),
     ("protocol.version", "2"),
     ("pack.threads", "2"),
-    # A redirect would take what is read elsewhere for what "url" says; dumb servers' alternates as well.
+    # Refuse redirects and dumb servers' alternates: content from elsewhere would count as that of "url".
     ("http.followRedirects", "false"),
 )
 
@@ -239,7 +239,7 @@ class Network:
         if secret:
             environment |= {_SECRET: secret, _USER: self.address.user or _usual_user(self.address.host)}
         if self.public_only and not is_local:
-            # A name may lead elsewhere a moment later: git asks the addresses that were looked at.
+            # Pin the checked addresses: the name may resolve differently a moment later.
             addresses = ",".join(f"[{each}]" if ":" in each else each for each in public_addresses(self.address.host))
             if ":" not in self.address.host:
                 told.append(("http.curloptResolve", f"{self.address.host}:{self.address.port or 443}:{addresses}"))

@@ -266,7 +266,7 @@ _CONFIG_S = 20.0
 # in reading a repository, and some would lead elsewhere than "url" says.
 # Proxies, certificates and logins, also those of one host ("http.https://example.org/.proxy").
 _TAKEN = re.compile(r"(http|credential)\..+|core\.sshcommand|ssh\.variant", re.DOTALL)
-# What this program decides itself.
+# Keys that this program sets itself.
 _NOT_TAKEN = re.compile(r"http\.(.+\.)?(followredirects|lowspeedlimit|lowspeedtime)", re.DOTALL)
 
 

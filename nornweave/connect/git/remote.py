@@ -88,13 +88,13 @@ class Clone:
             SourceUnavailableError: why the repository cannot be read, and what to do.
         """
         self._prepare()
-        kept = self._kept(ref)
+        kept = self._fetched_commit(ref)
         if COMMIT_ID.fullmatch(ref) and kept:
             return kept
         name, commit = find_ref(self.network, ref)
         if commit != kept:
             self.network.fetch(self.repository, [f"+{name}:{_local_name(ref)}"], self._bounds)
-            kept = self._kept(ref)
+            kept = self._fetched_commit(ref)
         if kept is None:
             raise DamagedCloneError(f"what {ref!r} points at did not arrive")
         return kept
@@ -136,7 +136,7 @@ class Clone:
                 f"{self.repository}: it cannot be made ({error}); let data_dir be written, and make room"
             ) from error
 
-    def _kept(self, ref: str) -> str | None:
+    def _fetched_commit(self, ref: str) -> str | None:
         """Return the fetched commit of a ref, or ``None``."""
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{_local_name(ref)}^{{commit}}")
         try:
@@ -297,7 +297,7 @@ class RemoteGitSource:
             objects = run_git(self._clone.repository, *_VERSIONS, path, timeout_s=_HISTORY_S).decode("utf-8", "replace")
         except GitFailedError as error:
             raise SourceUnavailableError(f"{self._clone.repository}: cannot be read: {error}") from error
-        # What is not here begins with "?".
+        # The line of a missing object begins with "?".
         return sum(not line.startswith("?") and line.endswith(f" {path}") for line in objects.splitlines())
 
     def forget(self, path: str) -> None:  # noqa: ARG002 - one pack holds all files

@@ -99,8 +99,8 @@ class GitSource:
 
     @property
     def version(self) -> str:
-        # Documents have an address of their own, which this says the form of.
-        # What include names is read whatever it holds.
+        # The template changes the documents' web addresses.
+        # The globs count because files that include names are read whatever they hold.
         return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
 
     def list(self) -> Listing:
@@ -276,7 +276,7 @@ class GitSource:
         found: dict[str, _Commit] = {}
         stream = stream_git(self.root, *arguments, timeout_s=self.timeout_s)
         try:
-            for path, last in _touched(stream, edge):
+            for path, last in _parse_history(stream, edge):
                 relative = path.removeprefix(prefix)
                 if relative in wanted and relative not in found:
                     found[relative] = last
@@ -324,7 +324,7 @@ def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
     )
 
 
-def _touched(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
+def _parse_history(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
     """Parse ``git log -z --name-only -c`` to paths and commits. Commits of ``edge`` count as unknown.
 
     A commit is two empty fields or more and its four own ones. Names follow: after a line feed in ordinary commits,

@@ -78,7 +78,7 @@ class GithubFeed(Feed):
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         notes: dict[str, Any] = dict(state.since or {})
-        lists = {name: partial(self._listed, name, state, known, notes) for name in _PATHS}
+        lists = {name: partial(self._read_list, name, state, known, notes) for name in _PATHS}
         yield from staged(
             state,
             {
@@ -95,14 +95,14 @@ class GithubFeed(Feed):
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
         """Return the readers of the repository."""
-        return [(self._named("repo", self._repository),)]
+        return [(self._principal("repo", self._repository),)]
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
         """Ask who may read the repository: everybody, its organisation's members, or its collaborators.
 
         GitHub counts among these who is let in by a team, by the organisation's base permission, or as its owner.
         """
-        principal = self._named("repo", self._repository)
+        principal = self._principal("repo", self._repository)
         repository = self._client.get(f"repos/{self._repository}").mapping()
         visibility = repository.get("visibility") or ("public" if repository.get("private") is False else "private")
         if visibility == "public":
@@ -120,10 +120,10 @@ class GithubFeed(Feed):
             return
         may = (each for each in people if (as_is(each.get("permissions"), dict) or {}).get("pull") is not False)
         logins = (as_is(each.get("login"), str) or "" for each in may)
-        members = frozenset(self._named("user", login) for login in logins if _LOGIN.fullmatch(login))
+        members = frozenset(self._principal("user", login) for login in logins if _LOGIN.fullmatch(login))
         yield Grant(principal=principal, members=members)
 
-    def _named(self, kind: str, name: str) -> str:
+    def _principal(self, kind: str, name: str) -> str:
         """Return a principal's name. For a server other than github.com it includes the server."""
         own = self._api_url == _PUBLIC
         return named("github", kind, name, "" if own else urlsplit(self._api_url).netloc)
@@ -138,7 +138,7 @@ class GithubFeed(Feed):
         if not state.is_full and self._graphql:
             yield self._graphql.asked_again(least_confirmed(known, "issues/", state.began_at, AGAIN))
 
-    def _listed(
+    def _read_list(
         self, name: str, state: Pass, known: Known, notes: dict[str, Any], url: str | None
     ) -> Iterator[RecordPage]:
         """Read one list and update ``notes`` for the next pass."""
@@ -152,7 +152,7 @@ class GithubFeed(Feed):
                 etag = answer.headers.get("etag") if len(listed) < PER_PAGE else None
                 notes[name] = {"at": before.get("at") or answer.since, "etag": etag}
             if not state.is_full:
-                notes[name] = _moved(notes[name], listed)
+                notes[name] = _advance_since(notes[name], listed)
             records: tuple[FeedRecord, ...] = ()
             if name == "issues":
                 yield from self._issues(listed, known, here=url)
@@ -199,11 +199,11 @@ class GithubFeed(Feed):
         if is_pull:
             gone.append(f"{document}/review/")
             reviews = linked(self._client, f"repos/{self._repository}/pulls/{number}/reviews")
-            records += [_said(document, "review", each) for each in reviews if each.get("body")]
+            records += [_comment_record(document, "review", each) for each in reviews if each.get("body")]
         if has_lost:
             gone.append(f"{document}/comment/")
             comments = linked(self._client, f"repos/{self._repository}/issues/{number}/comments")
-            records += [_said(document, "comment", each) for each in comments]
+            records += [_comment_record(document, "comment", each) for each in comments]
         return RecordPage(records=tuple(records), gone=tuple(gone), position=here)
 
 
@@ -217,10 +217,10 @@ def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
     """Yield the record of a listed comment, if it names its issue."""
     about = _NUMBER.search(str(content.get("issue_url") or content.get("pull_request_url") or ""))
     if about is not None:
-        yield _said(f"issues/{about[1]}", stage.removesuffix("s"), content)
+        yield _comment_record(f"issues/{about[1]}", stage.removesuffix("s"), content)
 
 
-def _said(document: str, kind: str, content: Mapping[str, Any]) -> FeedRecord:
+def _comment_record(document: str, kind: str, content: Mapping[str, Any]) -> FeedRecord:
     return FeedRecord(key=f"{document}/{kind}/{content['id']}", document=document, body=_kept(content))
 
 
@@ -231,7 +231,7 @@ def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "user": {"login": login}, "reactions": {"total_count": count or 0}}
 
 
-def _moved(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _advance_since(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return ``since`` at the newest change. The old ETag is dropped: it belongs to another list."""
     newest = max((str(each.get("updated_at") or "") for each in listed), default="")
     return {"at": newest, "etag": None} if newest > since["at"] else dict(since)

@@ -118,25 +118,25 @@ class ProjectFeed(Feed):
             is_open = is_open and all(project.get(f"{each}_access_level") == "enabled" for each in features)
             inside = (login for login, each in people.items() if (as_is(each.get("access_level"), int) or 0) >= role)
             yield Grant(
-                principal=self._named(name, self._project),
+                principal=self._principal(name, self._project),
                 members=frozenset(
-                    {EVERYBODY_WHO_ASKS} if is_open else {self._named("user", login) for login in inside}
+                    {EVERYBODY_WHO_ASKS} if is_open else {self._principal("user", login) for login in inside}
                 ),
                 verified_at=self._seen_at(known) if name == "issues" else None,
                 unread=None if is_open else unread,
             )
         for login, each in people.items():
             if "@" in (email := as_is(each.get("email") or each.get("public_email"), str) or ""):
-                yield Grant(principal=self._named("user", login), members=frozenset({account("email", email)}))
+                yield Grant(principal=self._principal("user", login), members=frozenset({account("email", email)}))
         if project.get("visibility") == "internal":
-            yield Grant(principal=self._named("internal", self._project), unread=_INTERNAL)
+            yield Grant(principal=self._principal("internal", self._project), unread=_INTERNAL)
 
     def _seen_at(self, known: Known) -> float:
         """Return the start of the last complete pass; of this one if there is none."""
         state = known.state()
         return float((state.since or {}).get("began_at") or state.began_at)
 
-    def _named(self, kind: str, name: str) -> str:
+    def _principal(self, kind: str, name: str) -> str:
         """Return a principal's name. For a server other than gitlab.com it includes the server."""
         return named("gitlab", kind, name, "" if self._url == _PUBLIC else urlsplit(self._url).netloc)
 
@@ -152,8 +152,8 @@ class GitlabFeed(ProjectFeed):
     def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
         notes: dict[str, Any] = {**(state.since or {}), "began_at": state.began_at}
         kinds = [kind for kind in _FORGES if project.get(f"{kind}_access_level") != "disabled"]
-        stages = {kind: partial(self._listed, f"{place}/{kind}", kind, state, known, notes) for kind in kinds}
-        again = {f"again {kind}": partial(self._again, f"{place}/{kind}", kind, state, known) for kind in kinds}
+        stages = {kind: partial(self._read_list, f"{place}/{kind}", kind, state, known, notes) for kind in kinds}
+        again = {f"again {kind}": partial(self._ask_again, f"{place}/{kind}", kind, state, known) for kind in kinds}
         yield RecordPage(listed=tuple(f"{kind}/" for kind in _FORGES if kind not in kinds), position=state.position)
         yield from staged(state, {**stages, **({} if state.is_full else again)}, notes)
 
@@ -170,13 +170,13 @@ class GitlabFeed(ProjectFeed):
         if opening is None:
             return []
         if path.startswith(f"{MERGE_REQUESTS}/"):
-            return [(self._named("merges", self._project),)]
+            return [(self._principal("merges", self._project),)]
         only = opening.get("only_for")
-        people = [self._named("user", login) for login in only or ()]
-        closed = [(self._named("confidential", self._project), *people)] if only is not None else []
-        return [(self._named("issues", self._project),), *closed]
+        people = [self._principal("user", login) for login in only or ()]
+        closed = [(self._principal("confidential", self._project), *people)] if only is not None else []
+        return [(self._principal("issues", self._project),), *closed]
 
-    def _listed(
+    def _read_list(
         self, place: str, kind: str, state: Pass, known: Known, notes: dict[str, Any], at: list[Any] | None
     ) -> Iterator[RecordPage]:
         """Read one list, and note when the next pass for changes starts."""
@@ -239,7 +239,7 @@ class GitlabFeed(ProjectFeed):
         except AnswerError as error:
             if error.status != 404:
                 raise
-            threads = []  # it went a moment ago, and goes with the next pass
+            threads = []  # deleted a moment ago; the next pass removes it
         notes = chain.from_iterable(mappings(each.get("notes")) for each in threads)
         return [
             FeedRecord(key=f"{document}/note/{int(each['id'])}", document=document, body=_note(each))
@@ -247,7 +247,7 @@ class GitlabFeed(ProjectFeed):
             if not (each.get("system") or each.get("internal") or each.get("confidential"))
         ]
 
-    def _again(self, place: str, kind: str, state: Pass, known: Known, _: None) -> Iterator[RecordPage]:
+    def _ask_again(self, place: str, kind: str, state: Pass, known: Known, _: None) -> Iterator[RecordPage]:
         """Ask whether stored threads still exist unchanged."""
         numbers = least_confirmed(known, f"{kind}/", state.began_at, AGAIN)
         if numbers:
@@ -298,7 +298,7 @@ class GitlabWiki(ProjectFeed):
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:  # noqa: ARG002
         """Return the readers of the wiki."""
-        return [(self._named("wiki", self._project),)]
+        return [(self._principal("wiki", self._project),)]
 
 
 def _page(content: Mapping[str, Any], base: str) -> FeedRecord:

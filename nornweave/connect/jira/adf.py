@@ -14,7 +14,7 @@ from typing import Any
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.core.text.dates import since_1970
 
-# People nest lists a few levels deep; what is deeper than this was not written by them.
+# People nest lists a few levels deep. Deeper nesting is not theirs.
 _MAX_DEPTH = 60
 _FENCES = re.compile(r"`{3,}")
 _INLINE = frozenset(

@@ -33,7 +33,7 @@ from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant
 from nornweave.core.types import Domain, Message
 
-# Issues of which only the time is asked for, and whole ones.
+# Issues per request: with their times only, and complete.
 BRIEF = 1_000
 WHOLE = 50
 _API = "rest/api/3"
@@ -81,7 +81,7 @@ class JiraFeed(Feed):
             if ids and ids == before:
                 raise SourceUnavailableError(f"{_SEARCH}: the same page twice; expected the one after it")
             before = ids
-            yield from self._stored(issues, known, at)
+            yield from self._store_changed(issues, known, at)
             yield RecordPage(position={"token": following})
             at = following
 
@@ -123,7 +123,7 @@ class JiraFeed(Feed):
                 continue
             permissions = mappings(scheme.get("permissions"))
             holders = [each for each in permissions if each.get("permission") == "BROWSE_PROJECTS"]
-            yield from self._granted(f"jira:project:{project}", project, holders, known.state().listed_at)
+            yield from self._grants_of_holders(f"jira:project:{project}", project, holders, known.state().listed_at)
             security = self._of_project(project, "issuesecuritylevelscheme", {}) or {}
             for level in (id_of(each.get("id")) for each in mappings(security.get("levels"))):
                 principal = f"jira:level:{project}:{level}"  # a role in a level is that of the issue's project
@@ -134,14 +134,14 @@ class JiraFeed(Feed):
                         raise
                     yield Grant(principal=principal, unread=f"status {error.status}: the account needs to be an admin")
                     continue
-                yield from self._granted(principal, project, members)
+                yield from self._grants_of_holders(principal, project, members)
 
     def _of_project(self, project: str, what: str, asked: Mapping[str, str | int]) -> Mapping[str, Any] | None:
         """Ask for a property of a project; ``None`` if it has none or the account may not see it."""
         answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
         return None if answer.status in REFUSED else answer.mapping()
 
-    def _granted(
+    def _grants_of_holders(
         self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]], verified_at: float | None = None
     ) -> Iterator[Grant]:
         """Yield the holders of permissions as a grant, and an unread grant for each kind that is not supported."""
@@ -222,7 +222,9 @@ class JiraFeed(Feed):
         following = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
         return listed(content, "issues", _SEARCH), following
 
-    def _stored(self, issues: Sequence[Mapping[str, Any]], known: Known, token: str | None) -> Iterator[RecordPage]:
+    def _store_changed(
+        self, issues: Sequence[Mapping[str, Any]], known: Known, token: str | None
+    ) -> Iterator[RecordPage]:
         """Store the issues that differ from the stored ones, each with all of its comments at once."""
         position = {"token": token}
         changed = [id_of(each.get("id")) for each in issues if not _is_as_stored(each, known)]
@@ -233,7 +235,7 @@ class JiraFeed(Feed):
             answer = self._site.post(_BULK, {"issueIdsOrKeys": asked, "fields": list(_FIELDS)})
             given = listed(answer.mapping(), "issues", _BULK)
             gone = _keys(id_of(each.get("id")) for each in given)
-            # What was listed a moment ago and is not given stays as it was: the next pass decides.
+            # A listed issue that is not returned stays as stored: the next pass decides.
             kept = tuple(key for key in _keys(asked) if key not in gone)
             records = tuple(record for each in given for record in self._issue(each))
             yield RecordPage(records=records, kept=kept, gone=gone, position=position)

@@ -71,7 +71,7 @@ def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
         elif line.clock is not None:
             offset = float(line.clock)
         is_stamped = moment is not None or offset is not None
-        said = _said("\n".join(line.said), is_export=line.parts is not None, is_stamped=is_stamped)
+        said = _split_speaker("\n".join(line.said), is_export=line.parts is not None, is_stamped=is_stamped)
         if said is None:
             notices += 1
         elif body := clean(said[1]):
@@ -93,7 +93,7 @@ def _lines(text: str, began: date | None) -> Iterator[_Line]:
         if day := _DAY.match(line):
             began = _named_day(*day.groups()) or began
             continue
-        begun = _begun(line, number, began)
+        begun = _split_moment(line, number, began)
         if begun is None and current is not None and not (is_apart and current.parts is None) and _has_time(current):
             current.said.append(line)
             continue
@@ -113,7 +113,7 @@ def _named_day(month: str, day: str, year: str) -> date | None:
     return moment.date() if moment else None
 
 
-def _begun(line: str, number: int, day: date | None) -> _Line | None:
+def _split_moment(line: str, number: int, day: date | None) -> _Line | None:
     """Split off the moment at a line's start: date and time, or time of day; ``None`` without one."""
     if (local := _LOCAL.match(line)) and (clock := _seconds(local)) is not None:
         return _Line(number, [line[local.end() :]], parts=(int(local[1]), int(local[3]), int(local[4])), clock=clock)
@@ -164,7 +164,7 @@ def _local(line: _Line, order: tuple[int, int, int]) -> datetime | None:
         return None
 
 
-def _said(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
+def _split_speaker(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
     """Split the rest of a line into speaker and text; ``None`` for a notice.
 
     In exports of messengers names are anything before a colon, and what nobody says is a notice.

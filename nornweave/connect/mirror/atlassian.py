@@ -77,10 +77,10 @@ class AtlassianSite(ApiClient):
             return Trouble(SourceUnavailableError(f"{place}: {self._refused}"))
         if answer.status == 400:
             # So a site says too that it does not know a page of a list any more.
-            return Trouble(PositionLostError(f"{place}: status 400: {self._said(answer)}"))
+            return Trouble(PositionLostError(f"{place}: status 400: {self._error_messages(answer)}"))
         return super().trouble(answer)
 
-    def _said(self, answer: ApiAnswer) -> str:
+    def _error_messages(self, answer: ApiAnswer) -> str:
         """Return the messages of ``{"errorMessages": […]}`` or ``{"errors": [{"title": …}]}``."""
         try:
             content = answer.mapping()

@@ -86,7 +86,7 @@ class MirroredSource:
     def check(self) -> None:
         """Ask for the first page without storing it."""
         self._begin(_CHECK_S)
-        with _told():
+        with _translate_shape_errors():
             next(self._feed.pages(Pass(is_full=True), nothing_known()), None)
 
     def list(self) -> Listing:
@@ -171,7 +171,7 @@ class MirroredSource:
             before = MembershipTable(origin=origin, tried_at=now)
         try:
             self._begin(self._budget_s)
-            with _told():
+            with _translate_shape_errors():
                 table = before.read_again(self._feed.members(known), now)
         except SourceUnavailableError as error:
             table = before.not_read(str(error), now)
@@ -192,7 +192,7 @@ class MirroredSource:
         now, anew = self._now(), self._is_thorough
         state = mirror.begin(full=anew or self._is_due(mirror.state(), now), anew=anew, now=now)
         state = replace(state, is_thorough=anew)
-        with _told():
+        with _translate_shape_errors():
             try:
                 self._read(mirror, state)
             except PositionLostError:
@@ -222,7 +222,7 @@ class MirroredSource:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_shape_errors() -> Iterator[None]:
     """Translate errors over an answer's shape to ``SourceUnavailableError``."""
     try:
         yield

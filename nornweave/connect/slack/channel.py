@@ -83,10 +83,12 @@ class ChannelReader:
             yield step
             latest = str(step.position)
         complete = FeedRecord(key=key, body={**body, "is_complete": True})
-        gone = () if self.is_full else self._gone(channel, "" if is_whole else min(latest or "9", _ts(self.until)))
+        gone = (
+            () if self.is_full else self._deleted_keys(channel, "" if is_whole else min(latest or "9", _ts(self.until)))
+        )
         yield RecordPage(records=(complete,), gone=tuple(gone), position=latest)
 
-    def _gone(self, channel: Channel, lower: str) -> Iterator[str]:
+    def _deleted_keys(self, channel: Channel, lower: str) -> Iterator[str]:
         """Yield the keys of messages in threads since ``lower`` that this pass did not find: they are deleted."""
         prefix = f"message/{channel.id}/"
         for key in self.known.unnamed(prefix, f"{prefix}{day_of(lower)}/" if lower else prefix):
@@ -130,7 +132,7 @@ class ChannelReader:
                 yield RecordPage(records=tuple(records), position=root)
                 records, latest = [], root
             elif says_something(event):
-                records += self._again(channel, event)
+                records += self._repeat_known(channel, event)
         yield RecordPage(records=tuple(records), position=str(events[-1]["ts"]))
 
     def _old_thread(self, channel: Channel, root: str, *, latest: str) -> RecordPage:
@@ -166,7 +168,7 @@ class ChannelReader:
             events[root] = opening
         return [self._record(channel, each) for each in events.values()]
 
-    def _again(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[FeedRecord]:
+    def _repeat_known(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield a message and its known replies with today's names."""
         own = self._record(channel, event)
         yield own

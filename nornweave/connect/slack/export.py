@@ -39,14 +39,14 @@ _MANIFEST = (USERS, *CHANNEL_FILES)
 _MAX_MANIFEST_BYTES = 200 * 1024 * 1024
 _DATED = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 
-# Slack's notices about the channel itself, which say nothing that anyone would look for.
+# Slack's notices about the channel itself, which nobody would search for.
 NOTICES = frozenset(
     f"{kind}_{event}"
     for kind in ("channel", "group", "bot", "reminder")
     for event in ("join", "leave", "archive", "unarchive", "add", "remove", "convert_to_private")
 ) | {"tombstone", "message_deleted", "channel_posting_permissions", "pinned_item", "unpinned_item"}
 
-# A thread's root is looked for on the day of its ts and the days beside it: exports cut days in the workspace's zone.
+# Search a thread's root on its day and the days beside it: exports cut days in the workspace's time zone.
 _ROOT_DAYS = (0, -1, 1)
 _MAX_ROOTS = 200
 _MAX_REMEMBERED_DAYS = 64

@@ -34,7 +34,7 @@ from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)
 
-# A pass of changes looks back so far before the last one: edits and deletions within it are seen at once.
+# A pass of changes also reads this long before the last one, to find edits and deletions.
 WINDOW_S = 3 * 86_400
 _NOT_JOINED = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"
 _WEB_ADDRESS = re.compile(r"https?://[\w.:-]{1,200}/?")
@@ -49,7 +49,7 @@ class SlackFeed(Feed):
 
     def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:
         self._wanted = frozenset(each.removeprefix("#") for each in settings.channels)
-        # Another choice of channels is settled by the next pass.
+        # A change of channels takes effect in the next pass.
         self.scope = f"1,{settings.api_url.rstrip('/')}"
         self.client = self._api = SlackApi(settings, limits)
 
@@ -64,7 +64,7 @@ class SlackFeed(Feed):
         if position["stage"] == "people":
             yield from self._people(position)
             position = {"at": began_at, "stage": "channels"}
-        joined, unseen = self._joined()
+        joined, unseen = self._joined_channels()
         reader = ChannelReader(
             api=self._api,
             known=known,
@@ -129,7 +129,7 @@ class SlackFeed(Feed):
                 principal="slack:user", unread="no address of anybody; add the scope users:read.email to the app"
             )
         yield Grant(principal=f"slack:team:{team}", members=frozenset(staff))
-        joined, unseen = self._joined()
+        joined, unseen = self._joined_channels()
         if unseen:
             yield Grant(principal="slack:channel", unread=f"of private channels: {unseen}")
         for channel in self._chosen(joined):
@@ -152,7 +152,7 @@ class SlackFeed(Feed):
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
             yield RecordPage(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
-    def _joined(self) -> tuple[list[Channel], SlackError | None]:
+    def _joined_channels(self) -> tuple[list[Channel], SlackError | None]:
         """Return the joined channels by id, and the error if private ones cannot be listed."""
         unseen = None
         try:
@@ -185,7 +185,7 @@ class SlackFeed(Feed):
                 if not error.is_of_a_channel:
                     raise
                 refusal = error
-                yield _refused(reader.known, channel, error, at)
+                yield _page_of_refusal(reader.known, channel, error, at)
         if refusal is not None and not has_worked:
             yield RecordPage(position=None)  # the next pass tries every channel again
             raise SourceUnavailableError(f"no channel can be read: {refusal}")
@@ -218,7 +218,7 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{1,40}", value) is not None
 
 
-def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:
+def _page_of_refusal(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:
     """Return a page that leaves out a refusing channel. Its messages stay; it is read completely later."""
     log.warning("#%s is left out: %s", channel.name, error)
     key = f"channel/{channel.id}/"

@@ -248,7 +248,7 @@ def _section(post: Post, question: Post | None, start: int) -> Section:
         heading=post.title if post.is_question else answered,
         level=1 if post.is_question else 2,
         kind=kind,
-        context=_shortened(question) if question and not post.is_question else "",
+        context=_shorten(question) if question and not post.is_question else "",
         metadata=freeze(metadata),
     )
 
@@ -271,7 +271,7 @@ def _url(post: Post, question: Post | None) -> str | None:
     return f"{site.scheme}://{site.netloc}/a/{post.id}" if site.netloc else question.link
 
 
-def _shortened(question: Post) -> str:
+def _shorten(question: Post) -> str:
     """Return the title and the beginning of the body on one line, at most 80 words."""
     words = f"{question.title}\n{question.text.partition(COMMENTS)[0][:4000]}".split()
     return " ".join(words[:_CONTEXT_WORDS]) + (" …" if len(words) > _CONTEXT_WORDS else "")

@@ -132,7 +132,7 @@ class StackExchangeFeed(Feed):
             )
         self._tags = sorted(set(settings.tags))
         self.client = self._api = StackExchangeApi(settings, limits)
-        # Another choice of tags is settled by the next passes.
+        # A change of tags takes effect in the next passes.
         self.scope = f"1,{settings.api_url.rstrip('/')},{settings.site}"
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
@@ -208,7 +208,7 @@ class StackExchangeFeed(Feed):
         for number, question in unique.items():
             body = _kept(question)
             if number in changed:
-                # The answers may be older or newer than the question: it is asked for again where they are not all.
+                # Answers may be older or newer than the question. If some are missing, ask for it again.
                 body["answer_count"] = len(answers.get(number, ()))
                 records += [_answer(number, each) for each in answers.get(number, ())]
             records.append(FeedRecord(key=_key(number), document=_path(number), body=body))

@@ -30,7 +30,7 @@ _SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.I)
 _INDEX = re.compile(r"/(?:index|default)\.(?:x?html?)$", re.I)
 _WEB = frozenset({"http", "https"})
 _PORTS = {"http": 80, "https": 443}
-# Left encoded in a document's path: what would change where the path leads.
+# Characters that stay encoded in a document's path, because they would change its meaning.
 _UNSAFE = re.compile(r"[/\\%\x00-\x1f\x7f]")
 
 

@@ -38,7 +38,7 @@ from nornweave.core.errors import DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import JsonValue
 from nornweave.read.web_page import document_version, web_document, write_page
 
-# So many pages that fail one after another mean that the site does.
+# After this many consecutive failures the site counts as down.
 _FAILURES = 5
 
 
@@ -66,7 +66,7 @@ class Crawl:
         """Continue the pass; see ``Feed.pages``."""
         progress = self._progress
         if self._state.position is None:
-            self._robots.allows(self._scope.start)  # a site that is down is known before anything is stored
+            self._robots.allows(self._scope.start)  # fails if the site is down, before anything is stored
             progress.stored = 0 if self._state.is_full else self._known.count("page/")
             yield self._page(gone=("queue/", "seen/"))
         if progress.stage == "sitemaps":
@@ -95,7 +95,7 @@ class Crawl:
             self._check_budget()
             for pages in self._sitemaps.read(progress.pending[0]):
                 self._brought += bool(pages)
-                yield self._named(pages)
+                yield self._queue_sitemap(pages)
             progress.pending.pop(0)
             yield self._page()
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
@@ -110,7 +110,7 @@ class Crawl:
         progress.roots, progress.read = [], []  # they need not be written with every page
         yield self._page(self._queue.records([*start, *again], always=True), since=since)
 
-    def _named(self, pages: Sequence[ListedPage]) -> RecordPage:
+    def _queue_sitemap(self, pages: Sequence[ListedPage]) -> RecordPage:
         """Queue a sitemap's due pages. Other pages still exist; a date confirms that they are unchanged."""
         records = self._queue.records(pages)
         queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
@@ -151,7 +151,7 @@ class Crawl:
         self._count_failures(outcome)
         self._progress.next += 1
         if outcome.kind == "failed":
-            return self._failed(queued, key, before, outcome)
+            return self._record_failure(queued, key, before, outcome)
         if outcome.kind == "same" and before is not None:
             self._count(before=before)
             body = {**before, "lastmod": queued["lastmod"]}
@@ -160,9 +160,9 @@ class Crawl:
             return self._page(records, confirmed=(f"page/{key}",), gone=(f"{LEFT_OUT}{key}",))
         if outcome.kind == "stored" and outcome.body is not None and not self._queue.is_alias(outcome):
             if not self._scope.holds(address) or not self._reach.is_included(address):
-                return self._left(queued, key, PageOutcome(kind="left", links=outcome.links))
+                return self._record_left_out(queued, key, PageOutcome(kind="left", links=outcome.links))
             return self._store(queued, key, before, outcome)
-        return self._left(queued, key, outcome)
+        return self._record_left_out(queued, key, outcome)
 
     def _check_budget(self) -> None:
         """Stop a pass whose requests bring no pages.
@@ -186,7 +186,7 @@ class Crawl:
     def _count(self, before: Body | None) -> None:
         self._progress.stored += self._state.is_full or before is None
 
-    def _failed(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
+    def _record_failure(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
         """Keep the stored version of a page that cannot be read now. The next pass tries again."""
         left = self._known.body(f"{LEFT_OUT}{key}") or {}
         links = _links(before) or _links(left)
@@ -204,7 +204,7 @@ class Crawl:
         records += self._queue.links(outcome.links or ())
         return self._page(records, gone=(f"{LEFT_OUT}{key}",))
 
-    def _left(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
+    def _record_left_out(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
         """Record an address that is no document, so that it is requested again only after a change."""
         leads_to = outcome.canonical or outcome.target
         records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]

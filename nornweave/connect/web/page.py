@@ -170,7 +170,9 @@ class PageReader:
             content = base64.b64encode(answer.content).decode()
             if "noindex" in rules:
                 return PageOutcome(kind="left", reason="it asks not to be indexed")
-            return PageOutcome(kind="stored", body=_dated({**stored, "raw": content, "links": []}, before), links=())
+            return PageOutcome(
+                kind="stored", body=_add_change_time({**stored, "raw": content, "links": []}, before), links=()
+            )
         return self._html(answer, stored, rules, before)
 
     def _html(
@@ -203,7 +205,7 @@ class PageReader:
         if canonical and identity(canonical) == identity(address):
             stored["url"], canonical = canonical, None
         facts = {key: page[key] for key in ("title", "updated_at", "metadata", "content")}
-        body = _dated({**stored, **facts, "links": links}, before)
+        body = _add_change_time({**stored, **facts, "links": links}, before)
         return PageOutcome(kind="stored", body=body, links=links, canonical=canonical)
 
 
@@ -231,7 +233,7 @@ def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
     return {name: str(value) for name, value in known.items() if value}
 
 
-def _dated(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
+def _add_change_time(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
     """Add the time of a page's change. A file's time is ignored if the content is unchanged."""
     shown = ("content", "raw", "title")
     if before is not None and all(before.get(key) == body.get(key) for key in shown):

@@ -11,12 +11,12 @@ from nornweave.connect.web.page import PageOutcome, is_page
 from nornweave.connect.web.sitemaps import BATCH, CrawlProgress, ListedPage
 from nornweave.core.files.paths import PathFilter
 
-# Lists that generators make of a whole site: every word in them stands on another page as well.
+# Generated lists of a whole site: all of their words are on other pages.
 _INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
 _TOO_MANY = f"{LEFT_OUT}!"
-# A pass for changes asks for so many pages again; where robots.txt wants pauses, for those that fit into so long.
+# A pass for changes requests this many pages again, or as many as fit into this time with the pauses of robots.txt.
 AGAIN, _AGAIN_S = 200, 300.0
-# Pages lead to other addresses so often, one after another.
+# The longest chain of pages that lead to other addresses.
 _HOPS = 5
 
 
@@ -104,7 +104,7 @@ class CrawlQueue:
             return False
         key = identity(outcome.canonical)
         if key == identity(self._scope.start) or self._known.body(f"page/{key}") is not None:
-            # Sites whose every page calls the first one its address are wrong about it.
+            # On some sites every page wrongly names the first one as its canonical address.
             return key != identity(self._scope.start)
         seen = self._known.body(f"seen/{key}")
         return seen is None or int(seen["number"]) >= self._progress.next

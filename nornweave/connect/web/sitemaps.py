@@ -53,10 +53,10 @@ def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     Raises:
         NoSitemapError: it is none, is broken, or unpacks to more than ``MAX_BYTES``.
     """
-    return _in_xml(_unpacked(content).lstrip(b"\xef\xbb\xbf \t\r\n"))
+    return _in_xml(_decompress(content).lstrip(b"\xef\xbb\xbf \t\r\n"))
 
 
-def _unpacked(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     if not content.startswith(_GZIP):
         return content
     unpacker = zlib.decompressobj(wbits=31)

@@ -65,7 +65,7 @@ class ArrayWriter:
         """
         kind = np.dtype(dtype)
         size = kind.itemsize * int(np.prod(shape))
-        start = self._described_at(name, kind, shape, size)
+        start = self._register(name, kind, shape, size)
         if not size:
             return np.zeros(shape, kind)
         _make_room(self._descriptor, start, size)
@@ -92,9 +92,9 @@ class ArrayWriter:
             stream.seek(self._end)
             for part in parts:
                 size += stream.write(np.ascontiguousarray(part, dtype).view(np.uint8).data)
-        self._described_at(name, np.dtype(dtype), (size // np.dtype(dtype).itemsize,), size)
+        self._register(name, np.dtype(dtype), (size // np.dtype(dtype).itemsize,), size)
 
-    def _described_at(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...], size: int) -> int:
+    def _register(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...], size: int) -> int:
         """Register the next array and return its offset."""
         start, self._end = self._end, -(-(self._end + size) // _ALIGNED) * _ALIGNED
         self._described[name] = (kind.str, shape, start)

@@ -83,8 +83,8 @@ class Numbering:
         ranks[by_document] = np.minimum(np.arange(len(joined), dtype=np.int32), self.size)
         self.chunks: list[Numbers] = _divided(ranks, [file.documents for file in files])
         self.of_chunks: Numbers = joined[by_document][: self.size]
-        self._chunk_segments, self._chunk_locals = _reversed(self.chunks, self.size)
-        self._document_segments, self._document_locals = _reversed(self.documents, self.document_count)
+        self._chunk_segments, self._chunk_locals = _locate_numbers(self.chunks, self.size)
+        self._document_segments, self._document_locals = _locate_numbers(self.documents, self.document_count)
 
     def chunks_of(self, segment: int, numbers: Numbers) -> tuple[NDArray[np.int64], Numbers]:
         """Return which of some chunks are in a segment, and their numbers there."""
@@ -107,7 +107,7 @@ def _divided(values: Numbers, like: Sequence[pa.Table] | Sequence[Numbers]) -> l
     return np.split(values, np.cumsum([len(each) for each in like])[:-1])
 
 
-def _reversed(numbers: Sequence[Numbers], size: int) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+def _locate_numbers(numbers: Sequence[Numbers], size: int) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """Return, for each global number, its segment and its number in the segment."""
     segments, locals_ = np.zeros(size, np.uint16), np.zeros(size, np.int32)
     for segment, of_segment in enumerate(numbers):
@@ -187,7 +187,7 @@ class Segments:
         parts = self.numbering.divided(within)
         return ((own, numbers, one) for own, (numbers, one) in zip(parts, self.numbered(), strict=True))
 
-    def scattered(self, scores_of: Callable[[Segment], Scores]) -> Scores:
+    def scatter(self, scores_of: Callable[[Segment], Scores]) -> Scores:
         """Return a score for every chunk, from the scores of each segment."""
         scores = np.zeros(self.size + 1, np.float32)  # the last one is of what is gone
         for numbers, segment in self.numbered():
@@ -198,7 +198,7 @@ class Segments:
         """Return the chunks of all segments as ascending global numbers."""
         return np.sort(np.concatenate([numbers[chunks_of(segment)] for numbers, segment in self.numbered()]))
 
-    def gathered(
+    def gather(
         self, numbers: Numbers, rows_of: Callable[[Segment, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
     ) -> NDArray[np.float32]:
         """Return a row for each of some chunks, in their order."""
@@ -209,7 +209,7 @@ class Segments:
                 rows[places] = rows_of(segment, own)
         return rows
 
-    def looked_up(self, numbers: Numbers, values_of: Callable[[Segment, Numbers], Mapping[int, T]]) -> dict[int, T]:
+    def look_up(self, numbers: Numbers, values_of: Callable[[Segment, Numbers], Mapping[int, T]]) -> dict[int, T]:
         """Return a value for each of some chunks, by number, in their order. Unknown chunks are left out."""
         values: dict[int, T] = {}
         for number, (of_segment, segment) in enumerate(self.numbered()):
@@ -236,16 +236,14 @@ class SegmentedSearch:
         )
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        return self._all.gathered(numbers, lambda segment, own: segment.search.similarities(query, own))
+        return self._all.gather(numbers, lambda segment, own: segment.search.similarities(query, own))
 
     def vectors(self, numbers: Numbers) -> Vectors:
         dimensions = int(self._all.segments[0].opened.file.meta["dimensions"])
-        return self._all.gathered(numbers, lambda segment, own: segment.search.vectors(own), (dimensions,))
+        return self._all.gather(numbers, lambda segment, own: segment.search.vectors(own), (dimensions,))
 
     def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
-        return self._all.gathered(
-            numbers, lambda segment, own: segment.search.token_matches(tokens, own), (len(tokens),)
-        )
+        return self._all.gather(numbers, lambda segment, own: segment.search.token_matches(tokens, own), (len(tokens),))
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         wanted = list(terms)
@@ -257,10 +255,10 @@ class SegmentedSearch:
     ) -> Scores:
         frequencies = self.document_frequencies(weights)
         frequent = {term for term, frequency in frequencies.items() if self._frequent.is_frequent(frequency)}
-        return self._all.scattered(lambda segment: segment.search.sparse_with(weights, frequent, document_share, bm25))
+        return self._all.scatter(lambda segment: segment.search.sparse_with(weights, frequent, document_share, bm25))
 
     def term_weights(self, terms: Sequence[str], numbers: Numbers, bm25: Bm25Settings) -> Scores:
-        return self._all.gathered(
+        return self._all.gather(
             numbers, lambda segment, own: segment.search.term_weights(terms, own, bm25), (len(terms),)
         )
 
@@ -349,7 +347,7 @@ class SegmentedTexts:
         return tuple(sorted({source for texts in self._texts for source in texts.sources_of(path)}))
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
-        return self._all.looked_up(numbers, lambda segment, own: segment.texts.contents(own))
+        return self._all.look_up(numbers, lambda segment, own: segment.texts.contents(own))
 
     def containing(self, text: str, k: int) -> Numbers:
         return self._all.merged(lambda segment: segment.texts.containing(text, k))[:k]
@@ -376,7 +374,7 @@ class SegmentedTexts:
         return set().union(*(texts.seen_places(places) for texts in self._texts))
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
-        chunks = self._all.looked_up(np.asarray(numbers, np.int32), lambda segment, own: segment.texts.chunks(own))
+        chunks = self._all.look_up(np.asarray(numbers, np.int32), lambda segment, own: segment.texts.chunks(own))
         return {number: replace(chunk, chunk_no=number) for number, chunk in chunks.items()}
 
     def chunk(self, chunk_id: str) -> StoredChunk | None:

@@ -180,7 +180,7 @@ def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
     """
     connection.execute("create or replace temp table declared_said (field varchar, chunk_no integer, said varchar)")
     for each in declared.filters:
-        query, values = _said(each, declared.source_types)
+        query, values = _query_of_values(each, declared.source_types)
         connection.execute(f"insert into declared_said {query}", values)
     types = {each.column: each.type for each in declared.filters}
     distinct = connection.execute("select distinct field, said from declared_said").fetchall()
@@ -189,7 +189,7 @@ def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
     connection.execute("create or replace temp table declared_values as select * from rows")
 
 
-def _said(declared: FilterSettings, source_types: Mapping[str, str]) -> tuple[str, dict[str, object]]:
+def _query_of_values(declared: FilterSettings, source_types: Mapping[str, str]) -> tuple[str, dict[str, object]]:
     """Return the query for each chunk's (or else its document's) value, from the first origin that has one."""
     values: dict[str, object] = {"field": declared.column}
     of_document, of_chunk = [], []

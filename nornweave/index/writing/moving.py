@@ -122,7 +122,7 @@ class MovingTables(DuckDBTables):
                 return self._documents.execute(statement, values).fetchall()
         return super()._rows(statement, values)
 
-    def _counted(self) -> dict[str, int]:
+    def _stored_counts(self) -> dict[str, int]:
         """Return the counts of a working file on another machine."""
         return dict(json.loads(dict(self._rows("select key, value from meta"))[_COUNTED]))
 
@@ -130,7 +130,7 @@ class MovingTables(DuckDBTables):
         """Count everything that reconciliation compares; see ``port.Writer``."""
         if self._documents is None:
             return super().counts()
-        counted = self._counted()
+        counted = self._stored_counts()
         return Counts(**{each.name: counted[each.name] for each in fields(Counts)})
 
     def size(self) -> tuple[int, int]:
@@ -148,7 +148,11 @@ class MovingTables(DuckDBTables):
         """Assign vector keys to chunks of an older pipeline, if there are any; see ``port.Writer``."""
         others = "select count(*) from documents where pipeline not in (select unnest(?))"
         unwanted = _WITHOUT_TOKENS if self._layout.token_vectors else _WITH_TOKENS
-        if self._documents is None or self._counted()[unwanted] or self._rows(others, [list(pipelines)]) != [(0,)]:
+        if (
+            self._documents is None
+            or self._stored_counts()[unwanted]
+            or self._rows(others, [list(pipelines)]) != [(0,)]
+        ):
             super().adopt(pipelines, key_of)
 
 

@@ -92,7 +92,7 @@ class DuckDBWriter(MovingTables):
         return self._files.current()
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        recorded = self._recorded()
+        recorded = self._last_manifest()
         known = recorded.query_map if recorded else None
         kept = known if known and same_space(known.encoder, facts.get("encoder")) else None
         return self._build_with(kept, run_id, facts)
@@ -100,7 +100,7 @@ class DuckDBWriter(MovingTables):
     def _build_with(self, query_map: QueryMap | None, run_id: str, facts: Mapping[str, str]) -> Candidate:
         generation = self._files.next()
         publication = self._publication(generation, run_id)
-        published = self._published() if self._is_made_so(facts) else []
+        published = self._sound_segments() if self._is_made_so(facts) else []
         try:
             made = plan(self._connection, generation, published, self._files)
             built = [self._build_segment(name, publication, facts) for name in made.written]
@@ -127,12 +127,12 @@ class DuckDBWriter(MovingTables):
             facts=self._facts(facts),
         )
 
-    def _published(self) -> list[SegmentFile]:
+    def _sound_segments(self) -> list[SegmentFile]:
         """Return the last publication's segments that exist and are undamaged."""
-        recorded = self._recorded()
+        recorded = self._last_manifest()
         return [segment for segment in recorded.segments if self._is_sound(segment)] if recorded else []
 
-    def _recorded(self) -> Manifest | None:
+    def _last_manifest(self) -> Manifest | None:
         """Return the manifest of the last publication; ``None`` if it is unknown or cannot be read."""
         try:
             return Manifest.model_validate_json(self._meta().get("published_manifest", ""))
@@ -174,7 +174,7 @@ class DuckDBWriter(MovingTables):
         return candidate.publication
 
     def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
-        recorded, facts = self._recorded(), json.loads(self._meta().get("published_facts", "{}"))
+        recorded, facts = self._last_manifest(), json.loads(self._meta().get("published_facts", "{}"))
         current = self._files.current()
         if recorded is None or recorded.generation != current or self.unpublished(facts):
             return None

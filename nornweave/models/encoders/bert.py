@@ -181,12 +181,12 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
 
 def bert_weights(bert: BertFolder) -> Mapping[str, Floats]:
     """Return the model's weights by their names in BERT. Float32 weights stay in the file (memory map)."""
-    weights = _mapped(bert.path / WEIGHTS_FILE)
+    weights = _map_tensors(bert.path / WEIGHTS_FILE)
     prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
     return {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
 
 
-def _mapped(file: Path) -> dict[str, NDArray[Any]]:
+def _map_tensors(file: Path) -> dict[str, NDArray[Any]]:
     """Map the tensors of a safetensors file into memory."""
     with file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
