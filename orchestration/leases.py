@@ -123,7 +123,7 @@ class HereRunLauncher(DefaultRunLauncher):
 
     @property
     def supports_check_run_worker_health(self) -> bool:
-        """Dagster checks every running run each ``LOOK_S``, whoever executes it."""
+        """Let Dagster check every running run each ``LOOK_S``."""
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:

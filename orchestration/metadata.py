@@ -41,7 +41,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
-    """Describe what was read, cut and stored, failures, and files that are left out."""
+    """Describe what was read, cut and stored, what failed, and which files are left out."""
     return {
         "added": report.added,
         "changed": report.changed,

@@ -147,7 +147,7 @@ class Watch:
                     told.add(os.path.relpath(path, each.folder) if path != each.folder else "")
 
     def _prepare(self) -> None:
-        """Load what the first sync would have to wait for."""
+        """Load everything for the first sync ahead of time."""
         for domain in {each.domain for each in self._sources} - self._prepared:
             if store_of(self.settings, domain).current():
                 self._prepared.add(domain)

@@ -159,7 +159,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """The number of this taking, higher than that of any earlier one."""
+        """The number of this taking of the lease, higher than any earlier one."""
         return self._fence
 
     def _keep(self) -> None:

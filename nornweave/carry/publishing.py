@@ -53,7 +53,7 @@ class Upload:
     full: bool
 
     def run(self, confirm: Callable[[], None]) -> Published | None:
-        """Copy the generation if the store lacks it. Return what the store has then.
+        """Copy the generation if the store lacks it. Return the record of the store's copy.
 
         Args:
             confirm: fails when the domain is another machine's by now.
@@ -94,7 +94,7 @@ class Upload:
         return published
 
     def _check_publisher(self, before: PublishedCommit | None, known: Published | None) -> None:
-        """Refuse two alternating publishers. One that has lost its records (a new disk) may continue."""
+        """Refuse two alternating publishers. A publisher that lost its records (new disk) may continue."""
         if before is None or before.publisher == self.publisher or self.take_over:
             return
         if known and (known.at or known.lost):

@@ -96,7 +96,7 @@ class MembershipSettings(FrozenSettings):
 
 
 class AccessSettings(FrozenSettings):
-    """Who may ask besides holders of the service token: at least one of ``tokens`` and ``oidc``."""
+    """Who may ask: holders of the service token, and others by ``tokens``, ``oidc`` or both."""
 
     tokens: Path | None = None
     """A file of tokens with their groups; `nornweave token` makes its lines."""
@@ -173,7 +173,7 @@ SlackId = Annotated[
 
 
 class SlackAppSettings(FrozenSettings):
-    """Where ``nornweave slack`` answers, and for whom. By id, because anybody can take a free name."""
+    """The channels in which ``nornweave slack`` answers, and people, by id: anybody can take a free name."""
 
     channels: Annotated[Mapping[SlackId, tuple[Group, ...]], Field(min_length=1)]
     """The channels that are answered, by id → groups that everybody in the channel is in; none: what is for everybody.

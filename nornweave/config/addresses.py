@@ -35,7 +35,7 @@ def checked_server(text: str) -> str:
 
 
 def checked_pattern(text: str) -> str:
-    """Return the normal form of an address that may begin with ``*.``.
+    """Return the normal form of an address, which may begin with ``*.``.
 
     Raises:
         ValueError: it is none, or it would match any host of a top-level domain.

@@ -13,7 +13,7 @@ EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-
 
 
 def formed(pattern: str, expected: str) -> AfterValidator:
-    """Return a validator that matches a text against ``pattern``; its error says what was ``expected``."""
+    """Return a validator that matches a text against ``pattern``; its error quotes ``expected``."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):

@@ -59,7 +59,7 @@ class WithCommits(SourceSettings):
         return self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
 
     def without_documentation(self) -> Self:
-        """Return the settings without documentation in commits, unless it is asked for explicitly."""
+        """Return the settings without documentation in commits, unless they request it explicitly."""
         chosen = self._chosen_history
         silent = chosen.model_copy(update={"documentation": bool(chosen.documentation)})
         return self.model_copy(update={"history": silent})

@@ -108,13 +108,13 @@ class HookKeys:
         """Return the sources whose secret signed a request of a service."""
         candidates = [(source, secret) for source, secret in self._sources if service in source.hook_services]
         signed = SERVICES[service].is_signed
-        # Each secret is tried, whichever fits: how long this takes tells nothing.
+        # Try every secret, even after a match: the time then reveals nothing.
         right = {secret for secret in {secret for _, secret in candidates} if signed(secret, headers, body, now)}
         return [source for source, secret in candidates if secret in right]
 
 
 def find_sources(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
-    """Return the ids of the sources at the event's repository; of all sources if it names none."""
+    """Return the ids of the sources at the event's repository; if it names none, the ids of all sources."""
     name: Any = event
     for key in SERVICES[service].repository or ("",):
         name = name.get(key) if isinstance(name, Mapping) else None

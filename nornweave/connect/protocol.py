@@ -79,7 +79,7 @@ class Source(Protocol):
         """The version; it changes when the same bytes may give another document."""
 
     def list(self) -> Listing:
-        """List every document by path, and what was left out with the reasons.
+        """List every document by path, and all files that are left out, with the reasons.
 
         Raises:
             SourceUnavailableError: the source cannot be listed now; nothing follows about its documents.
@@ -124,7 +124,7 @@ class UnopenedSource:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The commits since the one that was read.
+    """The commits after the one that was read.
 
     Attributes:
         commits: along first parents.

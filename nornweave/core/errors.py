@@ -62,7 +62,7 @@ class DocumentSkipped(DocumentError):  # noqa: N818 - not a failure: the documen
 
 
 class ReaderLostError(DocumentError):
-    """Reading a document took more time or memory than it may, or ended the process that read it.
+    """Reading a document exceeded its time or memory limit, or crashed the reading process.
 
     Attributes:
         cpu_s: seconds of processor time that it may have taken.
@@ -90,7 +90,7 @@ class DiskFullError(StoreError):
 
 
 class HistoryError(StoreError):
-    """What Dagster records of runs cannot be read or written; the message says which file, and what to do."""
+    """Dagster's records of runs cannot be read or written; the message names the file and a remedy."""
 
 
 class DomainBusyError(StoreError):
@@ -143,7 +143,7 @@ class ReconciliationError(NornWeaveError):
 
 
 class QualityError(NornWeaveError):
-    """A candidate answers worse than what is published; the message says on which judged sets."""
+    """A candidate is worse than the published generation; the message names the judged sets."""
 
 
 class ConfirmationError(NornWeaveError):

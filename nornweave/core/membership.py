@@ -207,7 +207,7 @@ _REMEMBERED_S, _MOST_REMEMBERED = 1.0, 1_024
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How somebody belongs to a principal: through which member, and by which source."""
+    """The way somebody belongs to a principal: through which member, according to which source."""
 
     member: str
     said_by: str
@@ -281,7 +281,7 @@ class Memberships:
         return found
 
     def known(self) -> Mapping[str, KnownPrincipal]:
-        """Return all principals by name, without those that two services name."""
+        """Return all principals by name. A principal that two services name is left out."""
         now = self._now()
         return {
             name: KnownPrincipal(granted.members, granted.verified_at, source, self.counts(granted.verified_at, now))

@@ -19,7 +19,7 @@ from nornweave.index.generations.checksums import check
 # Beyond this DuckDB spills to disk, so that a sync's memory does not grow with the corpus.
 # 40 documents of 4 MB, checkpointed together, need more than 128 MB.
 WRITER_MEMORY = "512MB"
-# Of pages that a reader keeps: what queries touch is in memory already, but for a few texts.
+# The memory of a reader: queries use mapped arrays, except for a few texts.
 READER_MEMORY = "128MB"
 # DuckDB keeps the row group that it is filling in memory, outside its limit: at the default of 122,880 rows of 384
 # dimensions that is 190 MB. Smaller groups also let a reader skip more of the postings.
@@ -71,7 +71,7 @@ def connect_writer(path: Path) -> Connection:
 
 
 def connect_memory(*, spill: Path) -> Connection:
-    """Open an in-memory database to attach files to. What does not fit in memory goes to the folder ``spill``."""
+    """Open an in-memory database to attach files to. It spills to the folder ``spill`` when memory is full."""
     return _connect(":memory:", memory=WRITER_MEMORY, spill=spill)
 
 
@@ -141,7 +141,7 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
         # Readers take tables as they were written; a writer sorts what it wants sorted.
         "preserve_insertion_order": read_only,
         "temp_directory": str(spill) if spill else "",
-        # At the default of 16 MB every batch ends with one, and writes the newest row group of 25 columns again.
+        # At the default of 16 MB every batch ends with a checkpoint, which rewrites the newest row group of 25 columns.
         "checkpoint_threshold": "64MB",
     }
     connection = duckdb.connect(path, read_only=read_only, config=config)

@@ -214,7 +214,7 @@ def _removal_problem(
 
 
 def _count_lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
-    """Count the missing stored documents, without those that were moved (a new path has their gate)."""
+    """Count the missing stored documents, except moved ones (a new path has their gate)."""
     paths, gates = {document.path for document in known}, Counter(_stable_gate(entry.gate) for entry in listing.entries)
     listed = ((entry.path, _stable_gate(entry.gate)) for entry in listing.entries)
     new = {gate for path, gate in listed if path not in paths and gates[gate] == 1}

@@ -46,7 +46,7 @@ _FOLDER = re.compile(r": below ([^,;]+)")
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """What one sync read and left out of one source.
+    """The files that one sync read and left out of one source.
 
     Attributes:
         files: those that the source has, and folders that were not entered.

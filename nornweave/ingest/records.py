@@ -179,7 +179,7 @@ def quality_refusal(report: QualityReport | None) -> QualityError | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """The report of one domain's sync. Counts are documents unless another unit is named.
+    """The report of one domain's sync. Counts are documents unless stated otherwise.
 
     ``nornweave sync --json`` and the status file show these fields by their names.
 

@@ -30,7 +30,7 @@ _MAKING = 1  # the second key of an advisory lock; 0 is the writer's
 
 
 def prepare_schema(connection: Connection, server: Server) -> None:
-    """Create what is missing.
+    """Create the schema and its tables if they are missing.
 
     Raises:
         StoreError: the schema is of another version.
@@ -156,7 +156,7 @@ def _schema_statements(schema: str, tables: str, version: str, grants: str) -> s
 
 @contextmanager
 def writing(server: Server, otherwise: str) -> Iterator[Connection]:
-    """Open a connection in the role of writers.
+    """Open a connection in the writers' role.
 
     Raises:
         StoreError: the server cannot be reached, or the block fails; ``otherwise`` says what is not done.

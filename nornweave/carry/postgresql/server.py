@@ -134,7 +134,7 @@ class ConnectionPool:
             self._turns.release()
 
     def _idle_with(self, options: str) -> Connection | None:
-        """Return the newest idle connection with these options, else close another if there are too many."""
+        """Return the newest idle connection with these options, or ``None``: then close another if the pool is full."""
         for place in reversed(range(len(self._idle))):
             if self._idle[place].options == options:
                 return self._idle.pop(place).connection

@@ -110,7 +110,7 @@ def _comment(content: Mapping[str, Any]) -> Message | None:
         return None
     path, line = content.get("path"), content.get("line") or content.get("original_line")
     if isinstance(path, str):
-        # A review comment says "this": what it is about belongs to it.
+        # A review comment says "this", so the commented file and line belong to it.
         body = f"{path}:{line} {body}" if isinstance(line, int) else f"{path} {body}"
     return _message(content, clean(body))
 

@@ -41,11 +41,11 @@ from nornweave.core.membership import EVERYBODY_WHO_ASKS, Grant, named
 from nornweave.core.types import Domain
 
 API_VERSION = "2022-11-28"
-# A pass for changes asks whether so many issues are still there, with one request.
+# A pass for changes asks in one request whether this many issues still exist.
 AGAIN = 100
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
 _NUMBER = re.compile(r"/(?:issues|pulls|pull)/(\d{1,12})")
-# What is stored of an answer.
+# The stored fields of an answer.
 _FIELDS = (
     *("id", "node_id", "number", "title", "body", "state", "html_url", "created_at", "updated_at", "submitted_at"),
     *("comments", "path", "line", "original_line"),
@@ -131,7 +131,7 @@ class GithubFeed(Feed):
     def _discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
         if self._graphql:
             yield from self._graphql.discussions(state, notes, cursor)
-        else:  # nothing is known about them, so those that were read stay
+        else:  # they cannot be read now; stored ones stay
             yield RecordPage(kept=("discussions/",))
 
     def _asked_again(self, state: Pass, known: Known) -> Iterator[RecordPage]:
@@ -148,7 +148,7 @@ class GithubFeed(Feed):
                 return
             listed = answer.objects()
             if url is None:
-                # An ETag is that of one page: what is new stands behind a full one and does not change it.
+                # An ETag belongs to one page. New items come after a full page and do not change it.
                 etag = answer.headers.get("etag") if len(listed) < PER_PAGE else None
                 notes[name] = {"at": before.get("at") or answer.since, "etag": etag}
             if not state.is_full:
@@ -175,7 +175,7 @@ class GithubFeed(Feed):
         return answer, answer.following
 
     def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[RecordPage]:
-        """Store issues with what lists do not show: reviews of pull requests, and lost comments.
+        """Store issues with data that lists lack: reviews of pull requests, and lost comments.
 
         A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
         """

@@ -136,7 +136,7 @@ class GithubGraphql:
         content = answer.mapping()
         repository = (as_is(content.get("data"), dict) or {}).get("repository")
         errors = mappings(content.get("errors"))
-        if isinstance(repository, dict):  # one of several things that are asked for is not there
+        if isinstance(repository, dict):  # one of several requested objects is missing
             errors = [each for each in errors if each.get("type") != "NOT_FOUND"]
         if errors and {each.get("type") for each in errors} <= {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
             log.warning("discussions of %s are left out: %s", self._repository, errors[0].get("message"))

@@ -132,7 +132,7 @@ class ProjectFeed(Feed):
             yield Grant(principal=self._principal("internal", self._project), unread=_INTERNAL)
 
     def _seen_at(self, known: Known) -> float:
-        """Return the start of the last complete pass; of this one if there is none."""
+        """Return the start time of the last complete pass, or else of this one."""
         state = known.state()
         return float((state.since or {}).get("began_at") or state.began_at)
 
@@ -189,7 +189,7 @@ class GitlabFeed(ProjectFeed):
             at = following
 
     def _page_of(self, place: str, since: str | None, at: list[Any] | None) -> tuple[ApiAnswer, list[Any] | None]:
-        """Ask for a page of what was created or changed after a moment. The position is a moment and a page."""
+        """Ask for a page of threads created or changed after a moment. A position is a moment and a page number."""
         order = "updated" if since else "created"
         after, page = at or (since, 1)
         asked: dict[str, str | int] = {"scope": "all", "state": "all", "order_by": f"{order}_at", "sort": "asc"}

@@ -130,7 +130,7 @@ def _reason_to_reject(document: InboxDocument) -> str | None:
         except UnicodeEncodeError as error:
             return f"content: not valid Unicode text at character {error.start}; expected text that UTF-8 can hold"
     check_size(len(raw))
-    # What can be said without a parser is said now, while somebody listens.
+    # Report problems that need no parser now, while the sender waits.
     if isinstance(document.content, bytes) and PurePosixPath(document.source_path.lower()).suffix in BINARY_SUFFIXES:
         return None if raw else "empty: 0 bytes; send the file's content"
     decode(raw)
@@ -185,7 +185,7 @@ class ReceiptBook:
         if known and known["receipts"] is not None:
             return tuple(Receipt(path, Status(status), reason) for path, status, reason in known["receipts"])
         write_whole(file, json.dumps({"body": body, "receipts": None}))
-        # A document that is there because its answer was lost is told of as it was to be.
+        # The document of a repeated request whose answer was lost is reported as accepted.
         receipts = tuple(
             Receipt(each.source_path, Status.ACCEPTED) if known and each.reason == "duplicate" else each
             for each in put()

@@ -30,7 +30,7 @@ MAX_METADATA_BYTES = 256 * 1024
 MAX_FILE_BYTES = 6 * (MAX_BYTES + MAX_METADATA_BYTES) + 64 * 1024
 _MAX_HEADER_BYTES = 6 * MAX_METADATA_BYTES + 64 * 1024
 BASE64 = "base64"
-# A sync takes note of what was taken out long before.
+# By then a sync has long seen the removal.
 KEEP_WITHDRAWN_S = 30 * 24 * 3600.0
 _NAME = re.compile(r"[0-9a-f]{32}\.json")
 _WITHDRAWN = re.compile(r"[0-9a-f]{32}\.withdrawn")

@@ -127,7 +127,7 @@ def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Dom
         document = (parse_transcript if is_transcript else parse_messages)(source_id, entry, content)
     else:
         is_dated = stored.get("source_updated_at") is not None
-        # Bytes are read as a file of their suffix is, and yet somebody sent them on purpose.
+        # Bytes are read like a file with their suffix, but never skipped: somebody sent them on purpose.
         is_handed_in = domain is Domain.CODE or not is_binary(stored)
         how = {"is_dated": is_dated, "is_handed_in": is_handed_in, "is_asked_for": True}
         document = file_document(source_id, entry, content, domain=domain, **how)

@@ -15,7 +15,7 @@ from nornweave.connect.conversation import clean, clean_name, mappings, parse_ti
 from nornweave.core.errors import DocumentError
 from nornweave.core.types import Message
 
-# What exports call the same thing, likeliest first; a dot leads into an object.
+# The keys that exports use for one field, likeliest first; a dot leads into an object.
 TEXT = (*("text", "content.body", "body.content", "content", "message", "body", "msg", "forwardedMessage.content"),)
 SPEAKER = (
     *("user", "author", "speaker", "username", "sender", "sender_name", "from.user", "from", "creator", "u", "nick"),

@@ -143,7 +143,7 @@ class ApiClient:
         sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {}), **ACCEPTED, **bearer}
         self._line = _Line(public_only=public_only)
         self._heeds_proxies = not public_only
-        trusts = self._heeds_proxies and not unusable_proxy()  # httpx fails over one that it would not even ask
+        trusts = self._heeds_proxies and not unusable_proxy()  # httpx fails even over an unused one
         self._client = httpx.Client(
             headers=sent, auth=auth, timeout=self.limits.read_s, verify=_certificates(), trust_env=trusts
         )

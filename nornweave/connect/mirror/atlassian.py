@@ -72,11 +72,11 @@ class AtlassianSite(ApiClient):
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
         """Return the problem with an answer, in the site's words."""
         place = answer.url.partition("?")[0]
-        # Jira answers a token that it refuses like nobody's: with what everybody may read, which is nothing.
+        # Jira treats a refused token like an anonymous request: it answers with public issues, usually none.
         if answer.headers.get("x-seraph-loginreason", "").upper() in _LOGIN_FAILED:
             return Trouble(SourceUnavailableError(f"{place}: {self._refused}"))
         if answer.status == 400:
-            # So a site says too that it does not know a page of a list any more.
+            # The site gives the same answer for an expired page of a list.
             return Trouble(PositionLostError(f"{place}: status 400: {self._error_messages(answer)}"))
         return super().trouble(answer)
 

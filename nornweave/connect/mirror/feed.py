@@ -41,7 +41,7 @@ where key in (
 )
 order by verified_at, key
 """  # noqa: S608 - constants
-# What is said of the records of each document; the index has all of it.
+# The columns of each document's records; an index covers them.
 _RECORDS_BY_DOCUMENT = """
 select document, key, digest, size, verified_at
 from records

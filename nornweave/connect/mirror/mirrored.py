@@ -165,7 +165,7 @@ class MirroredSource:
             return ()
         now, origin = self._now(), self._feed.origin(known)
         before = None
-        with suppress(StoreError):  # what cannot be read is written anew
+        with suppress(StoreError):  # an unreadable table is replaced
             before = read_table(self._members)
         if before is None or before.origin != origin:
             before = MembershipTable(origin=origin, tried_at=now)
@@ -175,7 +175,7 @@ class MirroredSource:
                 table = before.read_again(self._feed.members(known), now)
         except SourceUnavailableError as error:
             table = before.not_read(str(error), now)
-        with suppress(StoreError):  # whoever was asked later and answered sooner has the last word
+        with suppress(StoreError):  # a process that asked later but finished earlier has newer members
             there = read_table(self._members)
             if there and there.origin == origin and now < there.tried_at <= self._now():
                 return ()

@@ -20,7 +20,7 @@ from nornweave.core.errors import SourceUnavailableError
 # Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
 PER_PAGE = 200
 _RATE_LIMITS = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
-# Where a rate limit names no time.
+# The wait after a rate limit without a time.
 _UNNAMED_WAITS = dict.fromkeys(_RATE_LIMITS, 30.0)
 _PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _REFUSED_TOKEN = frozenset(

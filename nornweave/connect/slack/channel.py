@@ -25,9 +25,9 @@ from nornweave.connect.slack.records import (
 )
 from nornweave.core.errors import SourceUnavailableError
 
-# Edits of a reply leave no mark on its thread. A full pass reads every so many-th old thread again, each in its turn.
+# An edited reply does not change its thread's marks. So each full pass reads this fraction of old threads again.
 TURNS = 30
-# What a thread has beyond so many replies is left out.
+# Replies of a thread beyond this number are left out.
 _MAX_REPLIES = 10_000
 
 
@@ -76,7 +76,7 @@ class ChannelReader:
         body = {key: value for key, value in asdict(channel).items() if key != "id"}
         is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
         if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
-            return  # nobody can say anything in it
+            return  # nobody can write in it
         is_whole = self.is_full or not is_complete
         yield RecordPage(records=(FeedRecord(key=key, body={**body, "is_complete": is_complete}),), position=latest)
         for step in self._history(channel, latest, is_whole=is_whole):
@@ -123,7 +123,7 @@ class ChannelReader:
         for event in events:
             root = root_of(event)
             if root != event["ts"]:
-                # A reply that was also sent to the channel: the one sign that an old thread goes on.
+                # A reply that was also sent to the channel is the only sign of new replies in an old thread.
                 key = f"{thread_prefix(channel.id, root)}{event['ts']}"
                 if not is_whole and float(root) < self.until and self.known.body(key) is None:
                     yield self._old_thread(channel, root, latest=latest)
@@ -161,7 +161,7 @@ class ChannelReader:
         except SlackError as error:
             if error.code != "thread_not_found":
                 raise
-            # Deleted since; without marks it is asked for again if it is still there next time.
+            # Deleted meanwhile. Without marks it is read again if it still exists next time.
             said, opening = [], {**opening, "reply_count": 0} if opening else None
         events = {each["ts"]: each for each in said if root_of(each) == root and says_something(each)}
         if opening is not None:

@@ -79,7 +79,7 @@ class SlackFeed(Feed):
         chosen = self._chosen(joined)
         unread = (*self._missing(joined), *([left_out("private channels", str(unseen))] if unseen else ()))
         gone, kept = _not_chosen(known, chosen, keep_private=unseen is not None)
-        if "channel" not in position:  # a pass that goes on keeps what it has left out
+        if "channel" not in position:  # a continued pass keeps its left-out records
             gone = (*gone, LEFT_OUT)
         yield RecordPage(gone=gone, kept=kept, records=unread, position=position)
         yield from self._channels(reader, chosen, position)

@@ -26,7 +26,7 @@ _DOMAIN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 def textual(text: str) -> str:
-    """Return a text if UTF-8 can hold it and it has no NUL.
+    """Return a text; refuse one that UTF-8 cannot hold or that has a NUL.
 
     Raises:
         ValueError: the character NUL, or half a surrogate pair, which UTF-8 cannot hold.
@@ -41,14 +41,14 @@ def textual(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text if it is not blank and passes ``textual``."""
+    """Return a text; refuse a blank one, and what ``textual`` refuses."""
     if not text.strip():
         raise ValueError("blank; ask something")
     return textual(text)
 
 
 def plain_json(values: dict[str, Any]) -> dict[str, Any]:
-    """Return an object if JSON can express it and it is not nested too deeply.
+    """Return an object; refuse one that JSON cannot express or that is nested too deeply.
 
     Raises:
         ValueError: NaN or an infinite number, text that is none, more than ``MAX_DEPTH`` levels.

@@ -154,7 +154,7 @@ def is_aside(path: str) -> bool:
 
 
 def release_keys(text: str) -> set[str]:
-    """Return the keys of the versions in a text; as ``after release`` if the text asks for what came since."""
+    """Return the keys of the versions in a text, of the field ``after release`` if it asks for later changes."""
     field = "after release" if SINCE.search(text) else "release"
     return {_key(field, version) for version in versions_in(text)}
 
@@ -198,7 +198,7 @@ def _prefixes(number: str) -> Iterator[str]:
 
 
 def words_key(terms: Iterable[str], field: str = WORDS) -> str:
-    """Return the key of names that consist of these words; empty unless they are two to four.
+    """Return the key of names made of these words; empty unless there are two to four words.
 
     Args:
         field: ``WORDS_DONE_TO`` for names that have one more word in front.

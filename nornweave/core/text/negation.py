@@ -45,7 +45,7 @@ _UN = ("un", "non", "in", "dis")
 
 
 def left_out(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without its excluded words, and these words. A question of nothing else stays as it is."""
+    """Return a question without its excluded words, and these words. If nothing else is left, return it unchanged."""
     if text.isupper() or len(text) > MOST_CHARACTERS or "\n" in text.strip():
         return text, ()
     words = [next(filter(None, found)) for each in (_MINUS, _NOT) for found in each.findall(text)]

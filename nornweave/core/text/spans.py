@@ -80,7 +80,7 @@ def line_starts(text: str) -> list[int]:
 
 
 class Lines:
-    """Line numbers, from 1, of the offsets of one text."""
+    """The line numbers, from 1, of a text's offsets."""
 
     def __init__(self, text: str) -> None:
         self._starts = line_starts(text)

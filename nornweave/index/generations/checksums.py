@@ -22,7 +22,7 @@ _STORED = re.compile(r"(\d+) ([0-9a-f]{8})", re.ASCII)
 _BUFFER = 1 << 20
 
 _Identity: TypeAlias = tuple[int, int, int, int, int]
-# What was found wrong with a file, if anything, by the file's identity: a changed file is another one.
+# The damage found in a file, or ``None``, by the file's identity, which changes with the file.
 _compared: dict[_Identity, str | None] = {}
 _lock = threading.Lock()
 
@@ -78,7 +78,7 @@ def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
         status = file.stat()
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if identity not in _compared:
-            with _lock:  # several threads open several files: the disk is read by one at a time
+            with _lock:  # one thread at a time reads the disk
                 _compared[identity] = damage_of()
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error}") from error

@@ -255,7 +255,7 @@ class KeptGenerations(SegmentFiles):
             StoreError: the pointer cannot be read.
         """
         moves, current = read_moves(self.folder), self.current()
-        # Those of an earlier version, which noted nothing. A later one was completed by a process that was killed then.
+        # Generations of an earlier version, which recorded no publications. Later ones lack a record only after a kill.
         first = min((number_of(move.generation) for move in moves), default=math.inf)
         unknown = [name for name in self.all() if number_of(name) < first]
         moves += [Move(built_at, name, built_at) for name in unknown for built_at in (self._written_at(name),)]

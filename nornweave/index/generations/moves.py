@@ -72,7 +72,7 @@ def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
         raise QueryError(field, f"{text} is no time at which anything was published")
     if moment > now + AHEAD:
         raise QueryError(field, f"{text} is in the future")
-    # Without a fraction the whole second is meant: programs cut the present off to it.
+    # Without a fraction use the end of the second: programs cut the current time to seconds.
     return moment.astimezone(UTC) + (timedelta(0) if "." in text else timedelta(seconds=1) - timedelta.resolution)
 
 
@@ -146,7 +146,7 @@ def then(as_of: AsOf, moves: Sequence[Move], kept: Sequence[GenerationId]) -> Th
             raise GenerationNotKeptError(f"{as_of} is not kept; {_oldest(moves, kept)}")
         return Then(as_of, next((move.at for move in moves if move.generation == as_of), None))
     if named := next((move for move in moves if move.built_at == as_of and move.generation in kept), None):
-        return Then(named.generation, named.at)  # the `indexed_at` of an answer means what that came from
+        return Then(named.generation, named.at)  # the `indexed_at` of an answer names its own generation
     before = [move for move in moves if move.at <= as_of]
     usable = [move for move in before if move.generation in kept]
     if not usable:

@@ -82,7 +82,7 @@ class GenerationFiles(KeptGenerations):
         if not NAME.fullmatch(generation) or not self.path(generation).is_file():
             available = ", ".join(self.all()) or "none"
             raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
-        with suppress(StoreError, FileNotFoundError):  # a damaged pointer says nothing
+        with suppress(StoreError, FileNotFoundError):  # the pointer may be damaged
             if unnoted := self._unnoted():
                 note_move(self.folder, unnoted)
         write_whole(self._pointer, f"{generation}\n")

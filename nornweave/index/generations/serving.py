@@ -20,7 +20,7 @@ from nornweave.index.generations.kept import KeptGenerations, number_of
 from nornweave.index.generations.moves import AsOf, Then, then
 from nornweave.index.index import Index
 
-# Older generations of a domain that stay open: who compares two moments asks them in turn.
+# Older generations of a domain that stay open: a comparison of two moments asks them in turn.
 MOST_PAST = 2
 
 
@@ -187,7 +187,7 @@ class _Opener:
             opened = published, self._files.open(published, self._statements)
         except StoreError as error:
             newer = self.published()
-            if newer not in {None, published}:  # it was replaced, and removed, since the pointer was read
+            if newer not in {None, published}:  # the pointer has moved since, and the old generation was removed
                 return self.open(newer, serving)
             self._refuse(published)
             problem = str(error)
@@ -359,7 +359,7 @@ class ServedGeneration:
             self.past.tidy()
             published = self._opener.published()
             if published is not None and published == self.name:
-                self._opener.forgive()  # rolled back to what answers: nothing is wrong any more
+                self._opener.forgive()  # rolled back to the generation that answers
             if published is None or self._closed or published == self.name or self._opener.is_too_soon(published):
                 return False
             opened = self._opener.open(published, serving=self.name)

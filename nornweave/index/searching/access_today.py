@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 NAME = "FORMER_ACCESS"
 """Numbers of the generations that were removed while an older one was kept, and their rules by document id, each with
 the number of the last that stated it."""
-# In place of a document id: a generation could not be read, so nobody can say what it stated.
+# In place of a document id: the rules of a generation that could not be read.
 _ALL = "*"
 _CONSEQUENCE = "documents of older generations that are gone are hidden from all groups"
 

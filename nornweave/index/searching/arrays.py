@@ -35,7 +35,7 @@ Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 _END = struct.Struct("<QI")
 _ALIGNED = 64
 _BUFFER = 1 << 20
-# Of these a query reads a few rows here and there. Without being told, the kernel reads 128 kB around each row: from a
+# Arrays of which a query reads a few scattered rows. By default the kernel reads 128 kB around each row: from a
 # cold disk that is 50 MB a query.
 _BLOCK = 1 << 20
 _SCATTERED = frozenset({"vectors", "tokens", "cards.text"})
@@ -58,7 +58,7 @@ class ArrayWriter:
         self._described: dict[str, tuple[str, tuple[int, ...], int]] = {}
 
     def reserve(self, name: str, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return an array of zeros in the file. What is written to it is stored as ``name``.
+        """Return a writable array of zeros in the file, stored as ``name``.
 
         Raises:
             OSError: the disk is full. Without room that is reserved first, writing into a mapping ends the process.

@@ -11,7 +11,7 @@ from nornweave.index.connection import Connection
 from nornweave.index.searching.arrays import Arrays, ArrayWriter
 from nornweave.index.searching.inverted import texts_of
 
-# Chunks that are written at a time: some 20 MB with everything that is shown of them.
+# Chunks written at a time: about 20 MB of cards.
 _SLICE = 8_192
 
 
@@ -40,7 +40,7 @@ def write_cards(connection: Connection, arrays: ArrayWriter, count: int) -> None
     sizes = [np.zeros(1, np.int64)]
 
     def texts() -> Iterator[NDArray[np.uint8]]:
-        # Making all of them at once would hold them in memory.
+        # All cards at once would not fit into memory.
         for first in range(0, count, _SLICE):
             query = "select card from cards where chunk_no between ? and ? order by chunk_no"
             cards = connection.execute(query, [first, first + _SLICE - 1]).to_arrow_table()

@@ -178,7 +178,7 @@ _ANY_OF = """
     from facet_values
     where field = ? and part in (select folded(unnest(from_json(?, '["varchar"]'))))
 """
-# Few names share the longest word of one that is asked for.
+# Search by the longest word first: few names share it.
 _ANY_NAME = """
     select v.value_no
     from facet_values v
@@ -225,7 +225,7 @@ def path_expression(glob: str) -> str:
     * ``src/**`` and ``src/`` match everything below ``src``, and nothing below ``src_utils``;
     * ``\\`` takes the next character literally; letters match in their own case only.
     """
-    # What may begin anywhere need not be looked for.
+    # A leading part that matches anywhere can be dropped.
     return _expression(glob, _component).replace("(?s)(?:^|/)[^/]*", "(?s)", 1)
 
 

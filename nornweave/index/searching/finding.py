@@ -30,7 +30,7 @@ from nornweave.index.searching.visibility import picking
 MAX_PATTERN_CHARACTERS = 1_024
 # Documents in memory at once.
 BATCH = 64
-# Of a longer line, what stands around the match.
+# A longer line is cut around the match.
 SHOWN_CHARACTERS, BEFORE_CHARACTERS = 1_000, 200
 
 
@@ -139,7 +139,7 @@ def _in_batch(cursor: Connection, documents: Sequence[int], pattern: LinePattern
     return (LineMatch(*row) for row in rows)
 
 
-# The texts that may be read are taken out first: an expression must not be tried on any other.
+# Select the visible texts first: the expression must not run on others.
 _LINES = """
 with texts as materialized (
   select document_no, source_id, path, replace(replace("text", chr(13) || chr(10), chr(10)), chr(13), chr(10)) as whole
@@ -252,7 +252,7 @@ def _interrupted_at(deadline: float, cursor: Connection) -> Iterator[None]:
 
 
 CompletionKind: TypeAlias = Literal["name", "path", "heading", "channel"]
-# A longer text is no name; headings that are sentences do not fit a list.
+# A longer text is not a name, and headings that are sentences do not fit a list.
 MAX_CHARACTERS = 120
 
 
@@ -284,7 +284,7 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
     seen, numbers = ("true", "[]") if documents is None else picking(documents)
     parameters: dict[str, str | int] = {
         "typed": typed,
-        # RE2, for texts in which a word begins with what was typed.
+        # RE2, for texts with a word that begins with the typed text.
         "pattern": rf"(?i)(?:^|[^\pL\pN]){re.escape(typed)}",
         "most": MAX_CHARACTERS,
         "limit": limit,
@@ -308,7 +308,7 @@ def merged_completions(found: Iterable[Sequence[Completion]], limit: int) -> lis
     return heapq.nsmallest(limit, merged.values(), key=lambda completion: completion.order)
 
 
-# What was typed is looked for before metadata are read: to parse those of all chunks takes 50 ms for 15,000.
+# Search for the typed text before parsing metadata, which takes 50 ms for 15,000 chunks.
 _COMPLETIONS = """
 with titled as materialized (
   select document_no, title, metadata

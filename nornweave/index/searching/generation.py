@@ -121,7 +121,7 @@ class _Shared:
         self.opened: tuple[GenerationFile, Mapped, dict[tuple[Condition, ...], Mask]] | None = None
 
 
-# Most segments of a generation are those of the one before: what is open and mapped of them stays.
+# Most segments of a generation belong to the one before, too: they stay open and mapped.
 _shared: dict[tuple[str, int, int, int], _Shared] = {}
 _lock = threading.Lock()
 
@@ -199,7 +199,7 @@ def _vectors(file: GenerationFile, arrays: Arrays) -> VectorIndex:
     try:
         require_vss(file.connection)
     except StoreError as error:
-        # DuckDB reads the tables of a file whose index it does not know.
+        # DuckDB reads a file's tables even without the extension of its index.
         log.warning("%s: its vector index is not used, it is searched exactly: %s", file.path, error)
         return load_matrix(arrays)
     # The index has to be in memory, some 4 kB a chunk.

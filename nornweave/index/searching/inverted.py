@@ -75,7 +75,7 @@ class TextKeys:
         """Return a key's position, or -1."""
         start = max(bisect_right(self._marks, key) - 1, 0) * _STEP
         stop = min(start + _STEP, len(self._keys))
-        # Most keys that a query asks for are not there, which the bytes of the block tell at once.
+        # Most keys of a query do not exist, and a search in the block's bytes shows it quickly.
         if key.encode("utf-8", "surrogatepass") not in bytes(self._text[self._starts[start] : self._starts[stop]]):
             return -1
         block: list[str] = self._keys.slice(start, _STEP).to_pylist()

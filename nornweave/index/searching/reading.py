@@ -59,7 +59,7 @@ class FileTexts:
         )
 
     def containing(self, text: str, k: int) -> Numbers:
-        most = k if self._visible is None else self._file.size  # what may not be seen is not counted
+        most = k if self._visible is None else self._file.size  # then drop invisible chunks
         rows = self._file.rows(
             "select chunk_no from chunks where contains(lower(content), lower(?)) order by chunk_no limit ?",
             [text, most],
@@ -116,7 +116,7 @@ class FileTexts:
         return next(iter(self.chunks(np.array([number for (number,) in rows], np.int32)).values()), None)
 
     def document(self, source_id: str, path: str) -> StoredText | None:
-        # First whether it may be seen: how long its text takes to read would tell that it is there.
+        # Check visibility first: the time to read a text would reveal that it exists.
         numbers = self._file.rows(
             "select document_no from documents where source_id = ? and path = ?", [source_id, path]
         )

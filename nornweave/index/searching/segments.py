@@ -189,7 +189,7 @@ class Segments:
 
     def scatter(self, scores_of: Callable[[Segment], Scores]) -> Scores:
         """Return a score for every chunk, from the scores of each segment."""
-        scores = np.zeros(self.size + 1, np.float32)  # the last one is of what is gone
+        scores = np.zeros(self.size + 1, np.float32)  # the last place is for gone chunks
         for numbers, segment in self.numbered():
             scores[numbers] = scores_of(segment)
         return scores[:-1]
@@ -364,7 +364,7 @@ class SegmentedTexts:
         return merged_texts(found, limit)
 
     def complete(self, typed: str, limit: int) -> list[Completion]:
-        # What is rare in one file may be frequent in the others: each is asked for more than is shown.
+        # A rare value in one file may be frequent in others: ask each file for more than is shown.
         return merged_completions((texts.complete(typed, limit + COMPLETIONS_BEYOND) for texts in self._texts), limit)
 
     def paths(self) -> Collection[str]:

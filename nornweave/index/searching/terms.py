@@ -61,7 +61,7 @@ def saturated(frequencies: Scores, half: Scores, bm25: Bm25Settings) -> Scores:
 
 # Tuning compares five weights of one field at a time, and a generation has another average length than the one before.
 _REMEMBERED_SETTINGS = 6
-# Questions share their words: eight bytes for each chunk of a term, of which frequent ones are kept otherwise.
+# Questions share words. An entry takes eight bytes per chunk of a term; frequent terms are stored elsewhere.
 _RECENT_TERMS = 64
 # How often a term stands in a field of a chunk; in the content as often as in no other field.
 _FIELDS = tuple(f"terms.in_{field}" for field in FIELDS[:-1])

@@ -24,7 +24,7 @@ _BATCH_ROWS = 8192
 # Below this share of chunks that pass a filter, gathering their rows is cheaper than scoring all.
 _GATHER_SHARE = 0.25
 _CODE_RANGE = 127
-# So many more than are wanted are scored in full: the order by one byte a component is off by a few places.
+# Score this many times the wanted chunks exactly: the order by 8-bit codes is off by a few places.
 _SPARE_RESCORED = 50
 
 
@@ -163,7 +163,7 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:
-    """Return approximate similarities up to a factor, of these chunks or of all."""
+    """Return approximate similarities, up to a common factor, of these chunks or of all chunks."""
     code = encoded(np.asarray(query, np.float32)[None])[0][0]
     if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
         return products(code, codes[numbers]) * scales[numbers]

@@ -24,14 +24,14 @@ from nornweave.index.searching.inverted import FREQUENT_BYTES, FrequentTerms, In
 from nornweave.index.searching.terms import TermLists, WeightedTerms, saturations
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
-# Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.
+# A mask takes some bytes a chunk, and 4 MB of frequent terms. Viewers see few different parts, whatever their groups.
 MOST_VISIBILITIES = 16
 _FREQUENT_BYTES = 4 << 20
-# Sets of groups for which it is known what they may see.
+# Sets of groups whose visible part is remembered.
 _MOST_GROUPS = 1_024
 _REMEMBERED_TERMS = 1 << 14
 _MOST_SETTINGS = 4
-# Ends the key of a part that somebody may see of which something is left out; other keys hold zeros and ones.
+# The end of the key of a visible part without some documents. Other keys hold only zeros and ones.
 _WITHOUT = b"-"
 
 

@@ -140,7 +140,7 @@ def covered_by(text: str) -> tuple[datetime, datetime] | None:
 _READERS = {"keyword": _keyword, "integer": _integer, "number": _number, "boolean": _boolean, "date": _date}
 
 
-# Raise it when the same documents come out with other values.
+# Raise it when the same documents may give other values.
 VERSION = "values-1"
 _NO_TYPES: Mapping[str, str] = MappingProxyType({})
 
@@ -204,7 +204,7 @@ def _query_of_values(declared: FilterSettings, source_types: Mapping[str, str]) 
     return _SAID.format(of_document=", ".join(of_document), of_chunk=", ".join([*of_chunk, "null"])), values
 
 
-# What a chunk says of itself goes before what its document says.
+# A chunk's own value has precedence over its document's.
 _SAID = """
 with by_document as (
   select document_no, coalesce({of_document}, null) as said

@@ -68,7 +68,7 @@ class MovingTables(DuckDBTables):
 
     def _open(self) -> None:
         if self._file.with_name(f"{self._file.name}.wal").exists():
-            self._documents_file.unlink(missing_ok=True)  # it does not say what a killed writer did
+            self._documents_file.unlink(missing_ok=True)  # a killed writer's changes are not in it
         self._working = open_working_file(self._file, self._layout.dimensions)
 
     def _end(self) -> None:
@@ -101,7 +101,7 @@ class MovingTables(DuckDBTables):
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         with super()._transaction() as connection:
-            self._documents_file.unlink(missing_ok=True)  # it says what was
+            self._documents_file.unlink(missing_ok=True)  # it is outdated now
             yield connection
 
     def _write_documents(self) -> None:

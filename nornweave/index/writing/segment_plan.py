@@ -25,7 +25,7 @@ LARGEST = 1_000_000
 WORN_SHARE = 0.3
 """A segment of which more is gone is written anew."""
 
-# Where every document is when the candidate is published; no segment yet for what is to be written.
+# The segment of every document after publication; null for documents that will be written.
 _PLACED = f"""
 create or replace temp table placed as
 select

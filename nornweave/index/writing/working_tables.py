@@ -51,7 +51,7 @@ select
 from documents
 """
 
-# What a publication now would change, one row a document.
+# The changes of a publication made now, one row per document.
 _CHANGES = f"""
 select
   coalesce(now.name, was.name) as name,
@@ -76,7 +76,7 @@ from documents d
 full join not_stored f using (document_id)
 """
 
-# Rows of documents that stay as they are stay: a table that is written anew is all of it in the next copy of the file.
+# Leave unchanged rows alone: a rewritten table would be copied to other machines completely.
 _NOTE_PUBLISHED = (
     f"""
     delete from published p where not exists (
@@ -92,7 +92,7 @@ _NOTE_PUBLISHED = (
     """,
 )
 
-# That a document was removed is no part of it: such events stay.
+# Events of removals are not remains: they stay.
 _REMAINS = """
 select 'working rows', (select count(*) from documents where document_id = ?)
   + (select count(*) from chunks where document_id = ?) + (select count(*) from not_stored where document_id = ?)

@@ -41,7 +41,7 @@ class HashEncoder:
         return WORDS
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode texts one by one; an empty text gets the first axis, since a zero vector has no direction."""
+        """Encode texts one by one. An empty text gets the first unit vector, because a zero vector has no direction."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for done, text in enumerate(texts):
             vectors[done] = self.encode_query(text)

@@ -72,7 +72,7 @@ class ModelTokenizer:
 
 
 def rewritten(serialized: str) -> str:
-    """Return a ``tokenizer.json`` in the library's own form, whoever saved it.
+    """Return a ``tokenizer.json`` in the library's own form, independent of its origin.
 
     Raises:
         ValueError: it is none.
