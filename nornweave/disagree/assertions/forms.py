@@ -11,13 +11,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _phrases(text: str) -> Mapping[str, str]:
-    """Read lines ``written: what stands for it``."""
+    """Read lines ``written: its meaning``."""
     rows = (line.partition(": ") for line in text.strip().splitlines())
     return MappingProxyType({written.strip(): meant for written, _, meant in rows})
 
 
 def _groups(text: str) -> Mapping[str, str]:
-    """Read lines ``group: word word …`` into word → group."""
+    """Read lines ``group: word word …`` as a mapping from word to group."""
     rows = (line.partition(":") for line in text.strip().splitlines())
     return MappingProxyType({form: group.strip() for group, _, forms in rows for form in forms.split()})
 

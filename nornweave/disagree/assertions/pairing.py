@@ -78,7 +78,7 @@ class AssertingPassage:
 
     @cached_property
     def near(self) -> frozenset[str]:
-        """The stems of its text, its headings and its file's name: what its sentences leave unsaid."""
+        """The stems of its text, headings and file name, which its sentences need not repeat."""
         return stems(f"{self.text} {self.title or ''} {self.section or ''}") | self.topic
 
     @cached_property
@@ -88,12 +88,12 @@ class AssertingPassage:
 
     @cached_property
     def topic(self) -> frozenset[str]:
-        """The stems of its heading, and of its file's name."""
+        """The stems of its heading and of its file's name."""
         return self.heading | _stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
 
     @property
     def assertions(self) -> Sequence[Assertion]:
-        """What it holds; of a changelog, or of a release's own section, only on which day something happened."""
+        """Its assertions; of a changelog or a release's own section, only those of dates."""
         said = remembered_text(self.text, self.domain)
         title = (self.section or self.title or "").rpartition(">")[2]
         # Of a chat the day stands in the title.
@@ -118,7 +118,7 @@ class _Pair(NamedTuple):
 def find_contradictions(
     passages: Sequence[AssertingPassage], *, question: str | None = None, least: float = LEAST
 ) -> list[FactConflict]:
-    """Return the sentences of two domains that hold different things of what is probably one.
+    """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
         question: what was asked; a conflict about something else is left out, one about that may be less likely.
@@ -159,7 +159,7 @@ def find_contradictions(
 
 
 def candidates(passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
-    """Yield the assertions of two domains that share words and differ, unless a passage says both."""
+    """Yield pairs of assertions of two domains that share words and differ, unless one passage states both."""
     held = [passage.assertions for passage in passages]
     groups: dict[tuple[str, str], list[tuple[int, Assertion]]] = defaultdict(list)
     for place, each in (*_said(held), *_affirmations(passages, held)):
@@ -193,7 +193,7 @@ def _said(held: Sequence[Sequence[Assertion]]) -> Iterator[tuple[int, Assertion]
 def _affirmations(
     passages: Sequence[AssertingPassage], held: Sequence[Sequence[Assertion]]
 ) -> Iterator[tuple[int, Assertion]]:
-    """Yield that something is so which a passage of another domain denies; such sentences have no mark of their own."""
+    """Yield statements that affirm what a passage of another domain denies. No single word marks them."""
     denied: dict[str, set[str]] = defaultdict(set)
     subjects: dict[str, set[str]] = defaultdict(set)
     for _, each in _said(held):
@@ -210,13 +210,13 @@ def _affirmations(
 
 
 def _is_about(text: str, verbs: Collection[str], subjects: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the beginnings of verbs that a text has, each with a word that stands with it elsewhere."""
+    """Return the beginnings of a text's verbs that occur together with one of their subjects."""
     heads = {found[:HEAD] for found in _LONG_WORD.findall(text.lower())}
     return sorted(head for head in heads.intersection(verbs) if not heads.isdisjoint(subjects[head]))
 
 
 def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
-    """Yield the pairs of which both sides name something that was asked about, and one is close to the question.
+    """Yield the pairs whose sides both name something in the question, and of which one is close to it.
 
     It is close if no sentence of the passages says much more of the question's words.
     """
@@ -242,7 +242,7 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
 
 def _says(held: Iterable[Assertion], other: Assertion) -> bool:
-    """Tell whether a passage says what another one says as well."""
+    """Tell whether a passage also states what another assertion states."""
     return any(
         are_comparable(each, other) and not differ(each, other) and (each.key != "there" or each.head & other.about)
         for each in held
@@ -259,7 +259,7 @@ def _share(part: AbstractSet[str], of: AbstractSet[str], names: Collection[str] 
 
 
 def features(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> dict[str, float]:
-    """Describe two assertions of one kind with different values; each feature is in [0, 1].
+    """Return the features of two assertions of one kind with different values, each in [0, 1].
 
     ``said`` is the share of an assertion's words that the other one says as well, ``head`` that of its subject's,
     ``known`` that of its words that the other's passage and headings know. ``more`` is of the side that has more.
@@ -295,14 +295,14 @@ def features(one: Assertion, other: Assertion, here: AssertingPassage, there: As
 
 
 def _narrows(one: Assertion, shared: Collection[str], unknown: Collection[str]) -> bool:
-    """Tell whether an assertion says more closely which of the shared things it means: ``the admin manual``."""
+    """Tell whether an assertion qualifies one of the shared words by an unknown one: ``the admin manual``."""
     return any(
         (left in shared and right in unknown) or (right in shared and left in unknown) for left, right in one.pairs
     )
 
 
 def differ(one: Assertion, other: Assertion) -> bool:
-    """Tell whether two assertions of one kind and key hold different values."""
+    """Tell whether two assertions of one kind and key have different values."""
     if one.kind == "date":
         parts = [dict(value.split() for value in each.values) for each in (one, other)]
         return any(parts[0][part] != parts[1][part] for part in parts[0].keys() & parts[1].keys())
@@ -327,7 +327,7 @@ def differ(one: Assertion, other: Assertion) -> bool:
 
 
 def are_comparable(one: Assertion, other: Assertion) -> bool:
-    """Tell whether two assertions are of one kind and key, share words, and count the same."""
+    """Tell whether two assertions have the same kind and key, share words, and count the same thing."""
     if one.kind != other.kind:
         return False
     if one.kind == "role" and one.key != other.key:
@@ -345,7 +345,7 @@ def are_comparable(one: Assertion, other: Assertion) -> bool:
 
 
 def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
-    """Tell whether two assertions are of two cases, of two versions of a thing, or one of a named part alone."""
+    """Tell whether two assertions concern two cases, two versions of a thing, or a named part of it."""
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
     known = one.condition <= other.about | there.near and other.condition <= one.about | here.near
     is_case = not known and bool(one.condition) != bool(other.condition)
@@ -366,7 +366,7 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
 
 
 def _are_parts(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
-    """Tell whether two sentences say where or when a thing is there, or name which, and say different ones."""
+    """Tell whether two sentences are about different places, times or named kinds of a thing."""
     own = [each.about - rest.about for each, rest in ((one, other), (other, one))]
     tails = [words - each.head - each.doer for words, each in zip(own, (one, other), strict=True)]
     names = [words & each.names - rest.near for words, each, rest in zip(own, (one, other), (there, here), strict=True)]

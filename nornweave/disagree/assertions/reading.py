@@ -106,7 +106,7 @@ _MARKED = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What one sentence holds.
+    """The content of one sentence: a value of something.
 
     Attributes:
         key: what it is compared with: of a quantity its unit, of a version the product, of a role the kind of verb.
@@ -148,13 +148,13 @@ def stems(text: str) -> frozenset[str]:
 
 
 def content(text: str) -> dict[str, str]:
-    """Return the stems of the content words of a text, in its order → how they are written."""
+    """Return the stems of the content words of a text, in order → the words as written."""
     read = ((word(written), written) for written in find_words(text))
     return {form: written for (form, sort), written in read if sort in {CONTENT, NAME}}
 
 
 def read_text(text: str, domain: str) -> tuple[Assertion, ...]:
-    """Return what the sentences of a text hold, in order; of a program those of its comments and docstrings."""
+    """Return the assertions in a text, in order; of a program those in its comments and docstrings."""
     found = list(_constants(text)) if domain == "code" else []
     before = ""
     for start, sentence in stretches(text, code=domain == "code"):
@@ -164,7 +164,7 @@ def read_text(text: str, domain: str) -> tuple[Assertion, ...]:
 
 
 def _constants(text: str) -> Iterator[Assertion]:
-    """Yield what constants of a program hold, by their names and the comments above them: ``MAX_HOLDS = 10``."""
+    """Yield assertions from constants of a program, by their names and the comments above: ``MAX_HOLDS = 10``."""
     for found in _CONSTANT.finditer(text):
         name, value = read_name(found["name"]), read_value(found["value"])
         if name is None or value is None:
@@ -195,12 +195,12 @@ _remembered = lru_cache(REMEMBERED)(read_text)
 
 
 def remembered_text(text: str, domain: str) -> tuple[Assertion, ...]:
-    """Read a text as ``read_text`` does, or remember it: good passages come again with other questions."""
+    """Return the assertions of ``read_text``, cached: good passages are read again for other questions."""
     return (_remembered if len(text) <= REMEMBERED_CHARACTERS else read_text)(text, domain)
 
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of a text with where they start; of a program those of its comments and docstrings."""
+    """Yield the sentences of a text with their starts; of a program those of comments and docstrings."""
     for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
         for first, last in sentences(prose, 0, len(prose)):
             if last - first <= LONGEST:
@@ -214,13 +214,13 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return as many blanks; what a speaker says begins a paragraph."""
+    """Return as many blanks. The text after a speaker begins a paragraph."""
     blank = re.sub(r"[^\n]", " ", found[0])
     return "\n" + blank[1:] if found[0].endswith(":") else blank
 
 
 def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[Assertion]:
-    """Return what a sentence holds; nothing if it asks, proposes, supposes or is no prose.
+    """Return the assertions of a sentence; empty if it asks, proposes, supposes or is not prose.
 
     Args:
         domain: papers tell what was done and mean what is so; what people in a thread say will be is a plan.
@@ -232,14 +232,14 @@ def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[
 
 
 def read_plain(sentence: str, start: int, denied: str) -> Assertion | None:
-    """Return the assertion that something is so which is denied elsewhere, by the stem of its verb."""
+    """Return the affirmation of something that is denied elsewhere, by the stem of its verb."""
     if _NO_PROSE.search(sentence):
         return None
     return _Sentence(sentence, start, "", "").affirmation(denied)
 
 
 class _Found(NamedTuple):
-    """A value where it stands."""
+    """A value and its place."""
 
     kind: Kind
     key: str
@@ -252,7 +252,7 @@ class _Found(NamedTuple):
 
 
 class _Sentence:
-    """A sentence as words; ``taken`` are those that state a value, not what it is of."""
+    """A sentence as words. ``taken`` are the words of a value, which are not part of the subject."""
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
         plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
@@ -290,7 +290,7 @@ class _Sentence:
         self.found: list[_Found] = []
 
     def assertions(self) -> Iterator[Assertion]:  # noqa: C901 (one kind of word after the other)
-        """Yield what the sentence holds."""
+        """Yield the assertions of the sentence."""
         answers = self.domain == "conversations" and self.before.rstrip().endswith("?")
         has_verb = not _VERBAL.isdisjoint(self.lower) or (self.domain == "conversations" and bool(self.dates))
         if self.lower[:1] and self.lower[0] in forms.OWNERS and ":" in self.lower:  # Owner of the bell: Ann
@@ -321,7 +321,7 @@ class _Sentence:
                 yield self._assertion(alike, about)
 
     def affirmation(self, verb: str) -> Assertion | None:
-        """Return that something is so, by the stem of the verb; ``None`` if the sentence denies it or is not sure."""
+        """Return the affirmation by the stem of its verb; ``None`` if the sentence denies it or is not sure."""
         if not self._is_sure() or verb not in self.forms:
             return None
         at = self.forms.index(verb)
@@ -370,14 +370,14 @@ class _Sentence:
         )  # fmt: skip
 
     def _conditions(self) -> Iterator[range]:
-        """Yield the words from ``if`` or ``when`` on, up to where the condition ends."""
+        """Yield the words from ``if`` or ``when`` to the end of the condition."""
         for place, token in enumerate(self.lower):
             if token in forms.CONDITIONS:
                 end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
                 yield range(place, next(end, len(self.lower)))
 
     def _about(self) -> dict[str, tuple[int, str]]:
-        """Return the stems that say what the sentence is about → their first place, and how they are written."""
+        """Return the stems of the subject → their first place, and the words as written."""
         about: dict[str, tuple[int, str]] = {}
         for at, form in enumerate(self.forms):
             if at in self.taken or not self._tells(at) or "since" in self.lower[max(0, at - 2) : at]:
@@ -407,7 +407,7 @@ class _Sentence:
         return scope
 
     def _is_now(self, found: _Found) -> bool:
-        """Tell whether a clause says what is so: not what was, what will be, or what somebody says."""
+        """Tell whether a clause is about the present, not about the past, the future or another's statement."""
         at = found.at
         is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
         modals = (
@@ -443,7 +443,7 @@ class _Sentence:
 
     @staticmethod
     def _is_then(clause: Sequence[str]) -> bool:
-        """Tell whether a clause says when something was so: ``in 2023``, ``back then``; what is so names no year."""
+        """Tell whether a clause is about a time in the past: ``in 2023``, ``back then``."""
         return any(pair in forms.THEN for pair in pairwise(clause)) or any(
             before in forms.IN_YEAR and _YEAR.fullmatch(token) for before, token in pairwise(clause)
         )
@@ -482,7 +482,7 @@ class _Sentence:
         self.taken.add(at)
 
     def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
-        """Read what a number counts or measures, or of which thing it tells the version."""
+        """Read what a number counts or measures, or the thing whose version it is."""
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
@@ -540,7 +540,7 @@ class _Sentence:
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
     def _is_since(self, before: Sequence[str], figure: str) -> bool:
-        """Tell by the words before a number whether it is the version since which something is so, or an old value."""
+        """Tell by the words before a number whether it is a version since which something holds, or an old value."""
         last = before[-1] if before else ""
         if last == "from":  # raised from 30 seconds
             return not forms.EVENTS.isdisjoint(self.lower)
@@ -563,7 +563,7 @@ class _Sentence:
         return True
 
     def _counted(self, at: int) -> list[str]:
-        """Return the stems of the words that a number counts: ``10 concurrent parts``."""
+        """Return the stems of the words counted by a number: ``10 concurrent parts``."""
         counted = []
         for place in range(at, min(at + 3, len(self.forms))):
             if self.sorts[place] == VALUE or not self._tells(place) or self.lower[place] in forms.ROLES:
@@ -577,7 +577,7 @@ class _Sentence:
         return [self.forms[place] for place in near][-2:]
 
     def _rate(self, at: int) -> tuple[str, Fraction, int]:
-        """Return what a quantity is counted in, and where that ends: ``per minute``, ``an hour``."""
+        """Return the unit of time of a quantity, and its end: ``per minute``, ``an hour``."""
         if at + 1 < len(self.lower) and self.lower[at] in forms.PER:
             base, factor = UNITS.get(self.lower[at + 1], ("", Fraction(1)))
             if base == "s":
@@ -613,7 +613,7 @@ class _Sentence:
             self._read_denial(at)
 
     def _is_said(self, at: int) -> bool:
-        """Tell whether a verb says something (``is stored``) and does not only tell which things (``stored files``)."""
+        """Tell whether a verb is a statement (``is stored``), not only an attribute (``stored files``)."""
         token = self.lower[at]
         before = self.lower[at - 1] if at and self.clauses[at - 1] == self.clauses[at] else ""
         if token.endswith(forms.PARTICIPLES):
@@ -687,7 +687,7 @@ class _Sentence:
                     return
 
     def _read_copula(self, at: int) -> None:
-        """Read where a thing is, who owns it, or which thing it is: ``is on S3``, ``the owner is Ann``."""
+        """Read the place, owner or identity of a thing: ``is on S3``, ``the owner is Ann``."""
         if self.lower[at + 1 : at + 2] and self.lower[at + 1] in {"on", "in", "at"}:
             held, place, end = self._thing(at + 2)
             if any(map(self._is_name, range(place, end))):
@@ -732,7 +732,7 @@ class _Sentence:
         return True
 
     def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
-        """Return the stems of what is named at a place, where it begins and where it ends."""
+        """Return the stems of the thing named at a place, and the start and end of its name."""
         while at < len(self.lower) and self.lower[at] in forms.DETERMINERS:
             at += 1
         end = at
@@ -746,7 +746,7 @@ class _Sentence:
         return held, at, end if held else at
 
     def _read_modal(self, at: int, verb: int) -> None:
-        """Read what can or must be done; what cannot is a denial."""
+        """Read what can or must be done. A negation is a denial."""
         behind, can = self.lower[verb : verb + 1], self.lower[at] == "can"
         if forms.NOT.isdisjoint(behind) and not (self.domain == "conversations" and self._is_ours(at)):
             said = can or not self._is_denied(at)
@@ -771,7 +771,7 @@ class _Sentence:
         return self.lower[at - 1 : at] in (["we"], ["they"], ["i"], ["you"])
 
     def _parted(self, at: int) -> int | None:
-        """Return the place of a verb of which a part stands behind its object: ``we turned the lamps off``."""
+        """Return the place of a verb whose second part follows its object: ``we turned the lamps off``."""
         near = (place for place in range(max(0, at - 6), at - 1) if self.clauses[place] == self.clauses[at])
         verbs = forms.APART[self.lower[at]]
         return next(
@@ -793,7 +793,7 @@ def _amount(figure: str) -> Fraction | None:
 
 
 def _plain(amount: Fraction) -> tuple[str, Fraction]:
-    """Return what a number without a unit is counted in, and how many: a part of one is a share, 0.1 ten per cent."""
+    """Return the unit and amount of a number without a unit. A number below 1 is a share: 0.1 is ten per cent."""
     return ("percent", amount * 100) if 0 < amount < 1 else ("count", amount)
 
 
@@ -802,7 +802,7 @@ def _number(value: Fraction) -> str:
 
 
 def _moment(found: re.Match[str]) -> frozenset[str]:
-    """Return the parts of a date that are written: ``{"day 3", "month 3"}``."""
+    """Return the written parts of a date: ``{"day 3", "month 3"}``."""
     parts: dict[str, str] = {}
     for name, text in found.groupdict().items():
         if text and name != "date":

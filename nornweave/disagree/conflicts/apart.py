@@ -67,7 +67,7 @@ DOC_FOLDERS = _words("docs doc documentation site website manual man www guide g
 
 @lru_cache(maxsize=4096)
 def stands_apart(path: str) -> bool:
-    """Tell by its path whether a file says what contradicts no other: of itself, or of another version.
+    """Tell by its path whether a file contradicts no other, because it is about itself or another version.
 
     Args:
         path: relative, with ``/``.
@@ -87,7 +87,7 @@ def stands_apart(path: str) -> bool:
 
 
 def are_of_two_environments(one: str, other: str, *known: str) -> bool:
-    """Tell whether two sentences say of two environments what is so there: production and a sandbox, CPU and GPU.
+    """Tell whether two sentences are about two environments: production and a sandbox, CPU and GPU.
 
     Args:
         known: what is told beside ``other`` and beside ``one``: who says nothing there of a sandbox means production.

@@ -48,7 +48,7 @@ def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
 
 
 def comparable(one: LocatedFact, other: LocatedFact) -> bool:
-    """Tell whether two facts of one name state the same property, one of them in words of people.
+    """Tell whether two facts of one name state the same property, at least one of them in plain words.
 
     What a configuration sets may differ from what the code starts with: that is what it is for. Two of one side are
     compared where neither is a program's: pages of two systems.
@@ -78,7 +78,7 @@ def value_of(fact: Fact) -> Value:
 
 
 def outcome(a: Fact, b: Fact) -> FactComparison:
-    """Compare the values of two comparable facts; a denied value differs only from itself.
+    """Compare the values of two comparable facts. A denied value differs only from itself.
 
     Where code begins with none, it mostly takes a value from elsewhere: that is undecided.
     """
@@ -91,7 +91,7 @@ def outcome(a: Fact, b: Fact) -> FactComparison:
 
 
 def ordered(a: LocatedFact, b: LocatedFact) -> tuple[LocatedFact, LocatedFact]:
-    """Return the two facts, the side that is closest to what runs first."""
+    """Return the two facts. The first is from the side that is closer to the running system."""
     first, second = sorted((a, b), key=lambda one: (SIDES.index(one.fact.side), one.place, one.fact.span))
     return first, second
 
@@ -118,7 +118,7 @@ def keys_of(fact: Fact) -> frozenset[str]:
 
 
 def pairs(facts: Sequence[LocatedFact]) -> Iterator[tuple[int, int]]:
-    """Yield the places of every two comparable facts that share a key, once, in order."""
+    """Yield the indices of every two comparable facts that share a key, once, in order."""
     blocks: dict[str, list[int]] = defaultdict(list)
     for place, one in enumerate(facts):
         for key in keys_of(one.fact):

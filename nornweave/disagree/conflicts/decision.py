@@ -28,7 +28,7 @@ SETTLED_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class CandidatePair:
-    """A pair of comparable facts, the better informed one first; ``strength`` is what the model makes of it."""
+    """A pair of comparable facts, the better informed one first. ``strength`` is the model's probability."""
 
     code: LocatedFact
     other: LocatedFact
@@ -58,7 +58,7 @@ def find_conflicts(
 
 
 def candidates(rivals: Rivals) -> list[CandidatePair]:
-    """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
+    """Return each fact's best differing rival on each better informed side, unless a fact of that side agrees."""
     chosen = (_chosen(rivals[key]) for key in sorted(rivals))
     return [one for one in chosen if one]
 
@@ -66,7 +66,7 @@ def candidates(rivals: Rivals) -> list[CandidatePair]:
 def rivals_of(
     facts: Sequence[LocatedFact], *, joined: Iterable[tuple[int, int]] | None = None, model: Model | None = None
 ) -> Rivals:
-    """Compare every two facts of one name whose values can be compared, in agreement or not.
+    """Compare all facts of one name that have comparable values, whether they agree or not.
 
     Args:
         joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
@@ -104,7 +104,7 @@ def _value(fact: Fact) -> tuple[str, str, str | None]:
 
 
 def conflict_of(one: CandidatePair, confidence: float) -> FactConflict:
-    """Return a pair that differs as a conflict."""
+    """Return a differing pair as a conflict."""
     names = sorted((one.code.fact.name, one.other.fact.name), key=lambda name: (-len(name), name))
     attribute = one.other.fact.attribute
     return FactConflict(
@@ -120,7 +120,7 @@ def conflict_of(one: CandidatePair, confidence: float) -> FactConflict:
 
 
 def explanation(first: LocatedFact, second: LocatedFact, name: str) -> str:
-    """Say in one sentence what disagrees, with both values and places."""
+    """Return a sentence that explains a conflict, with both values and places."""
     said = (
         f"{one.path or one.fact.side}{f':{one.line_range[0]}' if one.line_range else ''} says "
         f"{'not ' if one.fact.negated else ''}{show(one.fact.kind, one.fact.value, one.fact.unit)}"
@@ -130,7 +130,7 @@ def explanation(first: LocatedFact, second: LocatedFact, name: str) -> str:
 
 
 def _merged(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
-    """Join conflicts of one name between the same two values; the surest stands, the others are named with it."""
+    """Join conflicts of one name between the same two values. The most certain one stays and lists the others."""
     best: dict[tuple[object, ...], FactConflict] = {}
     others: dict[tuple[object, ...], dict[LocatedFact, None]] = defaultdict(dict)
     lines: set[tuple[object, ...]] = set()

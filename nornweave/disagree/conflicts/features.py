@@ -25,7 +25,7 @@ MANY_DOCUMENTS = 500
 
 @dataclass(frozen=True)
 class FactCorpus:
-    """Frequencies of words and names among the facts that are compared.
+    """Frequencies of words and names among the compared facts.
 
     Attributes:
         documents: how many there are.
@@ -63,14 +63,14 @@ NO_CORPUS = FactCorpus()
 
 
 def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
-    """Tell whether the owners are called alike but for one word each: ``BlobReader`` and ``BlobWriter``."""
+    """Tell whether the owners' names differ in just one word each: ``BlobReader`` and ``BlobWriter``."""
     mine, theirs = code.near - other.near, other.near - code.near
     apart = not mine & other.context and not theirs & code.context
     return len(mine) == len(theirs) == 1 and apart and bool(code.near & other.near)
 
 
 def _nearness(code: LocatedFact, other: LocatedFact, match: NameMatch, corpus: FactCorpus) -> float:
-    """Return how telling the words are that the owners of two facts share, in [0, 1]."""
+    """Return how distinctive the words are that the owners of two facts share, in [0, 1]."""
     if other.fact.attribute == "requires":  # the project itself has it
         return 1.0
     near = corpus.rarity((code.near & other.context) | (other.near & code.context))
@@ -82,7 +82,7 @@ def _nearness(code: LocatedFact, other: LocatedFact, match: NameMatch, corpus: F
 
 
 def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORPUS) -> dict[str, float]:
-    """Describe a pair of comparable facts with different values.
+    """Return the features of a pair of comparable facts with different values.
 
     Args:
         code: the side that knows best what runs, see ``comparable.ordered``.
@@ -101,7 +101,7 @@ def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORP
 
 
 def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict[str, float]:
-    """Describe how two facts are about one thing: their names, owners and places."""
+    """Return features that show whether two facts concern one thing: names, owners and places."""
     match = match_names(code, other)
     shared = set(code.name_words) & set(other.name_words)
     is_apart = other.fact.attribute not in WORD_ATTRIBUTES
@@ -124,7 +124,7 @@ def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict
 
 
 def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
-    """Describe what two facts state, and how."""
+    """Return features of the statements of two facts."""
     kinds = compared_kinds(value_of(a), value_of(b))
     return {
         "status_or_support": float(b.attribute == "status"),

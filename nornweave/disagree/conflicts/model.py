@@ -12,7 +12,7 @@ from importlib import resources
 
 @dataclass(frozen=True)
 class Model:
-    """Log-odds are ``intercept + Σ weight · feature``; features without a weight count nothing."""
+    """Log-odds are ``intercept + Σ weight · feature``. Features without a weight are ignored."""
 
     intercept: float
     weights: Mapping[str, float]
@@ -25,7 +25,7 @@ class Model:
 
 @cache
 def shipped(package: str = "nornweave.disagree.conflicts") -> Model:
-    """Load the model that a package ships."""
+    """Load the model that is part of a package."""
     file = resources.files(package).joinpath("model.json")
     stored = json.loads(file.read_text(encoding="utf-8"))
     return Model(stored["intercept"], stored["weights"])

@@ -21,7 +21,7 @@ NO_ORIGINS: Origins = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LedgerNotes:
-    """What an answer takes from the ledger.
+    """The parts of the ledger that an answer uses.
 
     Attributes:
         origins: who wrote which line.
@@ -36,7 +36,7 @@ NO_NOTES = LedgerNotes()
 
 
 def key_of(place: tuple[str, str, str], fact: Fact) -> LineKey:
-    """Return the key of the line of a fact in a document (domain, source, path)."""
+    """Return the key of a fact's line in a document (domain, source, path)."""
     return (*place, fact.span.start, fact.value)
 
 
@@ -50,7 +50,7 @@ def with_origin(one: LocatedFact, origins: Origins) -> LocatedFact:
 
 @dataclass(frozen=True, slots=True)
 class KnownLine:
-    """A line of which git said who wrote it.
+    """A line whose author git has named.
 
     Attributes:
         version: of the document that it stood in (``version_of``); of another version git is asked again.

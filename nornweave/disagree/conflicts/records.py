@@ -25,13 +25,13 @@ PLACE_WORDS = frozenset(
 
 
 def lists_names(title: str) -> bool:
-    """Tell whether the title of a passage of code is the names of several things that stand in it."""
+    """Tell whether the title of a code passage lists several definitions in it."""
     return ", " in title
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedFact:
-    """A fact with where it stands and who wrote it when.
+    """A fact with its place, author and date.
 
     Attributes:
         domain, source_id, path: of its document.
@@ -59,14 +59,14 @@ class LocatedFact:
 
     @cached_property
     def context(self) -> frozenset[str]:
-        """Words of the owner, the headings and the path that tell it from others, singular, without its own name."""
+        """Distinctive words of its owner, headings and path, singular, without its own name."""
         words = {*self.fact.owner.split(), *words_of(self.section or ""), *words_of(self._around)}
         words |= set(words_of(self.path))
         return frozenset(map(singular, words)) - PLACE_WORDS - set(self.name_words)
 
     @cached_property
     def near(self) -> frozenset[str]:
-        """Words of the innermost thing that it belongs to: its class or function, its last heading, or its file."""
+        """Words of the innermost thing around it: its class or function, its last heading, or its file."""
         for text in (self.fact.owner, (self.section or "").rpartition(">")[2], self._around, self._file):
             words = frozenset(singular(word) for word in words_of(text)) - PLACE_WORDS - set(self.name_words)
             if words:
@@ -75,7 +75,7 @@ class LocatedFact:
 
     @property
     def _around(self) -> str:
-        """The title of its passage; of constants that stand together it names the neighbours, and is none."""
+        """The title of its passage; empty for a list of constants, because it names only neighbours."""
         is_list = self.fact.side == "code" and lists_names(self.title or "")
         return "" if is_list else self.title or ""
 
@@ -86,7 +86,7 @@ class LocatedFact:
 
     @cached_property
     def file_words(self) -> frozenset[str]:
-        """Words of the file's name that tell it from others: ``webhooks.md`` and ``webhooks.py`` share them."""
+        """Distinctive words of the file's name; ``webhooks.md`` and ``webhooks.py`` share them."""
         return frozenset(singular(word) for word in words_of(self._file)) - PLACE_WORDS
 
     @property
@@ -116,12 +116,12 @@ class FactConflict:
 
 
 def pair_id(one: Fact, other: Fact) -> str:
-    """Return what names two statements that disagree, wherever they stand: both texts, names and values."""
+    """Return an id of two statements that disagree, by their texts, names and values and not by place."""
     return digest(*sorted(digest(fact.statement, fact.name, fact.value, fact.unit or "") for fact in (one, other)))[:16]
 
 
 class Detector(StrEnum):
-    """What noticed a conflict."""
+    """The kind of contradiction that a conflict is."""
 
     SAME_ENTITY_DIVERGENCE = "same_entity_divergence"
     TEMPORAL_CONTRADICTION = "temporal_contradiction"
@@ -130,7 +130,7 @@ class Detector(StrEnum):
 
 
 def detector_of(conflict: FactConflict) -> Detector:
-    """Return which of the four kinds of contradiction it is.
+    """Return the kind of a contradiction.
 
     One event at two times: temporal. One side denies what the other says: negation. One side switches on what the
     other switches off: opposition.

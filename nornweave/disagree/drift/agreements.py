@@ -43,7 +43,7 @@ Lines: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Agreement:
-    """Two places that say the same.
+    """Two places that state the same value.
 
     Attributes:
         key: which places; by content, not by line.
@@ -59,7 +59,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class BrokenAgreement:
-    """Two places that agreed and differ now.
+    """Two places that agreed and now differ.
 
     Attributes:
         conflict: both as they are now.
@@ -74,7 +74,7 @@ class BrokenAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What there was at the base.
+    """The agreements and values at the base.
 
     Attributes:
         agreements: of the base → how often the page and the code state them; paths are those of the head.
@@ -88,24 +88,24 @@ class Before:
 
 
 def shown(fact: Fact) -> str:
-    """Return the value of a fact as people write it."""
+    """Return the value of a fact for people."""
     return ("not " if fact.negated else "") + show(fact.kind, fact.value, fact.unit)
 
 
 def key_of(pair: CandidatePair) -> AgreementKey:
-    """Return which places a pair compares."""
+    """Return the key of the two places that a pair compares."""
     return (pair.other.path, pair.other.fact.name, pair.code.path, pair.code.fact.name)
 
 
 def agreement_of(pair: CandidatePair) -> Agreement:
-    """Return a pair that agrees as an agreement."""
+    """Return an agreeing pair as an agreement."""
     return Agreement(
         key_of(pair), _reading(pair) or pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact)
     )
 
 
 def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
-    """Return what agrees, with how often each side says so; a line of a page may: ``rows = 5  # default: 5``."""
+    """Return the agreements with their counts on each side. A line of a page may count: ``rows = 5  # default: 5``."""
     lines: dict[Agreement, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
     for pair in pairs:
         if pair.outcome is FactComparison.AGREE:
@@ -133,7 +133,7 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
 
 
 def _stated(pair: CandidatePair) -> tuple[str, ...]:
-    """Return what a page states and how: an example may have had the value that the default has now."""
+    """Return the value of a page and its statement. An example may have had the value that is now the default."""
     return (_reading(pair), *_value(pair.other), pair.other.fact.statement)
 
 
@@ -142,7 +142,7 @@ def _value(one: LocatedFact) -> tuple[str, str, str]:
 
 
 def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement]:
-    """Return the pairs that agreed at the base and differ now, with one side changed, the most telling first.
+    """Return the pairs that agreed at the base and differ now, with one side changed, most telling first.
 
     Args:
         pairs: everything that is compared at the head.
@@ -180,7 +180,7 @@ def _lines(one: FactConflict) -> tuple[object, ...]:
 
 
 def _by_change(found: Iterable[BrokenAgreement]) -> list[BrokenAgreement]:
-    """Join what one changed line of the code breaks on several pages; the most telling last, as it comes, is first."""
+    """Join the agreements that one changed line of code breaks on several pages. The input is least telling first."""
     changes: dict[tuple[object, ...], BrokenAgreement] = {}
     for one in reversed(list(found)):
         code = one.conflict.first
@@ -195,12 +195,12 @@ def _by_change(found: Iterable[BrokenAgreement]) -> list[BrokenAgreement]:
 
 
 def _reading(pair: CandidatePair) -> str:
-    """Return who read a pair: their strengths and their counts of lines cannot be compared."""
+    """Return the reader of a pair. Strengths and counts of different readers do not compare."""
     return LEARNED if pair.other.fact.form == LEARNED else ""
 
 
 def _documented_place(pair: CandidatePair) -> tuple[str, str, str]:
-    """Return which documented value a pair has; readers may see its name in one line and its value in the next."""
+    """Return the documented value of a pair. Readers may take its name and value from different lines."""
     return _value(pair.other)
 
 
@@ -209,7 +209,7 @@ def _conflict(pair: CandidatePair) -> FactConflict:
 
 
 def differing(base: Before, pairs: Iterable[CandidatePair]) -> Iterator[tuple[Agreement, CandidatePair, Which]]:
-    """Yield the pairs at places that agreed at the base, and differ now with one side changed, by agreement."""
+    """Yield by agreement the pairs that agreed at the base and differ now, with one side changed."""
     by_key: dict[tuple[AgreementKey, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
         by_key[key_of(pair), _reading(pair)].append(pair)
@@ -222,7 +222,7 @@ def differing(base: Before, pairs: Iterable[CandidatePair]) -> Iterator[tuple[Ag
 def _differing(
     agreement: Agreement, pairs: Sequence[CandidatePair], base: Before
 ) -> Iterator[tuple[CandidatePair, Which]]:
-    """Yield the pairs at both places in which one side says what it said and the other something new."""
+    """Yield the pairs at both places in which one side is unchanged and the other one is new."""
     sides = [
         (pair, shown(pair.other.fact) != agreement.documented, shown(pair.code.fact) != agreement.coded)
         for pair in pairs
@@ -241,7 +241,7 @@ def _differing(
 
 
 def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Leave out what a configuration gives a documented value that a program gives one as well.
+    """Leave out values from configuration files if a program states the same documented value too.
 
     A file that configures a program is there to change its defaults: a page that copied it says nothing of them.
     """
@@ -250,7 +250,7 @@ def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 
 
 def values_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> list[DocumentedOption]:
-    """Return each documented value that is read, with what became of it, by page and line."""
+    """Return each documented value with its state, by page and line."""
     compared: dict[tuple[str, str, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
         compared[_documented_place(pair)].append(pair)
@@ -270,7 +270,7 @@ def values_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> l
 
 
 def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = None) -> DocumentedOption:
-    """Return what became of a documented name, by the values of it that are compared.
+    """Return the state of a documented name, by its compared values.
 
     Args:
         line: of the name on the page, from 0; without it that of the value.
@@ -297,7 +297,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
 
 
 def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:
-    """Return whether places of the code that stand alike have a documented value; ``None`` if they disagree.
+    """Return whether equal places of the code have a documented value; ``None`` if they disagree.
 
     The same name counts before one that its owner completes. An empty value is filled in elsewhere, and one of another
     kind or of a longer name is of another thing: that a page says another says nothing.
@@ -320,7 +320,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComp
 
 
 def _standing(pair: CandidatePair) -> int:
-    """Return how a value stands in the code: called a default, beside its name, or only tested."""
+    """Return the role of a value in the code: called a default, beside its name, or only tested."""
     code = pair.code
     is_default = code.fact.side == "code" and code.fact.attribute == "default"
     return code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
@@ -332,18 +332,18 @@ def calls_default(fact: Fact) -> bool:
 
 
 def _shared_folder(pair: CandidatePair) -> int:
-    """Return how many folders a page and a file of the code lie in together: a page means its own module."""
+    """Return how many folders a page and a code file share. A page usually means its own module."""
     both = zip(pair.other.path.split("/")[:-1], pair.code.path.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda one: one[0] == one[1], both))
 
 
 def _shared_owner(pair: CandidatePair) -> int:
-    """Return how many words of what a value belongs to are those of the headings above the documented one."""
+    """Return how many words a value's owner shares with the headings above the documented one."""
     return len({*pair.other.fact.owner.split()} & {*pair.code.fact.owner.split()})
 
 
 def coverage_of(values: Sequence[DocumentedOption]) -> Coverage:
-    """Count the documented values that are held to the code, and why others are not."""
+    """Count the documented values that are held to the code, and the reasons why others are not."""
     others = Counter(one.reason for one in values if one.state == "not_compared")
     compared = len(values) - others.total()
     agree = sum(one.state == "held" for one in values)

@@ -18,7 +18,7 @@ _FINGERPRINT = lazy_pattern(r"[0-9a-f]{32}")
 
 
 def read_baseline(file: Path) -> dict[str, str]:
-    """Read a baseline: fingerprint → what it is about, in words.
+    """Read a baseline: fingerprint → its subject in words.
 
     Raises:
         ConfigError: the file is missing, too large, or no baseline.
@@ -44,7 +44,7 @@ def read_baseline(file: Path) -> dict[str, str]:
 
 
 def write_baseline(file: Path, findings: Sequence[Finding]) -> None:
-    """Write the fingerprints of findings, sorted, each with words for people; all of the file or nothing.
+    """Write the sorted fingerprints of findings, each with words for people. The file is replaced as a whole.
 
     Raises:
         ConfigError: the file cannot be written.

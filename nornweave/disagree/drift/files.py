@@ -42,7 +42,7 @@ class SourceFile:
 
 
 def is_repository(root: Path) -> bool:
-    """Tell whether a folder lies in the working tree of a git repository, and git is there to ask."""
+    """Tell whether a folder lies in the working tree of a git repository, and git is installed."""
     try:
         return run_git(root, "rev-parse", "--is-inside-work-tree", timeout_s=GIT_S).strip() == b"true"
     except (GitFailedError, SourceUnavailableError):
@@ -51,12 +51,12 @@ def is_repository(root: Path) -> bool:
 
 @dataclass(frozen=True)
 class WorkingTree:
-    """The files as they lie in a folder; of a repository those that it has or would add, else those not ignored."""
+    """The files in a folder: in a repository tracked and addable ones, otherwise all that are not ignored."""
 
     root: Path
 
     def list(self) -> tuple[SourceFile, ...]:
-        """Return the files to read, by path; links, large files and what ``kind_of`` leaves out are not among them."""
+        """Return the files to read, by path, without links, large files and files that ``kind_of`` excludes."""
         found = (SourceFile(path, kind) for path in self._paths() if (kind := kind_of(path)) is not None)
         return tuple(one for one in found if self._is_readable(one.path))
 
@@ -97,7 +97,7 @@ class WorkingTree:
 
 @dataclass(frozen=True)
 class Commit:
-    """The files of a commit, of a folder below the top only those in it."""
+    """The files of a commit. For a folder below the top, only the files in it."""
 
     root: Path
     revision: str
@@ -152,7 +152,7 @@ def git(root: Path, *arguments: str) -> bytes:
 
 
 def renames(root: Path, base: str, head: str) -> dict[str, str]:
-    """Return path at the base → path at the head, of files that moved between two commits."""
+    """Return path at the base → path at the head, for files that moved between two commits."""
     only_names = ("--no-ext-diff", "--no-textconv", "--relative", "--find-renames", "--diff-filter=R", "--name-status")
     raw = git(root, "diff", *only_names, "-z", base, head)
     fields = [os.fsdecode(one) for one in raw.split(b"\0") if one]
@@ -163,7 +163,7 @@ _RANGE = lazy_pattern(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<h
 
 
 def commits_of(root: Path, written: str) -> tuple[str, str]:
-    """Resolve ``BASE..HEAD``, or ``BASE...HEAD`` for what HEAD did since both parted; without HEAD it is ``HEAD``.
+    """Resolve ``BASE..HEAD``, or ``BASE...HEAD`` for the changes of HEAD since the fork. HEAD may be left out.
 
     Raises:
         ConfigError: the range is none, the folder no repository, or git does not know a commit.
@@ -189,7 +189,7 @@ def _known_commit(root: Path, name: str) -> str:
 
 
 def read_or_reason(tree: WorkingTree | Commit, file: SourceFile) -> bytes | str:
-    """Read a file, or say why it cannot be read."""
+    """Read a file; if that fails, return the reason."""
     try:
         return tree.read(file)
     except OSError as error:

@@ -32,7 +32,7 @@ TextOf = Callable[[str], str]
 
 
 def fingerprint(conflict: FactConflict) -> str:
-    """Identify a disagreement: by paths, name, property and values, not by lines."""
+    """Return the identity of a disagreement: paths, name, property and values, without lines."""
     sides = [(one.path, *_value(one.fact)) for one in (conflict.first, conflict.second)]
     return digest("drift-1", conflict.name, conflict.second.fact.attribute, *(part for side in sides for part in side))
 
@@ -42,7 +42,7 @@ def _value(fact: Fact) -> tuple[str, str, str, str]:
 
 
 def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
-    """Tell whether a ``drift-ignore`` comment stands on either line, or on the line above it."""
+    """Tell whether a ``drift-ignore`` comment is on either line or on the line above it."""
     names = {conflict.name, conflict.first.fact.name, conflict.second.fact.name}
     for one in (conflict.first, conflict.second):
         lines = lines_of(text_of(one.path))
@@ -52,7 +52,7 @@ def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
 
 
 def _ignores(line: str, names: Collection[str]) -> bool:
-    """Tell whether a line is marked; a mark that names others (``drift-ignore: port``) does not count."""
+    """Tell whether a line has a mark for this name; ``drift-ignore: port`` is only for ``port``."""
     if "drift-ignore" not in line:
         return False
     for match in _MARK.finditer(line[:MAX_LINE]):
@@ -63,12 +63,12 @@ def _ignores(line: str, names: Collection[str]) -> bool:
 
 
 def is_ignored(finding: Finding) -> bool:
-    """Tell whether a ``drift-ignore`` stands on the documented line of a finding."""
+    """Tell whether a ``drift-ignore`` is on the documented line of a finding."""
     return _ignores(finding.second.text, {finding.name})
 
 
 def stale_finding(share: float, differing: Sequence[CandidatePair], text_of: TextOf) -> Finding:
-    """Return a page of which most values differ from one file as one finding."""
+    """Return one finding for a page most of whose values differ from one file."""
     pages, code = ([_place(side, text_of) for side in sides] for sides in
                    ([pair.other for pair in differing], [pair.code for pair in differing]))  # fmt: skip
     said = "; ".join(
@@ -90,7 +90,7 @@ def stale_finding(share: float, differing: Sequence[CandidatePair], text_of: Tex
 
 
 def broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
-    """Return an agreement that broke as a finding, without line authors."""
+    """Return a broken agreement as a finding, without line authors."""
     return replace(finding_of(one.conflict, text_of), moved=one.moved, was=one.was)
 
 
@@ -130,7 +130,7 @@ def _place(one: LocatedFact, text_of: TextOf) -> Place:
 
 
 def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, int], str]:
-    """Return the lines of both sides of every finding, by path and number; not those that are gone."""
+    """Return the existing lines of both sides of every finding, by path and number."""
     places = [
         place
         for finding in findings
@@ -140,12 +140,12 @@ def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, i
 
 
 def _is_removed(finding: Finding) -> bool:
-    """Tell whether the line of the code stood at the base only; its value names the commit that removed it."""
+    """Tell whether the code line existed at the base only. Its value then names the commit that removed it."""
     return finding.rule == GONE.id and finding.moved == "first"
 
 
 def with_origins(finding: Finding, origins: Mapping[tuple[str, int], Origin]) -> Finding:
-    """Add line authors to findings, which line is newer, and since when they disagree."""
+    """Add line authors to findings, with the newer line and the date since when they disagree."""
     first, second = (
         replace(place, origin=origins.get((place.path, place.line))) for place in (finding.first, finding.second)
     )

@@ -70,7 +70,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name on a page; ``line`` from 0."""
+    """A name on a page. ``line`` counts from 0."""
 
     written: str
     path: str
@@ -83,17 +83,17 @@ class _Mention:
 
     @property
     def spellings(self) -> tuple[str, str]:
-        """The name as code spells it, and without the slash of a route."""
+        """The name as code spells it, also without the slash of a route."""
         return _bare(self.written), self.name
 
     @property
     def key(self) -> str:
-        """What all its spellings have in common."""
+        """The key that all its spellings share."""
         return _key(self.written)
 
     @property
     def keys(self) -> Sequence[str]:
-        """Its key, and those by which code may have it: ``Error`` of ``pkg::Error``, ``/b/c`` of ``/mounted/b/c``."""
+        """Its key, and further keys in code: ``Error`` of ``pkg::Error``, ``/b/c`` of ``/mounted/b/c``."""
         parts = self.key.split("/")
         if self.written[0] == "/":
             return [self.key, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
@@ -102,7 +102,7 @@ class _Mention:
 
     @property
     def qualified(self) -> tuple[str, str]:
-        """The key of the class or the package that a symbol belongs to and its own; empty for others."""
+        """The keys of a symbol's class or package and of its name; empty for other names."""
         *owners, last = _QUALIFIER.split(self.written)
         is_symbol = owners and len(_key(last)) >= LEAST and ("::" in self.written or re.search("[A-Z_]", last))
         return (_key(owners[-1]), _key(last)) if is_symbol else ("", "")
@@ -111,7 +111,7 @@ class _Mention:
 def gone(
     root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
 ) -> list[Finding]:
-    """Return a finding for each name that commits removed from the code while pages still say it, or the other way.
+    """Return a finding for each name that commits removed from the code and pages still use, or the reverse.
 
     Args:
         commits: base and head.
@@ -170,7 +170,7 @@ def gone(
 
 
 def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[tuple[str, int]]:
-    """Yield each word of a program in whose place another stands at the head, with its line at the base."""
+    """Yield each word of a program that another word replaced at the head, with its line at the base."""
     was, now = (list(code_words(text_of(one), PurePosixPath(file.path).suffix)) for one in (file, after[file.path]))
     for (old, line), (new, _) in _replaced(was, now, lambda one: one[0]):
         parts = _WORDS.findall(old), _WORDS.findall(new)
@@ -180,7 +180,7 @@ def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf)
 
 
 def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
-    """Yield each name of a page with the one that stands in its place at the head."""
+    """Yield each name of a page with the one that replaced it at the head."""
     was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
     for one, other in _replaced(was, now, lambda mention: mention.written):
         is_telling = _TELLING.search(one.written) and _TELLING.search(other.written)
@@ -189,7 +189,7 @@ def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[t
 
 
 def _replaced(was: Sequence[_T], now: Sequence[_T], key: Callable[[_T], str]) -> Iterator[tuple[_T, _T]]:
-    """Yield what stands in the place of what: a few in the place of as many."""
+    """Yield pairs of an old item and the new one in its place, if only a few items changed."""
     old, new = ([key(one) for one in side] for side in (was, now))
     lead = _shared(old, new)
     tail = _shared(old[lead:][::-1], new[lead:][::-1])
@@ -202,23 +202,23 @@ def _replaced(was: Sequence[_T], now: Sequence[_T], key: Callable[[_T], str]) ->
 
 
 def _shared(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many words both begin with."""
+    """Return how many words two sequences share at their beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
-    """Return the names and strings of programs as they are spelt, and the parts of dotted ones."""
+    """Return the names and strings of programs as spelt, and the parts of dotted ones."""
     words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
     return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
 
 
 def _bare(word: str) -> str:
-    """Return a word without the dashes of a flag and the end of a path."""
+    """Return a word without the dashes of a flag and a final slash."""
     return word.lstrip("-").rstrip("/")
 
 
 def _spelling(word: str) -> str:
-    """Return a word without what is no other name: ``max_size`` and ``max-size``."""
+    """Return a form of a word that is the same for equal names: ``max_size`` and ``max-size``."""
     return word.lower().replace("-", "_").strip("_/")
 
 
@@ -233,7 +233,7 @@ def _places_of(files: Iterable[SourceFile], text_of: TextOf) -> dict[str, tuple[
 
 
 def _key(written: str) -> str:
-    """Return a name without what differs between spellings: ``--max-size``, ``MAX_SIZE`` and ``maxSize`` are one."""
+    """Return a key that all spellings of a name share: ``--max-size``, ``MAX_SIZE`` and ``maxSize``."""
     return re.sub(r"[^0-9a-z/.:]", "", written.lower()).strip("./:")
 
 
@@ -273,7 +273,7 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
 
 
 def _is_literal(word: str) -> bool:
-    """Tell whether a word is ``true``, ``null`` or the like: code that has it no more had no such name."""
+    """Tell whether a word is ``true``, ``null`` or a similar literal, which is no name."""
     value = read_value(word)
     return value is not None and value.kind in {"boolean", "none", "unlimited"}
 
@@ -307,7 +307,7 @@ def _finding(
 def _misnamed(
     place: tuple[str, int], was: str, mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]]
 ) -> Finding:
-    """Return the finding of pages that call by a name of their own what the code still has."""
+    """Return the finding for pages that use a name of their own for something that the code still has."""
     (path, line), now, pages = place, mentions[0], _places(mentions, lines)
     return Finding(
         rule=GONE.id,
@@ -333,7 +333,7 @@ def _places(mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]])
 
 
 def _removed_by(root: Path, commits: tuple[str, str], written: str, path: str) -> str:
-    """Return the newest commit of a range that changed how often a file has a name; empty if git does not say."""
+    """Return the newest commit of a range that changed how often a name occurs in a file; empty if unknown."""
     word = re.findall(r"[\w-]+", written)[-1]
     try:
         raw = git(root, "log", "--format=%h %s", "-1", f"-S{word}", f"{commits[0]}..{commits[1]}", "--", path)

@@ -40,7 +40,7 @@ _SKIPPED_FOLDERS = VERSION_CONTROL | TOOL_DIRECTORIES | VENDORED_DIRECTORIES
 
 
 def kind_of(path: str) -> Kind | None:
-    """Return the kind as which a file is read, by its path; ``None`` if it is not read.
+    """Return whether a file is read as documentation or code, by its path; ``None`` if it is not read.
 
     Args:
         path: relative, with ``/``.
@@ -60,7 +60,7 @@ def kind_of(path: str) -> Kind | None:
 
 
 def without_tests(text: str, suffix: str) -> str:
-    """Blank the tests that a program holds itself, in Rust; lines and offsets stay.
+    """Blank the tests inside a program in Rust. Lines and offsets stay.
 
     Args:
         suffix: of the file, with its dot.
@@ -69,5 +69,5 @@ def without_tests(text: str, suffix: str) -> str:
 
 
 def format_of(path: str) -> str:
-    """Name the format of documentation as ``Passage.format`` does; empty for others."""
+    """Return the format of documentation for ``Passage.format``; empty for other files."""
     return FORMATS.get(PurePosixPath(path).suffix.lower(), "")

@@ -40,7 +40,7 @@ TextOf = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class LockedAgreement:
-    """A line of the lock: an agreement, how many lines say so, and a mark for either side."""
+    """A line of the lock: an agreement, its number of lines, and a mark for each side."""
 
     agreement: Agreement
     lines: Lines
@@ -50,7 +50,7 @@ class LockedAgreement:
 
 @dataclass
 class Marks:
-    """Marks of stretches of lines of one text."""
+    """Marks of ranges of lines in one text."""
 
     text: str
     _counted: dict[int, Counter[str]] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class Marks:
         return [line.strip() for line in lines_of(self.text)]
 
     def of(self, located: LocatedFact) -> str:
-        """Return the mark of the lines that state a fact: digest, count of lines, how often they stand in the text."""
+        """Return the mark of the lines of a fact: digest, number of lines, and number of occurrences."""
         span = located.fact.span
         count = 1 + self.text.count("\n", span.start, max(span.start, span.end - 1))
         digest = _digest(self._lines[located.fact.line : located.fact.line + count])
         return f"{digest}.{count}.{self._count(count)[digest]}"
 
     def has(self, mark: str) -> bool:
-        """Tell whether the text still has the lines of a mark, as often as it had."""
+        """Tell whether the text still has the lines of a mark as often as before."""
         digest, count, times = mark.split(".")
         return self._count(int(count))[digest] == int(times)
 
@@ -83,7 +83,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def locked(compared: Sequence[CandidatePair], text_of: TextOf) -> list[LockedAgreement]:
-    """Return the lines of a lock: of each documented value the agreement that is the most telling."""
+    """Return the lines of a lock: the most telling agreement of each documented value."""
     best: dict[tuple[str, int, str], CandidatePair] = {}
     for pair in compared:
         place = (pair.other.path, pair.other.fact.line, pair.other.fact.name)
@@ -107,7 +107,7 @@ def _rank(pair: CandidatePair) -> tuple[float, str, int]:
 
 
 def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[LockedAgreement]:
-    """Return the lines of a lock of which a mark is not found any more."""
+    """Return the lines of a lock with a mark that is not found any more."""
     marks: dict[str, Marks] = {}
 
     def has(path: str, mark: str) -> bool:
@@ -121,7 +121,7 @@ def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[Loc
 
 
 def followed(entries: Iterable[LockedAgreement], paths: Collection[str]) -> dict[Agreement, Lines]:
-    """Follow files that moved: a path that is gone stands for the only new one of the same file name.
+    """Follow moved files: a missing path is replaced by the only new path with the same file name.
 
     Args:
         paths: of the files that are read now.
@@ -186,7 +186,7 @@ def _entry(number: int, line: str) -> LockedAgreement:
 
 
 def write_lock(root: Path, entries: Iterable[LockedAgreement]) -> None:
-    """Write the lock of a folder, sorted; all of the file or nothing.
+    """Write the sorted lock of a folder. The file is replaced as a whole.
 
     Raises:
         ConfigError: it cannot be written.
@@ -208,14 +208,14 @@ def _line(one: LockedAgreement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An agreement that a lock held and the next one does not; ``is_still_said``: the page says what it said."""
+    """An agreement in the old lock only. ``is_still_said`` means that the page still states it."""
 
     agreement: Agreement
     is_still_said: bool
 
     @property
     def sentence(self) -> str:
-        """What it was, for people."""
+        """A description of it for people."""
         page, name, code, _ = self.agreement.key
         still = ", which the page still says" if self.is_still_said else ""
         return f"{name} = {self.agreement.documented} ({page} and {code}){still}"
@@ -224,7 +224,7 @@ class Dropped:
 def dropped(
     old: Iterable[LockedAgreement], new: Iterable[LockedAgreement], pairs: Iterable[CandidatePair]
 ) -> list[Dropped]:
-    """Return the agreements of an old lock that a new one does not hold.
+    """Return the agreements of an old lock that a new one does not have.
 
     Args:
         pairs: everything that is compared now.

@@ -52,7 +52,7 @@ _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh",
 
 
 def documented_options(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the name and the line, from 0, of each entry of a page that names an option in code markup.
+    """Yield name and line (from 0) of each entry of a page that names an option in code markup.
 
     Entries are headings, items of lists, rows of tables, terms that stand on a line of their own, and in blocks of code
     the flags of a help text and variables of the environment.
@@ -70,7 +70,7 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
-    """Yield the flags that a help text explains, each by its longest form, and variables that something is given to."""
+    """Yield the flags that a help text explains, each in its longest form, and variables that are set."""
     is_continued = block.info.lower() in _COMMANDS
     for match in re.finditer(r"[^\n]+", text[block.start : block.end]):
         start, line = block.start + match.start(), match[0]
@@ -109,7 +109,7 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
 
 
 def _is_bold(text: str, word: Token) -> bool:
-    """Tell whether a word stands alone in bold, and is none that begins a sentence."""
+    """Tell whether a word stands alone in bold and does not begin a sentence."""
     is_name = word.text[0].islower() or _SPELT.search(word.text) is not None
     return is_name and text.endswith(("**", "__"), 0, word.start) and text.startswith(("**", "__"), word.end)
 
@@ -119,16 +119,16 @@ def _words(text: str, start: int) -> list[Token]:
 
 
 class CodeWords:
-    """The names of the code, in any spelling, and which of them are only functions, types and packages."""
+    """The names of the code in all spellings, and which are only functions, types and packages."""
 
     def __init__(self) -> None:
-        """Know none yet."""
+        """Start without names."""
         self._all: set[str] = set()
         self._values: set[str] = set()
         self._types: set[str] = set()
 
     def add(self, file: SourceFile, text_of: Callable[[SourceFile], str]) -> None:
-        """Take the names of a program, and those of its folders and itself."""
+        """Add the names of a program, and those of the file and its folders."""
         path = PurePosixPath(file.path)
         if file.kind != "code":
             return
@@ -147,7 +147,7 @@ class CodeWords:
         return name.replace(" ", "") in self._all
 
     def is_no_option(self, written: str, name: str) -> bool:
-        """Tell whether code has a name only as that of a function, or as that of a type or a package."""
+        """Tell whether the code has a name only as a function, type or package."""
         joined = name.replace(" ", "")
         return written in self._types or (joined in self._all and joined not in self._values)
 
@@ -199,7 +199,7 @@ def states_of(
 
 
 def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
-    """Tell whether a value is that of the entry on a line, of several of one name: ``queue.size``, ``pool.size``.
+    """Tell whether a value belongs to the entry on a line, if several have one name: ``queue.size``, ``pool.size``.
 
     It stands below the entry, before the next one. That a name has no value says nothing of a longer one.
     """
@@ -213,12 +213,12 @@ def _is_nearest(said: LocatedFact, line: int, places: Sequence[int]) -> bool:
 
 
 def not_held(values: Iterable[DocumentedOption]) -> tuple[DocumentedOption, ...]:
-    """Return the documented values that the code does not have."""
+    """Return the documented values whose state is not ``held``."""
     return tuple(one for one in values if one.state != "held")
 
 
 def with_options(coverage: Coverage, options: Sequence[DocumentedOption]) -> Coverage:
-    """Add what pages document to what was read of them."""
+    """Return the coverage with counts of the documented options."""
     states = Counter(one.state for one in options)
     missing = Counter(one.reason for one in options if one.state == "not_compared")
     return Coverage(

@@ -71,7 +71,7 @@ _Places: TypeAlias = tuple[str, str, str, str]
 
 @dataclass
 class Affinity:
-    """What each section of a page and each part of a file of code agree and differ about.
+    """The agreements and differences between each section of a page and each part of a code file.
 
     Attributes:
         pairs: documented values beside those of code.
@@ -105,11 +105,11 @@ class Affinity:
         return len(self._values[code.fact.name]) == 1
 
     def is_stated_once(self, page: LocatedFact) -> bool:
-        """Tell whether a page gives the name one value: several are of several things."""
+        """Tell whether a page gives the name only one value. Several values are of several things."""
         return len(self._stated[page.path, page.fact.name]) == 1
 
     def is_of_one_thing(self, one: FactConflict) -> bool:
-        """Tell whether a section is about a part of the code: they agree about ``AGREEING`` other names, and most.
+        """Tell whether a section is about a part of the code: they agree on most other names, at least ``AGREEING``.
 
         Not if the page gives the name several values, or some code has what the page says: then these are several
         things. A comment speaks of its own file, which counts as a name; those of a file of declarations
@@ -128,7 +128,7 @@ class Affinity:
         return len(agreeing) + is_own >= max(AGREEING, len(differing))
 
     def is_of_its_package(self, code: LocatedFact, page: LocatedFact) -> bool:
-        """Tell whether code lies where the nearest code to a page does: the README of a tool is about that tool."""
+        """Tell whether code is in the package nearest to a page: a tool's README is about that tool."""
         if not _OF_PAGES.isdisjoint(words_of(page.path)):
             return True
         nearest = next((folder for folder in _folders(page.path) if folder in self._folders), "")
@@ -136,7 +136,7 @@ class Affinity:
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, the innermost first, each with ``/``."""
+    """Yield the folders around a path, innermost first, each with ``/``."""
     while path := path.rpartition("/")[0]:
         yield f"{path}/"
 
@@ -153,7 +153,7 @@ def _places(code: LocatedFact, page: LocatedFact) -> _Places:
 def ranked(
     conflicts: Sequence[FactConflict], affinity: Affinity, files: int, learned: Iterable[CandidatePair]
 ) -> list[FactConflict]:
-    """Return conflicts with the confidence that a full scan has in them, the most confident first.
+    """Return conflicts with their confidence in a full scan, highest first.
 
     What the extractors read is sure where a template of the repository reads it as well.
 
@@ -180,7 +180,7 @@ def _reading(code: LocatedFact, page: LocatedFact, name: str) -> tuple[str, ...]
 
 
 def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
-    """Return the probability that a conflict of so many files is one, in [0, ``RIGHT``]."""
+    """Return the probability of a conflict in a scan of this many files, in [0, ``RIGHT``]."""
     if files < FEW_FILES and one.second.fact.attribute != "requires":
         return round(RIGHT * one.confidence, 4) if _is_plain(one, affinity) else 0.0
     if one.second.fact.attribute == "requires":
@@ -193,7 +193,7 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
 
 
 def _is_requirement(one: FactConflict, affinity: Affinity) -> bool:
-    """Tell whether a page says what the project requires: manifests and page of which each says one version do."""
+    """Tell whether a page states the project's requirement: page and manifests name one version each."""
     path, heading = set(words_of(one.second.path)), set(one.second.fact.owner.split())
     is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
     is_its_own = affinity.is_of_its_package(one.first, one.second)
@@ -209,20 +209,20 @@ def _asks_for_newer(one: FactConflict) -> bool:
 
 
 def _is_of_another_language(one: FactConflict) -> bool:
-    """Tell whether the page's path names programming languages, and the code is in none of these."""
+    """Tell whether the page's path names programming languages and the code is in none of them."""
     named = set(words_of(one.second.path)) & EXTENSIONS.keys()
     return bool(named) and language_of(one.first.path) not in {None, *named}
 
 
 def _is_default(one: FactConflict) -> bool:
-    """Tell whether code declares a default; a configuration only for the pages above it."""
+    """Tell whether code declares a default. A configuration declares one only for pages above it."""
     folder = one.second.path.rpartition("/")[0]
     is_declared = one.first.fact.side == "code" or (bool(folder) and one.first.path.startswith(f"{folder}/"))
     return is_declared and one.first.fact.attribute == "default"
 
 
 def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
-    """Tell whether a page states one value of the kind that the code has, for the same full name."""
+    """Tell whether a page gives the same full name one value, of the same kind as in the code."""
     code, page = one.first.fact, one.second.fact
     if page.attribute not in _STATED or page.qualifiers:
         return False
@@ -240,14 +240,14 @@ def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
 
 
 def _says_both(page: Fact, code: Fact) -> bool:
-    """Tell whether a statement also has the number of the code: ``defaults to 95% CI (0.05)``, ``5, on Linux 10``."""
+    """Tell whether a statement also has the code's number: ``defaults to 95% CI (0.05)``, ``5, on Linux 10``."""
     return any(
         (one.value.kind, one.value.text) == (code.kind, code.value) for one in tokens_of(page.statement) if one.value
     )
 
 
 def _are_one_number(one: str, other: str) -> bool:
-    """Tell whether two numbers are one, rounded (``.33`` and ``1/3``), or in two units that are not written."""
+    """Tell whether two numbers are equal after rounding (``.33`` and ``1/3``) or in unwritten units."""
     low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
     is_rounded = high.denominator > 1 and low.denominator > 1 and high < ROUNDED * low
     return low > 0 and (is_rounded or high / low in _FACTORS)
@@ -258,7 +258,7 @@ STALE_NAMES, STALE_SHARE = 6, 0.6
 
 
 def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[CandidatePair]]]:
-    """Return the pages of which most values differ from one file of the code: the share, and a pair for each value.
+    """Return the pages most of whose values differ from one code file: the share, and a pair for each value.
 
     A section that agrees with the code about nothing convinces nobody of a single value. A whole page that names what
     one file declares, and gives most of it another value, is about that file and rotted.

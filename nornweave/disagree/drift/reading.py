@@ -31,7 +31,7 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts of one file, lines counted from 0; where its comments stand, with what they document."""
+    """The facts of one file, with lines from 0, and the places of its comments with their declarations."""
 
     file: SourceFile
     facts: tuple[Fact, ...]
@@ -72,7 +72,7 @@ def read_facts(
 
 
 def facts_in_sandbox(values: Mapping[str, Any], raw: bytes) -> Extracted:
-    """Read one file in a process of the sandbox."""
+    """Read one file, in the sandbox's process."""
     return facts_of(values["path"], values["kind"], raw)
 
 

@@ -15,7 +15,7 @@ State = Literal["held", "differs", "not_compared"]
 
 @dataclass(frozen=True, slots=True)
 class UnreadFile:
-    """A file that could not be read, and why."""
+    """A file that could not be read, and the reason."""
 
     path: str
     reason: str
@@ -23,7 +23,7 @@ class UnreadFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One side of a disagreement, or another place that says the same.
+    """One side of a disagreement, or another place with the same value.
 
     Attributes:
         path: relative to the folder that was looked at, with ``/``.
@@ -73,13 +73,13 @@ class Finding:
 
     @property
     def marked(self) -> Place:
-        """Return the place that an annotation belongs to: the side that changed, else the documentation."""
+        """Return the place to annotate: the changed side, else the documentation."""
         return self.first if self.moved == "first" else self.second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedOption:
-    """An entry of a page that names an option in code markup, or a value that a page gives one.
+    """An entry of a page that names an option in code markup, or a value that a page gives an option.
 
     Attributes:
         line: from 1.
@@ -122,13 +122,13 @@ class Coverage:
 
     @property
     def held_share(self) -> float | None:
-        """The share of the documented options that are held; ``None`` where none is documented."""
+        """The held share of the documented options; ``None`` if there are none."""
         return self.options_held / self.documented if self.documented else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What one run found.
+    """The result of one run.
 
     Attributes:
         findings: new ones, the most confident first.
@@ -161,7 +161,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class DriftRule:
-    """A kind of disagreement; ``id`` never changes, as baselines and dashboards know it."""
+    """A kind of disagreement. ``id`` never changes, because baselines and dashboards use it."""
 
     id: str
     name: str

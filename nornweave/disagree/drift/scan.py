@@ -99,7 +99,7 @@ class DriftOptions:
     settings: DriftSettings = NO_SETTINGS
 
     def listed(self, tree: WorkingTree | Commit) -> tuple[SourceFile, ...]:
-        """Return the files of a tree that are read.
+        """Return the files of a tree that will be read.
 
         Raises:
             ConfigError: a glob of ``exclude`` is broken.
@@ -110,7 +110,7 @@ class DriftOptions:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """A report with the texts of the files in it, and all documented values beside those of the code."""
+    """A report with the texts of its files, and all documented values beside those of the code."""
 
     report: Report
     text_of: Callable[[str], str]
@@ -118,7 +118,7 @@ class Scanned:
 
 
 def scan(root: Path, options: DriftOptions) -> Scanned:
-    """Find disagreements in a folder, or those that a range of commits introduced.
+    """Find the disagreements in a folder, or those that a range of commits introduced.
 
     Args:
         root: an existing folder.
@@ -167,7 +167,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
 def _documented(
     read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
 ) -> list[DocumentedOption]:
-    """Return what the pages document, with what became of each."""
+    """Return the documented options and values with their states."""
     words = CodeWords()
     for file in read.files:
         words.add(file, text_of)
@@ -179,7 +179,7 @@ def _documented(
 def _kept(
     root: Path, entries: Sequence[LockedAgreement], moved: Sequence[LockedAgreement], near: _Read, texts: Texts
 ) -> Report | None:
-    """Report a lock of which nothing broke; ``None`` if something may have, so that everything has to be read.
+    """Return a report if no agreement of a lock broke; ``None`` if one may have, and everything must be read.
 
     Args:
         moved: the lines of the lock that stand elsewhere, or are written differently now.
@@ -197,7 +197,7 @@ def _kept(
 
 
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Return the pairs that a lock may promise.
+    """Return the pairs that are certain enough for a lock.
 
     Not among them is what templates read that agree with the code only now and then, and a number beside a switch.
     """
@@ -206,7 +206,7 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 
 
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
-    """Return what a full scan shows."""
+    """Return the conflicts of a full scan."""
     found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
     learned = (pair for pair in pairs if pair.other.fact.form == LEARNED and not isinstance(pair.code, CodeFact))
     affinity = Affinity(read.pairs, [file.path for file in read.files])
@@ -215,7 +215,7 @@ def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
-    """Name the agreements of a lock of which one side is not found any more."""
+    """Return sentences about agreements of a lock with a side that is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
     return _named(
@@ -229,7 +229,7 @@ def _named(gone: Sequence[str]) -> tuple[str, ...]:
 
 
 def _no_longer_known(baseline: Mapping[str, str], found: Iterable[Finding]) -> tuple[str, ...]:
-    """Name the entries of a baseline that nothing matches: they can be taken out of it."""
+    """Return sentences about entries of a baseline without a match, which can be removed."""
     there = {one.fingerprint for one in found}
     return _named([f"no longer found, in the baseline: {about}" for key, about in baseline.items() if key not in there])
 
@@ -258,7 +258,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
 def _pairs_of_both(
     earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
-    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
+    """Return the pairs of two commits. Both are read by templates learnt from the earlier one's agreements."""
     comments = {**earlier.comments, **later.comments}
     code = CodeNotation(text_of, comments)
     pairs = code.pairs(earlier.files, earlier.facts)
@@ -282,14 +282,14 @@ def _text(tree: Commit, file: SourceFile) -> str:
 
 
 def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement]) -> list[FactConflict]:
-    """Return the conflicts at other documented places than those of agreements that broke."""
+    """Return the conflicts at documented places other than those of broken agreements."""
     places = {(one.conflict.second.path, one.conflict.second.fact.line) for one in lost}
     return [one for one in conflicts if (one.second.path, one.second.fact.line) not in places]
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read: files, their facts and comments, how these compare, what failed, and values that code uses."""
+    """All that was read: files, facts, comments, comparisons, failures, and values that the code uses."""
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
@@ -298,19 +298,19 @@ class _Read:
 
     @classmethod
     def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
-        """Return what some of the files that were read state."""
+        """Return the facts of some of the files."""
         wanted = set(files)
         read = [one for one in found if one.file in wanted]
         return cls(files, located_facts(read), {one.file: one.comments for one in read}, failed)
 
     @cached_property
     def rivals(self) -> Rivals:
-        """All facts that are compared with others."""
+        """The comparisons of all facts."""
         return rivals_of(self.facts)
 
     @cached_property
     def pairs(self) -> list[CandidatePair]:
-        """Documented values beside those of the code, as the extractors read them."""
+        """Documented values beside those of the code, as read by the extractors."""
         return [
             pair
             for pairs_of_fact in self.rivals.values()
@@ -319,7 +319,7 @@ class _Read:
         ]
 
     def compared(self, text_of: Callable[[str], str]) -> tuple[list[Compared], CodeNames]:
-        """Return every literal of a page near a name of the code beside the values of that name, and these values."""
+        """Return every literal of a page near a name of the code with the name's values, and these values."""
 
         def text(file: SourceFile) -> str:
             return text_of(file.path)
@@ -342,7 +342,7 @@ class _Read:
 
 
 def located_facts(found: Iterable[FileFacts]) -> list[LocatedFact]:
-    """Return the facts of files with where they stand."""
+    """Return the facts of files with their places."""
     return [
         LocatedFact(fact=fact, domain=one.file.kind, path=one.file.path, line_range=(fact.line + 1, fact.line + 1))
         for one in found

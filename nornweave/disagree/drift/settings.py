@@ -52,7 +52,7 @@ class DriftSettings(BaseModel):
         return [(PathFilter((page,)), PathFilter(code)) for page, code in self.pages.items()]
 
     def reports(self, finding: Finding) -> bool:
-        """Say whether a finding is of a kind that is on, and of a page that is about this code."""
+        """Tell whether a finding's kind is on and its page is about this code."""
         is_on = finding.rule.rpartition("/")[2] not in self.off
         about = [code for page, code in self._subjects if page.matches(finding.second.path)]
         return is_on and (not about or any(code.matches(finding.first.path) for code in about))
@@ -62,7 +62,7 @@ NO_SETTINGS = DriftSettings()
 
 
 def read_settings(root: Path) -> DriftSettings:
-    """Read the settings of a folder; the defaults where it has none.
+    """Read the settings of a folder; if there are none, the defaults.
 
     Raises:
         ConfigError: a file cannot be read, is no TOML, or a key or glob in it is wrong.
@@ -87,7 +87,7 @@ def read_settings(root: Path) -> DriftSettings:
 
 
 def read_table(values: Mapping[str, JsonValue], raw: bytes) -> object:
-    """Read the settings out of a file of TOML; those of ``pyproject.toml`` stand in a table of ours.
+    """Read the settings from a TOML file. In ``pyproject.toml`` they are in our own table.
 
     Raises:
         DocumentError: it is too large, no TOML, nested too deeply, or a key in it is wrong.

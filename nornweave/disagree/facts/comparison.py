@@ -16,7 +16,7 @@ from nornweave.disagree.facts.values import NONE, Value
 
 
 class FactComparison(Enum):
-    """Whether two values can both be true of one thing."""
+    """The result of comparing two values of one thing."""
 
     AGREE = "agree"
     DIFFER = "differ"
@@ -69,12 +69,12 @@ def compare(a: Value, b: Value) -> FactComparison:
 
 
 def compared_kinds(a: Value, b: Value) -> set[ValueKind]:
-    """Return the kinds as which two values are compared: a string that spells a number is one beside a number."""
+    """Return the kinds by which two values are compared. A string such as ``"5"`` is a number beside a number."""
     return {_plain(a, b).kind, _plain(b, a).kind}
 
 
 def _plain(value: Value, other: Value) -> Value:
-    """Read a string as the number or switch that it spells, where the other side is one: ``"30s"``, ``"true"``."""
+    """Read a string as a number or switch if the other side is one: ``"30s"``, ``"true"``."""
     if value.kind == "string" and other.kind == "version" and _VERSION.match(value.text):
         return Value("version", value.text.lstrip("v"))
     is_empty = other.kind == "list" and value.text in {"{}", "[]", "()"}
@@ -139,19 +139,19 @@ def _compare_lists(a: Value, b: Value) -> FactComparison:
 
 
 def _member(text: str) -> str:
-    """Return a member of a list as it is compared: ``2ms`` as the number that code has for it."""
+    """Return a member of a list in comparable form: ``2ms`` as the number in code."""
     value = read_value(text) if text[:1].isdigit() else None
     return value.text if value is not None and value.kind == "number" else _spelling(text)
 
 
 def _compare_versions(a: Value, b: Value) -> FactComparison:
-    """Compare version requirements: ``>=3.8`` beside ``3.8`` is the same."""
+    """Compare version requirements: ``>=3.8`` and ``3.8`` are the same."""
     same = versions.agree(a.text, b.text)
     return FactComparison.UNDECIDED if same is None else _agree_if(same)
 
 
 def _compare_statuses(a: Value, b: Value) -> FactComparison:
-    """Compare status codes: a 422 and a 503 are answers to two occasions."""
+    """Compare status codes. A 422 and a 503 do not contradict each other: they answer different cases."""
     return _agree_if(a.text == b.text) if a.text[:1] == b.text[:1] else FactComparison.UNDECIDED
 
 

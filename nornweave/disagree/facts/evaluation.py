@@ -15,14 +15,14 @@ COMPARISONS = frozenset(("==", "===", "!=", "!==", "<", ">", "<=", ">=", "is", "
 
 
 def negative(value: Value) -> Value:
-    """Apply a minus sign."""
+    """Return a value with a minus sign."""
     if value.kind == "number":
         return replace(value, text=str(-Fraction(value.text)))
     return value if value.kind == "unlimited" else UNKNOWN
 
 
 def either(first: Value, second: Value) -> Value:
-    """Return the one branch of a choice that is known; two known ones are no single value."""
+    """Return the only known branch of a choice; two known branches are not one value."""
     if first.is_literal and not second.is_literal:
         return replace(first, is_fallback=True)
     if second.is_literal and not first.is_literal:
@@ -31,7 +31,7 @@ def either(first: Value, second: Value) -> Value:
 
 
 def fold(operator: str, left: Value, right: Value) -> Value:
-    """Apply an operator; ``UNKNOWN`` where its result cannot be known, or is no value that anybody documents.
+    """Return the result of an operator; ``UNKNOWN`` if it cannot be known or nobody would document it.
 
     Raises:
         OverflowError, ZeroDivisionError: the result is no number of ``MAX_BITS`` bits.
@@ -84,7 +84,7 @@ def _unit_of_call(name: str) -> str | None:
 
 
 def value_of_call(name: str, positional: list[Value], named: dict[str, Value]) -> Value:
-    """Return what a call stands for: a duration, a list, or the one value that it wraps."""
+    """Return the value of a call: a duration, a list, or the only value that it wraps."""
     parts = [part for part in re.split(r"[.:>!?]+", name) if part]
     last = parts[-1].lower() if parts else ""
     made = _duration(name, parts, positional, named) or _collection(parts, positional, named)
@@ -109,7 +109,7 @@ def value_of_call(name: str, positional: list[Value], named: dict[str, Value]) -
 
 
 def _duration(name: str, parts: Sequence[str], positional: list[Value], named: dict[str, Value]) -> Value | None:
-    """Return the time, or size, that a call makes: ``timedelta(hours=1)``, ``Duration.ofMillis(5)``."""
+    """Return the duration or size that a call makes: ``timedelta(hours=1)``, ``Duration.ofMillis(5)``."""
     last = parts[-1].lower() if parts else ""
     if last in {"timedelta", "duration", "relativedelta"} and named:
         total = sum((Fraction(v.text) * UNITS[k][1] for k, v in named.items() if k in UNITS and v.kind == "number"),
@@ -127,7 +127,7 @@ def _duration(name: str, parts: Sequence[str], positional: list[Value], named: d
 
 
 def _collection(parts: Sequence[str], positional: list[Value], named: dict[str, Value]) -> Value | None:
-    """Return the list, or the nothing, that a call makes: ``List.of(1, 2)``, ``Optional.empty()``."""
+    """Return the list or empty value that a call makes: ``List.of(1, 2)``, ``Optional.empty()``."""
     last = parts[-1].lower() if parts else ""
     if last in {"absent", "empty", "none", "nothing", "emptylist", "emptyset"} and not positional:
         return Value("list", "[]") if "list" in last or "set" in last else NONE
@@ -137,13 +137,13 @@ def _collection(parts: Sequence[str], positional: list[Value], named: dict[str, 
 
 
 def _wraps_text(parts: Sequence[str]) -> bool:
-    """Tell whether a call hands its text back: ``Option('json')``, ``String::from("x")``; not ``require('http')``."""
+    """Tell whether a call returns its text: ``Option('json')``, ``String::from("x")``; not ``require('http')``."""
     last = parts[-1] if parts else ""
     return last.lower() in _TEXT_WRAPPERS or (last[:1].isupper() and last not in _TEXT_NAMES)
 
 
 def with_method(value: Value, method: str) -> Value:
-    """Apply a property or method to a value: ``5.minutes``, ``10.megabytes``, ``"x".freeze``."""
+    """Return the value of a property or method: ``5.minutes``, ``10.megabytes``, ``"x".freeze``."""
     if value.kind == "number" and value.unit is None and method in UNITS and len(method) > 1:
         return measured(Fraction(value.text), method)
     return value

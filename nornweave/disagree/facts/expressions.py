@@ -92,7 +92,7 @@ _WRITTEN_NUMBER = lazy_pattern(r"(?<![\w.,])(?P<number>[-+]?\.?\d[\d_.,]*\d|[-+]
 
 
 def as_written(fact: Fact) -> str:
-    """Return the value of a fact as its statement writes it (``8 MiB``); in words of our own if it is not found there.
+    """Return a fact's value as its statement writes it (``8 MiB``); if it is not there, in our own form.
 
     A value that the statement denies has ``not`` before it.
     """
@@ -120,11 +120,11 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class _UnreadableError(ValueError):
-    """The text is no expression."""
+    """The text is not an expression."""
 
 
 class _Reader:
-    """A precedence-climbing reader of expressions, whatever language they are of."""
+    """A precedence-climbing reader of expressions in any language."""
 
     def __init__(self, text: str, resolve: Resolve | None) -> None:
         self._tokens = tokens(text)
@@ -152,7 +152,7 @@ class _Reader:
             raise _UnreadableError
 
     def _skip_index(self) -> None:
-        """Go past the bracket that closes an index."""
+        """Skip the bracket that closes an index."""
         depth = 1
         while depth:
             text = self._next().text
@@ -278,7 +278,7 @@ class _Reader:
                 return value
 
     def _items(self, end: str) -> tuple[list[Value], dict[str, Value]]:
-        """Read what stands up to a closing bracket: values, and those with a name (lower case)."""
+        """Read values up to a closing bracket, and named values by lower-case name."""
         values: list[Value] = []
         named: dict[str, Value] = {}
         while self._peek() != end:
@@ -302,7 +302,7 @@ def _decimal(digits: str) -> Fraction:
 
 
 def _with_suffix(value: Fraction, suffix: str) -> Value:
-    """Read ``30s``, ``64KiB``, ``1h30m``, of which the first number is given."""
+    """Read ``30s``, ``64KiB``, ``1h30m``. The first number is given."""
     total, base = Fraction(0), ""
     for digits, word in re.findall(r"(\d*)(\D+)", suffix):
         unit = ATTACHED.get(word) or ATTACHED.get(word.lower() if len(word) > 1 else word)

@@ -32,14 +32,14 @@ _WORTH_READING = lazy_pattern(r"\d|default|none|null|true|false", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The facts of a passage; of a program the comments that document its declarations."""
+    """The facts of a passage; of a program also the comments that document its declarations."""
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...] = ()
 
 
 def extract_facts(passage: Passage) -> tuple[Fact, ...]:
-    """Return what a passage states about named things.
+    """Return the facts of a passage about named things.
 
     Returns:
         By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
@@ -48,7 +48,7 @@ def extract_facts(passage: Passage) -> tuple[Fact, ...]:
 
 
 def extract(passage: Passage) -> Extracted:
-    """Return what ``extract_facts`` does, and the comments of a program."""
+    """Return the facts of a passage, and the comments of a program."""
     language = _language(passage)
     is_talk = passage.domain in _TALK
     reading = read_code(passage, language) if language is not None and not is_talk else None
@@ -77,7 +77,7 @@ def _language(passage: Passage) -> str | None:
 
 
 def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
-    """Read a program and what documents it inside the program.
+    """Read a program and its documentation in comments.
 
     A stretch of a source file that is shown as documentation is read for its comments and its signatures.
     """
@@ -98,7 +98,7 @@ def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
 
 
 def _within(passage: Passage, start: int, end: int, subject: str, owner: str) -> Iterator[Fact]:
-    """Read a comment as documentation; spans and lines are those of the passage."""
+    """Read a comment as documentation. Spans and lines are those of the passage."""
     part = replace(
         passage,
         text=passage.text[start:end],

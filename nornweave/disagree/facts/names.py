@@ -41,7 +41,7 @@ GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A written name, taken apart.
+    """A written name, split into its parts.
 
     Attributes:
         name: words of its last component, lower case, separated by blanks, without a unit suffix; never empty.
@@ -63,13 +63,13 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def singular(word: str) -> str:
-    """Return an English noun without the ``s`` of its plural; short words and those in ``ss`` stay as they are."""
+    """Return an English noun without its plural ``s``. Short words and those in ``ss`` stay as they are."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 @lru_cache(maxsize=1 << 15)
 def read_name(written: str) -> Name | None:
-    """Take a written name apart; ``None`` if it has no letters, or is too long to be a name."""
+    """Split a written name into its parts; ``None`` if it has no letters or is too long for a name."""
     text = written.strip().strip("`'\"")
     if not text or len(text) > MAX_NAME_LENGTH:
         return None
@@ -107,7 +107,7 @@ def read_name(written: str) -> Name | None:
 
 @lru_cache(maxsize=1 << 15)
 def join_keys(name: str) -> tuple[str, ...]:
-    """Return what facts of this name are found by: the name, and shorter forms that other writers use.
+    """Return the keys of facts with this name: the name, and shorter forms that other writers use.
 
     Shorter forms leave out a leading word (a prefix that the other side gives as its owner: ``celery``, ``task``) and
     words of limits (``max payload size``: ``payload``), as long as a name is left that says something.
@@ -137,11 +137,11 @@ def _too_generic(words: list[str]) -> bool:
 
 
 def is_other_of(written: str, name: str) -> bool:
-    """Tell whether what is written is another thing than a generic name: ``rollingTimeout`` is no *timeout*."""
+    """Tell whether a written name means another thing than a generic one: ``rollingTimeout`` is no *timeout*."""
     other = read_name(written) if is_generic(name) else None
     return other is not None and other.name.endswith(f" {name}")
 
 
 def is_generic(name: str) -> bool:
-    """Tell whether a name says only what kind of value it is (``timeout``, ``name``): many things have one."""
+    """Tell whether a name only gives the kind of a value (``timeout``, ``name``), as many things do."""
     return name in GENERIC

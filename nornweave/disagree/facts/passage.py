@@ -29,7 +29,7 @@ SECRET = lazy_pattern(
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A document, a chunk of one, or an item of an agent that says no facts of its own.
+    """A document, a chunk of one, or an item of an agent that sends no facts.
 
     Attributes:
         text: as it stands; may be cut anywhere.
@@ -60,11 +60,11 @@ class Passage:
         return line_starts(self.text)
 
     def line_of(self, offset: int) -> int:
-        """Return the line, from 0, on which a character of the text stands."""
+        """Return the line, from 0, of a character of the text."""
         return bisect_right(self._line_starts, offset) - 1
 
     def lines_between(self, start: int, end: int) -> str:
-        """Return the whole lines on which a stretch stands, blank space collapsed, cut to what a reader needs."""
+        """Return the whole lines around a range, with collapsed blank space, cut for readers."""
         first = self.text.rfind("\n", 0, start) + 1
         last = self.text.find("\n", end)
         stretch = self.text[first : last if last >= 0 else len(self.text)]
@@ -74,7 +74,7 @@ class Passage:
 
 
 def cut_at_word(text: str) -> str:
-    """Cut a statement to ``MAX_STATEMENT`` characters, behind a word and with a mark."""
+    """Cut a statement to ``MAX_STATEMENT`` characters after a word, with a mark."""
     if len(text) <= MAX_STATEMENT:
         return text
     cut = text[: MAX_STATEMENT - 1]
@@ -82,14 +82,14 @@ def cut_at_word(text: str) -> str:
 
 
 def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
-    """Tell whether a value is unknown, secret, or another name of the thing: ``{"APP_LOG_LEVEL": "log_level"}``."""
+    """Tell whether a value is unknown, a secret, or another name of the thing: ``{"APP_LOG_LEVEL": "log_level"}``."""
     if not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
         return True
     return side == "code" and says_name(value, written)
 
 
 def says_name(value: Value, name: Name) -> bool:
-    """Tell whether a string only says the name of the thing again: ``limit = get("server", "limit")``."""
+    """Tell whether a string only repeats the name of the thing: ``limit = get("server", "limit")``."""
     words, own = words_of(value.text), tuple(name.name.split())
     # limit = get("server", "row_limit"); ROW_LIMIT = "server.rowLimit"
     is_looked_up = (value.is_fallback or _KEY.fullmatch(value.text) is not None) and words[-len(own) :] == own
@@ -101,7 +101,7 @@ def fact_of(
     owner: str = "", unit: str | None = None, qualifiers: tuple[Qualifier, ...] = (), negated: bool = False,
     statement: str | None = None,
 ) -> Fact | None:  # fmt: skip
-    """Make a fact of what an extractor read.
+    """Return a fact from the parts that an extractor read.
 
     Args:
         name: as it is written: ``--request-timeout``, ``server.requestTimeout``, ``DEFAULT_TIMEOUT_MS``.
@@ -141,5 +141,5 @@ def fact_of(
 
 
 def fact_from(sent: Mapping[str, Any]) -> Fact:
-    """Return a fact that came out of the sandbox as JSON."""
+    """Return a fact from the sandbox's JSON."""
     return Fact(**{**sent, "span": Span(**sent["span"]), "qualifiers": tuple(sent["qualifiers"])})

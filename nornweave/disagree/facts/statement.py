@@ -24,7 +24,7 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
 
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Return the lines of what stands at ``start`` to ``end``, with what describes it, and whether words do.
+    """Return the lines of a fact with their description, and whether words describe it.
 
     Words stand in a string of those lines or of the call around them, or in the remark behind or right above. Without
     them these are the lines themselves, the first alone where they are too long.
@@ -44,12 +44,12 @@ def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
 
 
 def is_declared(fact: Fact) -> bool:
-    """Tell whether a fact says a default for everybody, no operand that one place falls back to."""
+    """Tell whether a fact states a general default, not a fallback at one place."""
     return fact.attribute == "default" and fact.form != "fallback"
 
 
 def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, tuple[int, int]]]:
-    """Yield each fact that says a value with the stretch that describes what it is of; an empty one where none does.
+    """Yield each fact with a value and the range that describes its subject; the range is empty if none does.
 
     In documentation that is what stands between its name, or the value of the fact before, and the end of the value's
     line, and where the value comes first below its name, or what follows is indented deeper, the paragraph after it.
@@ -90,14 +90,14 @@ def _indent(text: str, at: int) -> int:
 
 
 def lines_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the lines of a stretch, or the first if they are too long."""
+    """Return the lines of a range; if they are too long, the first."""
     first = text.rfind("\n", 0, start) + 1
     ends = [found if (found := text.find("\n", at)) >= 0 else len(text) for at in (start, max(start, end - 1))]
     return first, ends[1] if ends[1] - first <= MAX_STATEMENT else ends[0]
 
 
 def _around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the bracket around a stretch opens and closes; the stretch itself where it is not near."""
+    """Return the start and end of the bracket around a range; the range itself if there is none nearby."""
     deep = 0
     for at in range(start - 1, max(0, start - MAX_STATEMENT) - 1, -1):
         deep += (text[at] in _BRACKETS) * (-1 if text[at] in _OPENING else 1)

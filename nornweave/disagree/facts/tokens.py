@@ -22,7 +22,7 @@ _TOKEN = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of an expression; ``suffix`` is what stands right behind the digits of a number."""
+    """A word of an expression. ``suffix`` is the text directly after the digits of a number."""
 
     kind: str
     text: str
@@ -30,7 +30,7 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """Split an expression into its words; blank space is left out."""
+    """Split an expression into its words, without blank space."""
     found = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""

@@ -98,13 +98,13 @@ def number(value: Fraction, unit: str | None = None) -> Value:
 
 
 def measured(value: Fraction, word: str) -> Value:
-    """Return a number of a unit of ``units.UNITS``, in its canonical unit; raises what ``number`` raises."""
+    """Return a number in a unit of ``units.UNITS``, converted to the canonical unit; raises as ``number``."""
     base, factor = UNITS[word]
     return number(value * factor, base)
 
 
 def measured_in(value: Value, unit: str | None) -> Value:
-    """Give a plain number the unit that its name or its sentence says (``ms``); other values stay as they are."""
+    """Give a plain number the unit in its name or sentence (``ms``); other values stay as they are."""
     if unit is None or value.kind != "number" or value.unit is not None or unit not in UNITS:
         return value
     try:
@@ -114,14 +114,14 @@ def measured_in(value: Value, unit: str | None) -> Value:
 
 
 def list_of(items: Sequence[Value]) -> Value:
-    """Return a list of values; ``UNKNOWN`` if one of them is, or if there are more than ``MAX_LISTED``."""
+    """Return a list of values; ``UNKNOWN`` if any is unknown, or if there are more than ``MAX_LISTED``."""
     if len(items) > MAX_LISTED or not all(item.is_literal for item in items):
         return UNKNOWN
     return Value("list", json.dumps([item.text for item in items], ensure_ascii=False))
 
 
 def listed(text: str) -> Iterator[str]:
-    """Yield the members of a list's canonical text."""
+    """Yield the members in a list's canonical text."""
     yield from (str(one) for one in json.loads(text))
 
 
@@ -130,7 +130,7 @@ _SHOWN_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 def show(kind: ValueKind, text: str, unit: str | None) -> str:
-    """Return a canonical value as people write it: ``48 hours``, ``64 KiB``, ``0.85``, ``"json"``."""
+    """Return a canonical value for people: ``48 hours``, ``64 KiB``, ``0.85``, ``"json"``."""
     if kind == "string":
         return f'"{text}"'
     if kind == "list":
@@ -150,7 +150,7 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
 
 
 def stated(fact: Fact) -> str:
-    """Return what a fact says of its thing: its value, ``not`` before one that it denies, ``false`` for no ``true``."""
+    """Return the value that a fact states; with ``not`` if it is denied, or the opposite of a boolean."""
     if fact.negated and fact.kind == "boolean":
         return "false" if fact.value == "true" else "true"
     return f"not {fact.value}" if fact.negated else fact.value

@@ -50,7 +50,7 @@ _AT_LEAST = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Which versions will do.
+    """The versions that a requirement accepts.
 
     Attributes:
         least: the lowest, as numbers.
@@ -93,7 +93,7 @@ def _least(text: str) -> Requirement | None:
 
 
 def agree(a: str, b: str) -> bool | None:
-    """Tell whether two requirements of one thing can both be true; ``None`` if it cannot be known."""
+    """Tell whether two requirements of one thing can both be true; ``None`` if that cannot be known."""
     left, right = read_requirement(a), read_requirement(b)
     if left is None or right is None:
         return None

@@ -52,13 +52,13 @@ class LedgerEntry:
 
     @property
     def pair_id(self) -> str:
-        """What names the two statements, wherever they stand."""
+        """The id of the two statements, independent of their places."""
         return pair_id(*(side.fact for side in self.sides))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """Open and settled conflicts, grouped by entity, the newest group first.
+    """Open and settled conflicts, grouped by entity, newest group first.
 
     Attributes:
         generations: domain → the published generation that was read.
@@ -119,7 +119,7 @@ def _identity(conflict: FactConflict) -> str:
 
 
 def reason_of(one: LocatedFact, other: LocatedFact) -> str:
-    """Return why the first side probably holds, and which line is newer by a day or more."""
+    """Return why the first side probably holds, and which line is newer if by a day or more."""
     reason = f"authority: {one.fact.side} before {other.fact.side}"
     mine, theirs = one.updated_at, other.updated_at
     if mine is None or theirs is None:
@@ -133,7 +133,7 @@ def reason_of(one: LocatedFact, other: LocatedFact) -> str:
 
 
 def with_lines(entry: LedgerEntry, origins: Origins) -> LedgerEntry:
-    """Add the authors and dates of lines that git knows; the reason compares lines only if both are known."""
+    """Add the authors and dates of lines that git knows. The reason compares lines only if both are known."""
     one, other = (with_origin(side, origins) for side in entry.sides)
     both_known = all(key_of(side.place, side.fact) in origins for side in entry.sides)
     reason = reason_of(one, other) if both_known else entry.reason
@@ -149,7 +149,7 @@ def update(
     unread: Collection[str] = (),
     lines: Sequence[KnownLine] = (),
 ) -> Ledger:
-    """Update a ledger: known conflicts keep their first date, missing ones become settled.
+    """Update a ledger. Known conflicts keep their first date; missing ones become settled.
 
     Args:
         old: the ledger so far, if any.
@@ -177,7 +177,7 @@ def update(
 
 
 def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collection[Place]]) -> Ledger:
-    """Return the entries of a ledger of which all that is shown may be seen, in the order that they have alone.
+    """Return the entries of a ledger whose sides the viewer may all see, in an order made from these alone.
 
     Args:
         ledger: of everything.
@@ -200,13 +200,13 @@ def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collect
 
 
 def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine]:
-    """Return what the old ledger knew of the lines of entries that nobody could read again."""
+    """Return the old ledger's authors of lines for entries that could not be read again."""
     keys = {key_of(side.place, side.fact) for entry in kept for side in entry.sides}
     return [line for line in (old.lines if old else ()) if line.key in keys]
 
 
 def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Order by entity: what is likely first, then the entity with the newest entry; within one the newest first."""
+    """Order by entity: likely conflicts first, then the entity with the newest entry; newest first in each."""
     newest: dict[str, datetime] = {}
     likely = {entry.entity for entry in entries if entry.confidence >= LIKELY}
     for entry in entries:

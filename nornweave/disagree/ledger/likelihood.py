@@ -18,7 +18,7 @@ some 26 were right (docs/figures-archive.md)."""
 
 
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
-    """Return what disagrees in a corpus, the most confident first.
+    """Return the conflicts of a corpus, most confident first.
 
     Of code and documentation a conflict is as likely as its section and its class say, as in ``nornweave drift``, which
     asks learned templates as well. One that drift would not show is kept where the pair alone is convincing, with the

@@ -54,7 +54,7 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _edited(finding: Finding) -> str:
-    """Return the documentation's line with the code's value; empty if its own does not stand there once, as shown."""
+    """Return the documentation's line with the code's value; empty if its own value is not there exactly once."""
     stated, wanted = finding.second.value, finding.first.value
     there = re.split(rf"(?i)(?<![\w.,-])({re.escape(stated)})(?![\w-]|[.,]\d)", finding.second.text)
     if len(there) != 3 or not wanted or "not " in (stated[:4], wanted[:4]):
@@ -74,7 +74,7 @@ def _fenced(line: str) -> str:
 
 
 def code(foreign: str) -> str:
-    """Return foreign text as a code span that it cannot end."""
+    """Return foreign text as a code span. The text cannot end the span."""
     text = one_line(foreign).replace("|", "\\|") if "|" in foreign else one_line(foreign)
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     blank = " " if text.startswith("`") or text.endswith("`") or not text else ""

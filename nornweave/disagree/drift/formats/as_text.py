@@ -22,12 +22,12 @@ def one_line(foreign: str, limit: int = MAX_LINE) -> str:
 
 
 def where(place: Place) -> str:
-    """Return ``docs/a.md:12``."""
+    """Return the place as ``docs/a.md:12``."""
     return f"{one_line(place.path)}:{place.line}"
 
 
 def who(origin: Origin | None) -> str:
-    """Return ``2026-01-20 by Ann (3f2a91c)``; empty if unknown."""
+    """Return date, author and commit, ``2026-01-20 by Ann (3f2a91c)``; empty if unknown."""
     if origin is None:
         return ""
     if not origin.is_committed:
@@ -38,7 +38,7 @@ def who(origin: Origin | None) -> str:
 
 
 def remarks(finding: Finding) -> Iterator[str]:
-    """Say which side changed since both agreed, and which is newer and since when."""
+    """Return sentences on which side changed since both agreed, which is newer, and since when."""
     if finding.moved:
         side = finding.first.side if finding.moved == "first" else finding.second.side
         yield f"both said {one_line(finding.was)}; then the {side} changed"
@@ -50,7 +50,7 @@ def remarks(finding: Finding) -> Iterator[str]:
 
 
 def _when(since: datetime, place: Place) -> str:
-    """Return the day of a line, and the first line of the commit that wrote it."""
+    """Return the day of a line, and the first line of its commit's message."""
     subject = one_line(place.origin.subject, 72) if place.origin else ""
     return f"{since:%Y-%m-%d}" + (f" ({subject})" if subject else "")
 
@@ -60,7 +60,7 @@ LITTLE = 0.3
 
 
 def coverage_sentence(coverage: Coverage) -> str:
-    """Say how many documented options are compared and held, and why the others are not; then what else was read."""
+    """Return sentences on how many documented options are compared and held, why others are not, and other values."""
     values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
     if not coverage.documented:
         return values
@@ -80,7 +80,7 @@ def coverage_sentence(coverage: Coverage) -> str:
 
 
 def listing(report: Report) -> str:
-    """Return each documented option on a line, and below them each value that is read and not held."""
+    """Return a line for each documented option, and then for each value that was read and is not held."""
     count = len(report.not_held)
     said = f"{count:,} {'value is' if count == 1 else 'values are'} read and not held to the code:\n" if count else ""
     return f"{_table(report.options)}{said}{_table(report.not_held)}"
@@ -101,7 +101,7 @@ def _table(options: Sequence[DocumentedOption]) -> str:
 
 
 def summary(report: Report) -> str:
-    """Say in one sentence what a run found."""
+    """Return a sentence about the findings of a run."""
     count = len(report.findings)
     if report.is_against_lock and report.coverage and not report.files:
         return f"{report.coverage.agree:,} agreements of the lock hold, {report.seconds:.1f} s"

@@ -37,14 +37,14 @@ STRENGTHS = (4.0, 3.0, 2.0)
 
 @dataclass(frozen=True, kw_only=True)
 class CodeFact(LocatedFact):
-    """A literal beside a name in code; ``templates`` say how it stands there, the widest first."""
+    """A literal beside a name in code. ``templates`` describe its place, widest first."""
 
     templates: tuple[str, ...] = ()
     standing: int = 1
 
 
 def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, side: Side, template: str = "") -> Fact:
-    """Return a value that a template takes for that of a name, of either side, as a fact."""
+    """Return the value that a template assigns to a name, of either side, as a fact."""
     value = measured_in(statement.value, name.unit)
     return Fact(
         name=name.name,
@@ -62,7 +62,7 @@ def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, s
 
 
 def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
-    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret, or is the name again."""
+    """Return a literal beside a name as a fact of its file; ``None`` if it may be a secret or repeats the name."""
     if statement.value.kind == "string" and SECRET.search(statement.written):
         return None
     if says_name(statement.value, statement.name):
@@ -78,7 +78,7 @@ def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
 
 
 def templates_of(one: LocatedFact) -> tuple[str, ...]:
-    """Return the templates of a value, the widest first; an extractor of code is one."""
+    """Return the templates of a value, widest first. An extractor of code counts as one."""
     if isinstance(one, CodeFact):
         return one.templates
     if one.fact.side == "documentation":
@@ -94,7 +94,7 @@ class Rates:
     def __init__(
         self, seen: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], prior: Mapping[str, float]
     ) -> None:
-        """Count.
+        """Count agreements and differences.
 
         Args:
             seen: template → name → how far each of its literals agrees and differs, in [0, 1].
@@ -104,7 +104,7 @@ class Rates:
         self._counts = {template: _totals(by_name) for template, by_name in seen.items()}
 
     def of(self, templates: Sequence[str]) -> float:
-        """Return the share of a literal's templates, smoothed from wide to narrow."""
+        """Return the share of agreements of a literal's templates, smoothed from wide to narrow."""
         share = next((self._prior[one] for one in reversed(templates) if one in self._prior), UNKNOWN)
         for template, strength in zip(templates, STRENGTHS, strict=False):
             agreeing, differing = self._counts.get(template, (0.0, 0.0))
@@ -113,7 +113,7 @@ class Rates:
 
     @property
     def counts(self) -> Mapping[str, tuple[float, float]]:
-        """Template → how many names agree and differ."""
+        """Template → numbers of names that agree and that differ."""
         return self._counts
 
 
@@ -139,7 +139,7 @@ def shipped_prior() -> Prior:
 
 
 def believe(pairs: Iterable[CandidatePair], telling: Callable[[Fact], float], prior: Prior) -> tuple[Rates, Rates]:
-    """Return how far the templates of pages and of code are believed.
+    """Return how far each template of pages and of code is believed.
 
     Args:
         pairs: what pages state beside all literals of that name in code; a page's ``fact.statement`` is its template.
@@ -177,7 +177,7 @@ def _seen(
     theirs: _Side,
     telling: Callable[[Fact], float],
 ) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return by template and name how far each literal of one side agrees with what is believed of the other.
+    """Return by template and name how well each literal of one side agrees with believed values of the other.
 
     Args:
         groups: the pairs of each literal.
@@ -199,7 +199,7 @@ def _seen(
 
 
 def is_same_name(page: LocatedFact, code: CodeFact) -> bool:
-    """Tell whether a page and a program write one name: of dotted names the shorter is the end of the longer."""
+    """Tell whether a page and a program mean one name. A dotted name may be the end of a longer one."""
     said = (*words_of(page.title or ""), *page.fact.name.split())
     coded = (*code.fact.owner.split(), *code.fact.name.split())
     short, long = (said, coded) if len(said) <= len(coded) else (coded, said)

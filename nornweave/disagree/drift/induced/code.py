@@ -98,7 +98,7 @@ class CodeStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A literal expression: its last token, and where it stands if a constant holds it."""
+    """A literal expression: its last token, and its place if a constant holds it."""
 
     last: int
     value: Value
@@ -115,12 +115,12 @@ class _Token:
 
     @property
     def shape(self) -> str:
-        """What it is in a template: a string, a number, or its own word."""
+        """Its form in a template: a string, a number, or its own word."""
         return {"string": "S", "number": "0"}.get(self.kind, self.text)
 
     @property
     def written(self) -> str:
-        """The name that it may be; empty for others."""
+        """The name that it may be; empty for other tokens."""
         if self.kind == "string":
             text = self.text.strip("\"'")
             return text if len(text) <= MAX_STRING and " " not in text else ""
@@ -130,7 +130,7 @@ class _Token:
 def code_statements(
     text: str, path: str, wanted: Callable[[Name], bool], constants: Definitions
 ) -> Iterator[CodeStatement]:
-    """Yield each literal of a program, or the constant that stands for one, with each name that it may belong to.
+    """Yield each literal of a program, or the constant for it, with each name to which it may belong.
 
     Args:
         path: of the file.
@@ -162,7 +162,7 @@ def code_statements(
 
 
 def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "function", "value"]]]:
-    """Yield the names and the strings of a program, outside of comments, each with what it is there."""
+    """Yield the names and strings of a program, outside of comments, each with its role."""
     tokens = _tokens_of(text, suffix)
     for at, token in enumerate(tokens):
         if token.kind in {"name", "string"}:
@@ -206,7 +206,7 @@ def _tokens_of(text: str, suffix: str) -> list[_Token]:
 def _value_at(
     tokens: Sequence[_Token], at: int, text: str, constant: Callable[[str], Definition | None]
 ) -> _Found | None:
-    """Return the literal expression that begins at a token."""
+    """Return the literal expression that begins at a token; ``None`` if there is none."""
     token, before = tokens[at], tokens[at - 1] if at else None
     begins = before is None or before.text in _OPENS or before.line < token.line
     if not begins or (token.kind == "mark" and token.text not in "-[{"):
@@ -234,7 +234,7 @@ def _value_at(
 
 
 def _end_of(tokens: Sequence[_Token], at: int) -> int:
-    """Return the place behind an expression."""
+    """Return the place after an expression."""
     depth = 0
     for place in range(at, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -250,7 +250,7 @@ def _end_of(tokens: Sequence[_Token], at: int) -> int:
 
 
 def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places behind a name whose literals may belong to it; behind its own value stands the next name's."""
+    """Yield the places after a name whose literals may belong to it, up to the next name."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at + 1, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -263,7 +263,7 @@ def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterat
 
 
 def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places before a name whose literals may belong to it: of one that takes a value only annotations."""
+    """Yield the places before a name whose literals may belong to it. Before a key, only annotations count."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]
@@ -280,7 +280,7 @@ def _is_key(tokens: Sequence[_Token], at: int) -> bool:
 
 
 def _standing(tokens: Sequence[_Token], at: int, name: Name, place: int, last: int) -> int:
-    """Return whether a value that ends at ``last`` is called a default, or only tested, or a choice."""
+    """Return the role of a value that ends at ``last``: called a default, only tested, or a choice."""
     between = tokens[at + 1 : place] if place > at else tokens[last + 1 : at]
     around = {one.text for one in tokens[max(0, min(at, place) - 4) : min(at, place)]}
     behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
@@ -321,7 +321,7 @@ def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found:
 
 
 def _shapes(tokens: Sequence[_Token]) -> list[str]:
-    """Return what tokens are in a template; the name of a type is any type: ``-> u64 {``, ``: int =``."""
+    """Return the forms of tokens in a template. All type names have the same form: ``-> u64 {``, ``: int =``."""
     shapes = [one.shape for one in tokens]
     for at in range(1, len(tokens)):
         is_behind = tokens[at - 1].text == "->" or (tokens[at - 1].text == ":" and shapes[at + 1 : at + 2] == ["="])
@@ -331,7 +331,7 @@ def _shapes(tokens: Sequence[_Token]) -> list[str]:
 
 
 def _without_groups(tokens: Sequence[_Token]) -> list[_Token]:
-    """Leave out what stands in brackets that are closed again."""
+    """Leave out the content of closed brackets."""
     kept: list[_Token] = []
     for token in tokens:
         kept.append(token)

@@ -27,7 +27,7 @@ _ALONE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)\w+)*$")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a constant is given, and where: ``line`` from 0, ``start`` and ``end`` of the value in the text."""
+    """The value of a constant and its place: ``line`` from 0, ``start`` and ``end`` in the text."""
 
     written: str
     path: str
@@ -37,7 +37,7 @@ class Definition:
 
     @property
     def value(self) -> Value | None:
-        """The literal that it is; ``None`` for others."""
+        """The literal in it; ``None`` if it is none."""
         value = read_value(self.written)
         return value if value is not None and value.is_literal else None
 
@@ -56,7 +56,7 @@ class Definitions:
                 self._by_name[name].append(Definition(match["value"].strip(), path, line, at, match.end("value")))
 
     def find(self, written: str, path: str) -> Definition | None:
-        """Return what a name stands for in a file; ``None`` if it is no constant, or not one for certain.
+        """Return the definition that a name means in a file; ``None`` if there is none or it is not certain.
 
         Of several that differ it is the one of this file, or of the file of the class that stands before the name.
         """
@@ -84,6 +84,6 @@ class Definitions:
 
 
 def _parts(written: str) -> tuple[str, str]:
-    """Return the class that a constant belongs to, if it is written, and its own name."""
+    """Return the written class of a constant, if any, and its own name."""
     parts: Sequence[str] = re.split(r"\.|::|->", written)
     return (parts[-2] if len(parts) > 1 else ""), parts[-1]

@@ -97,7 +97,7 @@ class CodeNames:
         return any(key in self._by_key for key in (*_keys(name.name), f"{name.owner}{name.name}".replace(" ", "")))
 
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
-        """Return the values of the name of a statement; of a qualified name those of its owner, if there are any.
+        """Return the values of a statement's name; of a qualified name those of its owner, if there are any.
 
         What templates of code read says nothing where there is much of a name, or beside an example, which uses it too.
         """
@@ -123,7 +123,7 @@ class CodeNames:
         return (owned or chosen)[:MAX_HOLDERS]
 
     def telling(self, fact: Fact) -> float:
-        """Return how unlikely it is that a value agrees by chance, in [0, 1]."""
+        """Return how unlikely a chance agreement on a value is, in [0, 1]."""
         return 1 - self._chance.get((fact.kind, fact.value), 0.0)
 
 
@@ -133,12 +133,12 @@ def _full_name(statement: LocatedFact) -> tuple[str, ...]:
 
 
 def is_example(template: str) -> bool:
-    """Tell whether a template is of code on a page, and does not speak of a default."""
+    """Tell whether a template is of code on a page and does not mention a default."""
     return template.removeprefix("C").startswith("F") and "default" not in template
 
 
 def _nearest(manifests: Sequence[LocatedFact], page: str) -> list[LocatedFact]:
-    """Return the manifests of the innermost package that a page lies in; of no package those that most agree with."""
+    """Return the manifests of the innermost package around a page; without a package those that most agree with."""
     around = [one for one in manifests if page.startswith(_folder(one))]
     if around:
         innermost = max(map(len, map(_folder, around)))
@@ -152,12 +152,12 @@ def _folder(one: LocatedFact) -> str:
 
 
 def _keys(name: str) -> set[str]:
-    """Return what a name is found by; a command line may have its words in one: ``--maxrows``."""
+    """Return the keys of a name. A command line may join its words: ``--maxrows``."""
     return {*join_keys(name), name.replace(" ", "")}
 
 
 def located(statement: Statement, path: str) -> LocatedFact | None:
-    """Return a statement as a fact of its page; ``None`` if its name is none, or its value a secret."""
+    """Return a statement as a fact of its page; ``None`` if its name is not valid or its value a secret."""
     name = read_name(statement.name)
     if name is None or (statement.value.kind == "string" and SECRET.search(statement.name)):
         return None
@@ -168,7 +168,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A statement beside a value of the code, and how either is written."""
+    """A statement beside a value of the code, with both spellings."""
 
     pair: CandidatePair
     page: str
@@ -189,10 +189,10 @@ def compare(statements: Iterable[tuple[str, Statement]], names: CodeNames) -> It
 
 
 class Templates:
-    """How often the values of templates agree with the code."""
+    """How often values of templates agree with the code."""
 
     def __init__(self, compared: Iterable[Compared], telling: Callable[[Fact], float]) -> None:
-        """Count agreements and differences; every name counts once."""
+        """Count agreements and differences. Every name counts once."""
         seen: dict[Template, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         places: dict[tuple[Template, str, int, int], float] = {}
         for one in compared:
@@ -226,14 +226,14 @@ def _levels(one: Compared) -> tuple[Template, Template, Template]:
 
 
 def stated(compared: Iterable[Compared], templates: Templates) -> list[CandidatePair]:
-    """Return the pairs whose templates state values; their strength is the share of agreements of the templates."""
+    """Return the pairs whose templates state values. Their strength is the templates' share of agreements."""
     rated = ((one.pair, templates.rate(one)) for one in compared)
     return [replace(pair, strength=rate) for pair, rate in rated if rate >= STATES_FROM]
 
 
 @dataclass
 class Notation:
-    """What the pages of a repository state, read by templates that its own agreements teach.
+    """The statements of a repository's pages, read by templates learnt from its own agreements.
 
     Attributes:
         text_of: the text of a page.
@@ -247,7 +247,7 @@ class Notation:
     _read: dict[SourceFile, tuple[Statement, ...]] = field(default_factory=dict)
 
     def compared(self, files: Iterable[SourceFile], names: CodeNames) -> list[Compared]:
-        """Compare what pages and comments state with the values of the code; a file is read once."""
+        """Compare the statements of pages and comments with the values of the code. A file is read once."""
         listed = list(files)
         for file in listed:
             if file not in self._read:
@@ -257,7 +257,7 @@ class Notation:
 
 
 def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
-    """Yield the literals near names of a page, or of the comments of a program."""
+    """Yield the literals near names of a page, or in the comments of a program."""
     if file.kind == "documentation":
         yield from statements_of(shown_text(text, format_of(file.path)), known)
     else:
@@ -266,7 +266,7 @@ def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], kn
 
 @dataclass
 class CodeNotation:
-    """The literals beside names that pages state something of, in the programs of a repository.
+    """Literals in a repository's programs that are beside names which pages give values.
 
     Attributes:
         text_of: the text of a file.
@@ -278,7 +278,7 @@ class CodeNotation:
     _pages: dict[SourceFile, tuple[LocatedFact, ...]] = field(default_factory=dict)
 
     def pairs(self, files: Iterable[SourceFile], facts: Iterable[LocatedFact]) -> list[CandidatePair]:
-        """Return what pages state of any name beside all literals that stand near it in code, and its known values."""
+        """Return the pages' values of names beside all literals near these names in code, and known values."""
         listed = list(files)
         pages = [fact for file in listed for fact in self._stated(file)]
         wanted = {joined for fact in pages for joined in ("".join(fact.fact.name.split()), "".join(_full_name(fact)))}
@@ -318,7 +318,7 @@ def _among(wanted: Collection[str]) -> Callable[[Name], bool]:
 
 @lru_cache(1 << 16)
 def may_be_name(written: str) -> bool:
-    """Tell whether a word of a page may be the name of something: it is no literal."""
+    """Tell whether a word of a page may be a name: it is not a literal."""
     name = read_name(written)
     if name is None or len(name.name) < 3:
         return False

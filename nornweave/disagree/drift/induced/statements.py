@@ -54,7 +54,7 @@ class Statement:
 
 
 def statements_of(text: str, known: Known, subject: str = "", *, is_comment: bool = False) -> Iterator[Statement]:
-    """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
+    """Yield each literal of a page with the names to which it may belong: nearest, of its item, of its heading.
 
     Args:
         subject: what the text is about, as a heading says it.
@@ -91,7 +91,7 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
 
 
 def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
-    """Yield the literals of the comments and docstrings of a program, each below what it documents."""
+    """Yield the literals of a program's comments and docstrings, with the documented definition as heading."""
     for comment in comments:
         start, part = comment.start, text[comment.start : comment.end]
         if not _HAS_LITERAL.search(part):
@@ -104,7 +104,7 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
 
 
 def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]]:
-    """Yield the product right before a version: ``Python 3.10+``; not since when something is there."""
+    """Yield the product directly before a version: ``Python 3.10+``, unless the version only dates a feature."""
     row, at = literal.row, literal.at
     words = [one.text.lower() for one in row[:at] if one.text[0].isalnum()][-NEAR:]
     product = next((PRODUCTS[word] for word in reversed(words) if word in PRODUCTS), "")

@@ -33,7 +33,7 @@ _READERS = {
 
 @dataclass(frozen=True, slots=True)
 class CodeReading:
-    """What a passage of code says.
+    """The facts and comments of a passage of code.
 
     Attributes:
         facts: in order of their start.
@@ -45,7 +45,7 @@ class CodeReading:
 
 
 def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
-    """Read the facts and the comments of a passage of code; it may be cut anywhere.
+    """Read the facts and the comments of a passage of code, which may be cut anywhere.
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``; of another one nothing is read.

@@ -35,7 +35,7 @@ _NO_NAMES = frozenset("true false null none nil undefined if else and or not is 
 
 
 def read_call(site: ValueSite, reading: Reading) -> None:
-    """Read a call that declares an option, or that looks something up with a default: its name is its first string."""
+    """Read a call that declares an option or looks up a value with a default. Its first string is the name."""
     declared = default_behind_name(site.name)
     if declared is None:
         return
@@ -66,13 +66,13 @@ def _is_value(arguments: Sequence[str], at: int, reading: Reading) -> bool:
 
 
 def _string(text: str, reading: Reading) -> str:
-    """Return the text of an argument that is a string, a symbol of Ruby, or a constant that holds one."""
+    """Return the text of an argument that is a string, a Ruby symbol, or a constant that holds one."""
     value = reading.constants.read(text) if text[:1] != ":" else None
     return text[1:] if text[:1] == ":" else value.text if value is not None and value.kind == "string" else ""
 
 
 def read_placeholders(reading: Reading) -> None:
-    """Read the defaults in texts that name a property: ``@Value("${app.chunk-size:64}")``."""
+    """Read the defaults in strings that name a property: ``@Value("${app.chunk-size:64}")``."""
     for match in _PLACEHOLDER.finditer(reading.text):
         if reading.language in _WITH_PROPERTIES and (value := read_value(match["value"])) is not None:
             known = Value("string", match["value"]) if value.kind == "symbol" else value
@@ -83,7 +83,7 @@ def read_placeholders(reading: Reading) -> None:
 
 
 def read_chains(reading: Reading) -> None:
-    """Read the defaults that a chain of calls gives to what its first call names."""
+    """Read the defaults in a chain of calls whose first call gives the name."""
     for match in _CHAIN.finditer(reading.text) if "default" in reading.text else ():
         place = match.span("word" if match["word"] else "value")
         value = reading.constants.read((match["word"] or match["value"]).strip())
@@ -92,7 +92,7 @@ def read_chains(reading: Reading) -> None:
 
 
 def read_givers(reading: Reading) -> None:
-    """Read the defaults that functions give which are called so and do nothing else."""
+    """Read the defaults of functions that only return one: their name says *default* before the option's name."""
     for match in _GIVES.finditer(reading.text) if "efault" in reading.text else ():
         name = match["name"].removeprefix("get").lstrip("_")
         site = ValueSite("kwarg", match.start("name"), match.end(), name, match.start("name"), match.span("value"))
@@ -100,7 +100,7 @@ def read_givers(reading: Reading) -> None:
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:
-    """Read ``options.timeout || 30``, wherever it stands."""
+    """Read ``options.timeout || 30`` at any place."""
     text = reading.value_text(site)
     paths = [path for path in _PATH.findall(site.name) if path.lower() not in _NO_NAMES]
     if not paths or site.name.endswith(")") or (text[:1].isalpha() and text.lower() not in _NO_NAMES):

@@ -60,7 +60,7 @@ def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Com
 
 
 def _blocks(text: str, sites: list[ValueSite]) -> Iterator[ValueSite]:
-    """Yield docstrings, and runs of comments as one place each."""
+    """Yield docstrings, and runs of comments as one block each."""
     block: ValueSite | None = None
     for site in sites:
         if block is not None and site.role == "comment" and _goes_on(text, block, site):
@@ -81,7 +81,7 @@ def _goes_on(text: str, block: ValueSite, site: ValueSite) -> bool:
 
 
 def _is_alone(text: str, site: ValueSite) -> bool:
-    """Tell whether nothing stands before a comment on its line."""
+    """Tell whether nothing is before a comment on its line."""
     line = text.rfind("\n", 0, site.start) + 1
     return not text[max(line, site.start - 400) : site.start].strip()
 
@@ -97,7 +97,7 @@ def _subject(text: str, block: ValueSite, declared: list[ValueSite], starts: lis
 
 
 def _docstring_subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
-    """Return the definition that a string opens, or the assignment that it follows."""
+    """Return the definition that a string opens, or the assignment before it."""
     around = block.parent
     while around is not None and around.role not in {"class", "function"}:
         around = around.parent

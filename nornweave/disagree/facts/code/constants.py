@@ -23,7 +23,7 @@ _read = lru_cache(maxsize=1 << 13)(read_value)
 
 
 class Constants:
-    """Reads values; a name that the file defines once by a known value stands for that value."""
+    """Reads values. A name that the file defines exactly once by a known value is replaced by that value."""
 
     def __init__(self, text: str, sites: Iterable[ValueSite]) -> None:
         self._text = text

@@ -39,7 +39,7 @@ _GROUPS = frozenset({"class", "assign", "pair"})
 
 
 def read_statement(site: ValueSite, reading: Reading) -> None:
-    """Read what a place states of its name: a default or a value; most of what functions set is neither."""
+    """Read the default or value that a place states for its name. Most assignments in functions state neither."""
     text = reading.value_text(site).strip()
     if not text or (site.role == "assign" and _UNNAMED.match(site.name)):
         return
@@ -64,7 +64,7 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
 
 
 def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
-    """Return what a place states where nothing around it says that it is a default."""
+    """Return the value that a place states if nothing around it marks it as a default."""
     if site.role in _MEMBERS:
         return None if (function is not None and not is_maker(function.name)) or _is_loose(site) else "value"
     if site.role == "assign" and (function is not None or (site.parent and site.parent.role in {"if", "call"})):
@@ -79,7 +79,7 @@ def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> At
 
 
 def _is_default(site: ValueSite, function: ValueSite | None, reading: Reading) -> bool:
-    """Tell whether a place, or what is around it, says that it is a default."""
+    """Tell whether a place or the code around it marks a default."""
     if site.role != "assign":
         return site.role == "param" or (site.role in _MEMBERS and default_by_place(site, reading))
     if function is None:
@@ -102,7 +102,7 @@ def _is_own_field(site: ValueSite, function: ValueSite, reading: Reading) -> boo
 
 
 def _is_unset(site: ValueSite, condition: str) -> bool:
-    """Tell whether an assignment stands right behind the question whether its own target is empty."""
+    """Tell whether an assignment directly follows a check that its own target is empty."""
     last = re.split(r"\W+", site.bare_name)[-1]
     if not last or len(condition) > _CONDITION or "else" in condition:
         return False
@@ -110,12 +110,12 @@ def _is_unset(site: ValueSite, condition: str) -> bool:
 
 
 def _is_like(site: ValueSite, text: str) -> bool:
-    """Tell whether what an assignment falls back from is called like its name."""
+    """Tell whether the expression before a fallback shares a word with the name."""
     return not text.startswith("new ") and not set(words_of(site.bare_name)).isdisjoint(words_of(text))
 
 
 def _asked(site: ValueSite, text: str) -> Value | None:
-    """Return what a switch is if nobody gives the one of its name."""
+    """Return the value of a switch that nobody sets; ``None`` if the text does not ask for a switch of this name."""
     found = _ASKED.match(text.rstrip(", ")) if text[-1] in "e)" or text[:2] == "!!" else None
     is_same = found and words_of(found["name"]) == words_of(re.split(r"\W+", site.bare_name)[-1])
     if not found or not is_same or not (found["of"] is None or STORES.search(found["of"])):
@@ -124,7 +124,7 @@ def _asked(site: ValueSite, text: str) -> Value | None:
 
 
 def _is_of_another(site: ValueSite, text: str) -> bool:
-    """Tell whether what a place falls back from has a longer name, whose default it is."""
+    """Tell whether the expression before a fallback has a longer name, so that the default is for that one."""
     name, source = read_name(site.bare_name), _SOURCE.match(text)
     return name is not None and source is not None and is_other_of(source[0], name.name)
 
@@ -141,6 +141,6 @@ def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
 
 
 def _is_loose(site: ValueSite) -> bool:
-    """Tell whether a keyword argument belongs to nothing with a name of its own."""
+    """Tell whether a keyword argument belongs to nothing that has a name."""
     named = {"assign", "field", "const", "pair", "kwarg", "param"}
     return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())

@@ -9,7 +9,7 @@ from nornweave.disagree.facts.values import Value
 
 
 def default_by_place(site: ValueSite, reading: Reading) -> bool:
-    """Tell whether something around a place says that defaults stand in it."""
+    """Tell whether the code around a place shows that it holds defaults."""
     for place in site.ancestors():
         is_made = place.role == "function" and is_maker(place.name)
         if (place.role in NAMED_ROLES and says_default(place.name)) or is_made:
@@ -20,7 +20,7 @@ def default_by_place(site: ValueSite, reading: Reading) -> bool:
 
 
 def name_groups(reading: Reading) -> None:
-    """Note in ``tag`` what groups and calls call themselves: ``{key: 'sameSite', default: …}``."""
+    """Store in ``tag`` the names that groups and calls give themselves: ``{key: 'sameSite', default: …}``."""
     for site in reading.sites:
         parent = site.parent
         if parent is None or parent.role not in {"group", "call"} or site.role not in {"pair", "kwarg"}:
@@ -33,7 +33,7 @@ def name_groups(reading: Reading) -> None:
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
-    """Read ``default=5`` as a statement about what it is a key of; ``False`` if the key is none."""
+    """Read ``default=5`` as a statement about its owner; ``False`` if the key is not such a key."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
     if key not in KEYS or value is None:
@@ -47,7 +47,7 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 
 
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
-    """Return what a key of a group or a call speaks about, and the place that names it.
+    """Return the subject of a group's or call's key, and the place of its name.
 
     A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
     """

@@ -32,7 +32,7 @@ _DESCRIBED = lazy_pattern(
 
 
 def default_behind_name(name: str) -> tuple[int, bool] | None:
-    """Tell where a call that declares something has its default.
+    """Return the position of the default in a call that declares something.
 
     Args:
         name: the function as it is written: ``parser.add_argument``, ``flags.DEFINE_integer``.

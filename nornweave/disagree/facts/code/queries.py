@@ -182,7 +182,7 @@ LANGUAGES = frozenset(_OWN)
 
 
 def query_of(grammar: str, language: Language) -> str:
-    """Return the query of a grammar: what is its own, and of the shared patterns those whose words it knows."""
+    """Return the query of a grammar: its own patterns, and the shared patterns whose words it knows."""
     return "\n".join((_OWN[grammar], *(one for one in _SHARED if _is_known(one, language))))
 
 

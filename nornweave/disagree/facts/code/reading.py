@@ -27,7 +27,7 @@ _DECLARED = lazy_pattern(
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What is known of a passage from outside its text.
+    """Knowledge about a passage from outside its text.
 
     Attributes:
         owner: words of its title and context that are names of classes and functions.
@@ -47,7 +47,7 @@ class Base:
 
 
 def base_of(passage: Passage) -> Base:
-    """Read title and context of a passage."""
+    """Return the base of a passage from its title and context."""
     title = (passage.title or "").strip()
     if not _SYMBOL.match(title) or ("." in title and title == passage.path.rpartition("/")[2]):
         title = ""
@@ -63,18 +63,18 @@ def base_of(passage: Passage) -> Base:
 
 @lru_cache(maxsize=1 << 13)
 def says_default(name: str) -> bool:
-    """Tell whether a name says that what it holds are defaults: ``DEFAULTS``, ``defaultOptions``."""
+    """Tell whether a name shows that it holds defaults: ``DEFAULTS``, ``defaultOptions``."""
     return not _DEFAULT_WORDS.isdisjoint(words_of(name))
 
 
 def is_maker(name: str) -> bool:
-    """Tell whether a function makes objects: what it sets are their defaults."""
+    """Tell whether a function makes objects, so that the values it sets are their defaults."""
     last = name.rpartition(".")[2]
     return last in _MAKERS or bool(_NEW.match(last))
 
 
 def owner_of(site: ValueSite, base: Base) -> str:
-    """Return the names of everything that a place stands in, outermost first."""
+    """Return the names of all definitions around a place, outermost first."""
     roles = NAMED_ROLES if site.role in NAMED_ROLES else _DEFINITIONS
     names = [place.bare_name for place in site.ancestors() if place.role in roles and place.name]
     return " ".join((base.owner, *reversed([name for name in names if name not in _MAKERS][:12])))
@@ -93,7 +93,7 @@ MAX_STRING = 120
 
 @dataclass(slots=True)
 class Reading:
-    """What the rules share; they add facts to it."""
+    """The state that the rules share. They add facts to it."""
 
     passage: Passage
     language: str
@@ -110,17 +110,17 @@ class Reading:
 
     @property
     def is_over(self) -> bool:
-        """Whether there are enough facts, or no time is left."""
+        """Whether there are enough facts or no time is left."""
         return len(self.facts) >= MAX_FACTS or time.thread_time() > self.deadline
 
     def value_text(self, site: ValueSite) -> str:
-        """Return the value of a place as it is written; empty without one, or if it is too long for a value."""
+        """Return the value of a place as written; empty if there is none or it is too long."""
         if site.value is None or site.value[1] - site.value[0] > MAX_SPAN:
             return ""
         return self.text[site.value[0] : site.value[1]].removeprefix("=>")  # a property of C#
 
     def before(self, site: ValueSite) -> str:
-        """Return what stands before the name of a place: modifiers, annotations, its type."""
+        """Return the text before the name of a place: modifiers, annotations, its type."""
         return self.text[max(site.start, site.name_start - 300) : site.name_start]
 
     def add(
@@ -133,7 +133,7 @@ class Reading:
         name: str = "",
         owner: str | None = None,
     ) -> None:
-        """Keep a fact that a place states, unless its value is not known."""
+        """Add a fact of a place, unless its value is not known."""
         if value is None or len(self.facts) >= MAX_FACTS:
             return
         if value.kind == "string" and len(value.text) > MAX_STRING:

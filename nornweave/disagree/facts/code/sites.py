@@ -38,7 +38,7 @@ _SELF = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@@?")
 
 @dataclass(slots=True, eq=False)
 class ValueSite:
-    """A place in the text; all offsets count characters of the text.
+    """A place in the text. All offsets count characters of the text.
 
     Attributes:
         name: as it is written, without quotes.
@@ -105,7 +105,7 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> tuple[li
 
 
 class _Reader:
-    """Turns the matches of one tree into places; a place that several patterns match is one."""
+    """Turns the matches of one tree into places. A place that several patterns match is one place."""
 
     def __init__(self, text: str, shift: int, query: Query, keyword: str) -> None:
         self.text = text
@@ -117,7 +117,7 @@ class _Reader:
         self.roles: dict[int, Role] = {}
 
     def read(self, tree: Tree, deadline: float) -> None:
-        """Read all windows, unless the deadline or the limit comes first."""
+        """Read all windows until the deadline or the limit."""
         length = len(self.text) + self.shift
         for start in range(0, max(length, 1), WINDOW_BYTES):
             cursor = QueryCursor(self.query, match_limit=MAX_MATCHES)
@@ -159,7 +159,7 @@ class _Reader:
         self._keep(site)
 
     def _may_declare(self, captures: dict[str, list[Node]]) -> bool:
-        """Tell cheaply whether a call declares something."""
+        """Tell quickly whether a call may declare something."""
         node, end = captures["value"][0], captures["name"][0].end_byte - self.shift
         start = node.start_byte - self.shift
         text = self.text[start : min(node.end_byte - self.shift, start + 1000)]
@@ -172,7 +172,7 @@ class _Reader:
         return self.text[node.start_byte - self.shift : node.end_byte - self.shift]
 
     def _name(self, site: ValueSite, node: Node) -> bool:
-        """Set the name; ``False`` if the place is not worth keeping."""
+        """Set the name; return ``False`` if the place is not worth keeping."""
         start, end = node.start_byte - self.shift, node.end_byte - self.shift
         site.name_start = start
         if site.role == "call":  # of some grammars the name has what the method is called on, of others it has not
@@ -200,7 +200,7 @@ _OUTERMOST = {"class": 0, "function": 0, "assign": 1, "field": 1, "const": 1, "p
 
 
 def _nested(sites: Iterable[ValueSite]) -> list[ValueSite]:
-    """Put places in order and tell each what it stands in."""
+    """Put places in order and set the place around each."""
     ordered = sorted(sites, key=lambda site: (site.start, -site.end, _OUTERMOST.get(site.role, 2)))
     around: list[ValueSite] = []
     for site in ordered:

@@ -64,7 +64,7 @@ def _is_read(path: str) -> bool:
 
 
 def configuration_facts(passage: Passage) -> Iterator[Fact]:
-    """Yield what a passage of configuration sets, and what a manifest requires, by kind, each in order.
+    """Yield the settings of a passage of configuration and the requirements of a manifest, by kind, in order.
 
     Side is ``configuration``; ``code`` for requirements (form ``manifest``) and for what a schema declares. Values of
     passwords, tokens and keys are never read.

@@ -44,7 +44,7 @@ _TOKEN = lazy_pattern(
 
 
 def bracket_entries(text: str) -> Iterator[Entry]:
-    """Yield the keys of JSON with plain values; what stands in a list is data, and left out."""
+    """Yield the keys of JSON with plain values. Members of lists are data and are left out."""
     key: tuple[str, int] | None = None
     stack: list[str] = []
     for token in _TOKEN.finditer(text):
@@ -78,7 +78,7 @@ _COMMENT = lazy_pattern(r"(?P<quoted>\"[^\"\n]*\"|'[^'\n]*')|(?:(?<![^ \t])[#;][
 
 
 def line_entries(text: str) -> Iterator[Entry]:
-    """Yield the settings of YAML, TOML, INI and the like with plain values, in order: a line, its sections above it.
+    """Yield the settings of YAML, TOML, INI and similar formats, in order: line, value and sections above it.
 
     ``- name: TIMEOUT`` with ``value: 30`` below is a setting of that name.
     """
@@ -136,7 +136,7 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 
 
 def directive_entries(text: str) -> Iterator[Entry]:
-    """Yield the settings of files whose lines are ``key value`` without a sign, of others those that have one.
+    """Yield settings of lines ``key value`` without a sign; in other formats those with a sign.
 
     A line of which the key is a block, ``server {``, is the parent of those up to its end. Where all is commented out,
     the lines are those with a mark alone before them, if sentences have a blank there.
@@ -169,7 +169,7 @@ def directive_entries(text: str) -> Iterator[Entry]:
 
 
 def _renamed(entry: Entry, name: str) -> Entry:
-    """Return what is said of a name beside it as a setting of that name."""
+    """Return a statement about a neighbouring name as a setting of that name."""
     if entry.key == "value":
         return Entry(name, entry.value, entry.start, entry.end, entry.parents)
     return Entry(entry.key, entry.value, entry.start, entry.end, (*entry.parents, name))

@@ -36,7 +36,7 @@ _STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "d
 
 
 def value_of(raw: str) -> Value | None:
-    """Read a plain value of a configuration file, which is no expression: ``30s``, ``"a"``, ``off``, ``a-b``.
+    """Read a plain value of a configuration file, not an expression: ``30s``, ``"a"``, ``off``, ``a-b``.
 
     Returns:
         ``None`` for nothing, for what is filled in later (``${NAME}``) and for what is too long.
@@ -59,7 +59,7 @@ def value_of(raw: str) -> Value | None:
 
 
 def is_secret(entry: Entry) -> bool:
-    """Tell whether a setting holds what nobody may read; its value is never stored.
+    """Tell whether a setting may be a secret. Its value is never stored.
 
     ``max_tokens: 4096`` is none: its number counts tokens.
     """
@@ -73,7 +73,7 @@ def is_secret(entry: Entry) -> bool:
 
 
 def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
-    """Yield what an entry states: one fact; two where a variable has a fallback (``timeout: ${TIMEOUT:30}``).
+    """Yield the fact of an entry; two if a variable has a fallback (``timeout: ${TIMEOUT:30}``).
 
     What a file of examples sets, or a line that is commented out, has a form of its own: it holds nowhere.
     """

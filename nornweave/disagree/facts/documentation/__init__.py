@@ -26,7 +26,7 @@ _LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
 
 
 def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "") -> Iterator[Fact]:
-    """Yield what a passage of documentation, of a conversation or of a paper states about named things.
+    """Yield the facts about named things in a passage of documentation, a conversation or a paper.
 
     Lines of more than ``MAX_LINE`` characters are not read behind that.
 
@@ -50,7 +50,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
 
 
 def _of_manual(passage: Passage) -> Iterator[Fact]:
-    """Read a manual page: what an item explains is what its tag names, an option or a key; the rest as prose."""
+    """Read a manual page. An item's text is about the option or key in its tag; other text is prose."""
     read = read_blocks(passage.text, passage.format)
     page = replace(passage, text=read.text, format="")
     rest, at = [], 0
@@ -67,7 +67,7 @@ def _of_manual(passage: Passage) -> Iterator[Fact]:
 
 
 def _items(blocks: Iterable[Block], section: str = "") -> Iterator[tuple[str, Span, str]]:
-    """Yield the items of a manual page: what each tag names, its text, its section."""
+    """Yield the items of a manual page: the name in the tag, the text, the section."""
     for block in blocks:
         section = block.info if block.kind == "heading" else section
         tags = block.info.split(", ") if block.kind == "term" else []

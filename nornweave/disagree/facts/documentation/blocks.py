@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "tab
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedBlock:
-    """A stretch of one kind.
+    """A part of a text of one kind.
 
     Attributes:
         start: of its first line; ``end`` behind its last character.
@@ -65,7 +65,7 @@ MAX_TITLE = 120
 
 
 class _Parser:
-    """Reads the lines of a text: where each starts and ends, its words, and how far it is indented."""
+    """Reads the lines of a text: start, end, words and indentation of each."""
 
     def __init__(self, text: str, raw: str) -> None:
         lines = text.split("\n")
@@ -88,7 +88,7 @@ class _Parser:
         return self.blocks
 
     def _add(self, kind: Kind, first: int, last: int, *, body: int = 0, level: int = 0, info: str = "") -> int:
-        """Add the lines from ``first`` to ``last``; its words begin at ``body`` of ``first``. Return the next line."""
+        """Add the lines from ``first`` to ``last``; the words begin at ``body`` of ``first``. Return the next line."""
         start = self.starts[first]
         block = DocumentedBlock(
             kind=kind, start=start, end=self.ends[last], indent=self.indents[first] - self.base,
@@ -133,7 +133,7 @@ class _Parser:
         )
 
     def _last(self, at: int, ends: Callable[[int], object] = lambda _: False) -> int:
-        """Return the last line before a blank one, or before one that ends this."""
+        """Return the last line before a blank one or before another block."""
         while at + 1 < len(self.bodies) and self.bodies[at + 1] and not ends(at + 1):
             at += 1
         return at
@@ -168,7 +168,7 @@ class _Parser:
         return at
 
     def _indented_code(self, at: int) -> int:
-        """Take the lines that are indented deeper as code; options of a directive (``:linenos:``) are no code."""
+        """Read lines that are indented deeper as code, without options of a directive (``:linenos:``)."""
         end = self._end_of_indented(at)
         filled = [one for one in range(at + 1, end) if self.bodies[one]]
         while filled and self.bodies[filled[0]][0] == ":":
@@ -178,7 +178,7 @@ class _Parser:
         return end
 
     def _ruled(self, first: int, ruler: int) -> int:
-        """Take a table up to a ruler before a blank line: its rows may have blank lines between them."""
+        """Read a table up to a ruler before a blank line. Its rows may have blank lines between them."""
         last = ruler
         for at in range(ruler + 1, len(self.bodies)):
             if _RULER.match(self.bodies[at]):
@@ -190,7 +190,7 @@ class _Parser:
         return self._add("table", first, self._last(last), info="simple")
 
     def _paragraph(self, at: int, kind: Kind, body: int) -> int:
-        """Take lines up to a blank one, or what begins something else; the header of a table may be among them."""
+        """Read lines up to a blank one or another block. They may include the header of a table."""
         last = self._last(at, self._starts)
         for one in range(at + 1, last + 1):
             if _RULER.match(self.bodies[one]):
@@ -204,7 +204,7 @@ class _Parser:
 
 
 def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
-    """Split the words of a text into blocks, in order; they do not overlap.
+    """Split the words of a text into blocks, in order and without overlaps.
 
     Args:
         raw: the text with its markup, or the text itself where markers of a comment stand before the lines.

@@ -43,14 +43,14 @@ NEAR = 6
 
 
 class Announced(NamedTuple):
-    """What says that a literal is a default: the place of the word in its row, and the name behind it, if any."""
+    """The words that announce a default: their place in the row, and the name after them, if any."""
 
     place: int
     name: Token | None = None
 
 
 def announced(row: Sequence[Token], at: int) -> Announced | None:
-    """Return what says that a literal is a default: ``default: 5``, ``5 by default``; ``None`` if nothing does."""
+    """Return the words that announce a literal as a default: ``default: 5``, ``5 by default``; ``None`` if none do."""
     before = [one.text.lower() for one in row[max(0, at - 3) : at]]
     if "be" in before and not _POSSIBLE.isdisjoint(before):
         return None
@@ -79,14 +79,14 @@ def announced(row: Sequence[Token], at: int) -> Announced | None:
 
 
 def only_value(text: str, block: DocumentedBlock) -> Token | None:
-    """Return the literal that a block of code, which is announced as a default, is all of; ``None`` if it is none."""
+    """Return the literal that is all of a block of code announced as a default; ``None`` if it is more."""
     is_default = ANNOUNCES.search(text[max(0, block.start - 80) : block.start]) is not None
     words = list(islice(tokens_of(text[block.body : block.end], block.body), 2)) if is_default else []
     return words[0] if len(words) == 1 and words[0].value is not None else None
 
 
 def says_all(literal: Literal, text: str) -> bool:
-    """Tell whether a cell says this value and no other: nothing stands before it, and what follows explains it."""
+    """Tell whether a cell states only this value: nothing is before it, and the text after it explains it."""
     row, at = literal.row, literal.at
     after = row[at + 1].text.lower() if at + 1 < len(row) else ""
     has_footnote = _FOOTNOTE.match(text, literal.token.end)
@@ -108,19 +108,19 @@ def is_assigned(literal: Literal) -> bool:
 
 
 def is_choice(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a literal begins an item that ends with ``(default)``: one choice of what stands above."""
+    """Tell whether a literal begins an item that ends with ``(default)``: one of the choices for the entry above."""
     words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
     return not at and words[-3:] in (["(", "default", ")"], ["[", "default", "]"]) and len(words) > len("(d)")
 
 
 def is_member(literal: Literal) -> bool:
-    """Tell whether a value is one of a mapping that is the default of an entry: ``(map: { turns = 3 })``."""
+    """Tell whether a value is in a mapping that is the default of an entry: ``(map: { turns = 3 })``."""
     head = _head(literal)
     return head[-1:] == ["="] and head[1:2] == ["("] and "{" in head
 
 
 def _head(literal: Literal) -> list[str]:
-    """Return what stands between the name of the literal's entry and the literal, from that name on."""
+    """Return the text from the name of the literal's entry to the literal."""
     row, at, item = literal.row, literal.at, literal.item
     if item is None or literal.role[0] in "FT":
         return []

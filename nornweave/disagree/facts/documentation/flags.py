@@ -21,7 +21,7 @@ STEM = 4
 
 
 def flagged(text: str, said: Sequence[Stretch]) -> Iterator[tuple[Token, Token, Stretch]]:
-    """Yield the number that stands by the last word of a flag's name, the flag behind it, and the number's sentence.
+    """Yield a number beside the last word of a flag's name, the flag after it, and the number's sentence.
 
     Args:
         said: the sentences of a paragraph, in order.

@@ -23,7 +23,7 @@ _NOT_NAMES = frozenset(
 
 @lru_cache(maxsize=1 << 14)
 def identifier_of(written: str) -> str:
-    """Return the name that a code span holds, without call parentheses; empty if it is a literal or a command."""
+    """Return the name in a code span, without call parentheses; empty for a literal or a command."""
     text = _CALL.sub("", written.strip().lstrip("~!")).strip().rstrip(":,;")
     if not 2 <= len(text) <= 80 or not _IDENTIFIER.match(text) or text.lower() in _NOT_NAMES:
         return ""

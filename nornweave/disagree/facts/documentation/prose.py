@@ -21,7 +21,7 @@ _I = re.IGNORECASE
 
 
 class Stated(NamedTuple):
-    """What a sentence states; without a ``name`` about what stands before it, or what the sentence is about."""
+    """A statement of a sentence. Without a ``name`` it is about the name before it or the sentence's subject."""
 
     attribute: Attribute
     name: str
@@ -85,7 +85,7 @@ _PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
 
 
 def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[Stated]:
-    """Yield the quantities of a sentence whose noun says what they are: a verb's, or the one that is linked to them.
+    """Yield the quantities of a sentence whose noun is known: the object of a verb, or a linked noun.
 
     ``events are kept for 5 days``, ``batch size of 64``, ``the API version is v2.1``.
     """
@@ -108,7 +108,7 @@ def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[St
 
 
 def _whose(text: str, start: int, verb: re.Match[str], noun: str) -> str:
-    """Return what a verb is said of: ``events are kept for``, ``we keep events for``."""
+    """Return the subject or object of a verb: ``events are kept for``, ``we keep events for``."""
     if noun == "timeout":
         return ""
     lead = _PASSIVE.sub("", text[start : verb.start()])
@@ -125,7 +125,7 @@ def _version_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
 
 
 def _number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    """Read a number with its unit; ``None`` for a part of a date, a version, a range or a multiple."""
+    """Read a number with its unit; ``None`` if it is part of a date, a version, a range or a multiple."""
     token = next(tokens_of(text[at:end]), None)
     if token is None or token.value is None or token.value.kind != "number":
         return None

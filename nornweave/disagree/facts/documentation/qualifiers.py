@@ -19,7 +19,7 @@ _ABBREVIATION = lazy_pattern(
 
 
 def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split a stretch into sentences; ``e.g.``, ``1.5`` and code spans do not end one."""
+    """Split a text into sentences. ``e.g.``, ``1.5`` and code spans do not end one."""
     cuts = [start]
     for match in _SENTENCE_END.finditer(text, start, end):
         if match[0] == "." and _ABBREVIATION.search(text[max(cuts[-1], match.start() - 8) : match.start()]):
@@ -85,7 +85,7 @@ _CLAUSE_BREAK = lazy_pattern(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|
 def qualifiers_of(
     text: str, sentence: tuple[int, int], at: int, end: int, *, talk: bool
 ) -> tuple[Qualifier, ...] | None:
-    """Return why a value in a sentence may not hold for everybody; ``None`` if it is not meant as a fact about now.
+    """Return reasons why a value may not hold for everybody; ``None`` if it is not a fact about the present.
 
     Args:
         at: where the statement begins (its name or its value, whichever is first); ``end`` behind its value.

@@ -44,7 +44,7 @@ Stretch = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a stretch is about: its name as it is written, how it is told, and what it belongs to."""
+    """The subject of a text: its name as written, its form, and its owner."""
 
     name: str
     form: Form
@@ -52,13 +52,13 @@ class Subject:
 
     @property
     def path(self) -> str:
-        """Return the owner of what belongs to it."""
+        """Return the owner for things that belong to it."""
         return f"{self.owner} > {self.name}" if self.owner else self.name
 
 
 @dataclass
 class Reader:
-    """Reads one passage; holds the entries that stand above the block at hand.
+    """Reads one passage. It remembers the entries above the current block.
 
     Attributes:
         text: the surface, of the same length as the passage's text.
@@ -75,7 +75,7 @@ class Reader:
     label: Subject | None = None
 
     def __post_init__(self) -> None:
-        """Take the headings above the passage."""
+        """Store the headings above the passage."""
         self.is_talk = self.side == "conversation"
         self.walk = Walk(self._is_name, is_strict=True)
         above = [*(self.passage.section or "").split(" > "), *(self.passage.title or "").split(" > ")]
@@ -95,7 +95,7 @@ class Reader:
 
     @property
     def subject(self) -> Subject | None:
-        """Return what the block at hand is about: the entry above it, or the heading."""
+        """Return the subject of the current block: the entry above it, or the heading."""
         if self.entries:
             return self.entries[-1][1]
         if self.label:
@@ -116,7 +116,7 @@ class Reader:
             self._take_label(block)
 
     def _take_label(self, block: DocumentedBlock) -> None:
-        """Take a paragraph that is nothing but a name as what is below: ``Type: …``, ``Default: …``, one paragraph."""
+        """Store the name in a paragraph that is only a name, as the subject of the fields or paragraph below."""
         said = _LABEL.fullmatch(self.text, block.start, block.end) if block.kind == "paragraph" else None
         if not _KEY.match(self.text, block.body):
             self.label = None
@@ -178,7 +178,7 @@ class Reader:
         self.entries = [*outer, (block.indent, Subject(name=item.name, form=form, owner=owner))]
 
     def _default(self, literal: Literal, sentence: Stretch | None) -> Fact | None:
-        """Read a literal as a default, if a seed template says that it is one."""
+        """Read a literal as a default if a seed template matches."""
         token, row, text = literal.token, literal.row, self.text
         if literal.value.kind == "string" and not token.is_plain:
             return None
@@ -207,7 +207,7 @@ class Reader:
         return self._fact(about, "default", literal.value, (start, end), sentence, negated=negated)
 
     def _about(self, literal: Literal, said: Announced, subject: Subject | None) -> Subject | None:
-        """Decide what a default is about."""
+        """Return the subject of a default; ``None`` if there is none."""
         row, mark = literal.row, min(said.place, literal.at)
         if literal.role[0] == "F":  # [ rows: <int> | default = 7 ]
             head = [one for one in row[:4] if one.text not in "[<"]
@@ -224,7 +224,7 @@ class Reader:
     def _before(
         self, row: Sequence[Token], at: int, subject: Subject | None, nouns: Container[str] | None
     ) -> Subject | None:
-        """Return what stands right before a place, the entry or the heading, the one name of the row, or a noun."""
+        """Return the name before a place: the entry, the heading, the only name of the row, or a noun."""
         names = [one for one in row if _is_mention(one)]
         behind = row[row.index(names[-1]) + 1 :] if names else ()
         is_near = names and len(behind) <= NEAR and not any(one.text.lower() in _APART for one in behind)
@@ -241,7 +241,7 @@ class Reader:
         return Subject(name=token.name, form="sentence", owner=self.path)
 
     def _stated(self, sentence: Stretch, *, has_default: bool) -> Iterator[Fact]:
-        """Yield the requirements, statuses and quantities of a sentence; a default is its only quantity."""
+        """Yield the requirements, statuses and quantities of a sentence. A default is its only quantity."""
         subject = self.subject
         for one in stated(self.text, *sentence):
             if one.name:  # what one function or option needs is not what the project needs
@@ -262,7 +262,7 @@ class Reader:
                 yield fact
 
     def _flagged(self, said: Sequence[Stretch]) -> Iterator[Fact]:
-        """Yield the numbers of a paragraph that are values of the flags beside them."""
+        """Yield the numbers of a paragraph that are values of neighbouring flags."""
         for value, flag, sentence in flagged(self.text, said):
             about = Subject(name=flag.name, form="sentence", owner=self.path)
             if value.value and (fact := self._fact(about, "default", value.value, (value.start, value.end), sentence)):
@@ -272,7 +272,7 @@ class Reader:
         self, about: Subject | None, attribute: Attribute, value: Value, place: Stretch,
         sentence: Stretch | None = None, *, negated: bool = False,
     ) -> Fact | None:  # fmt: skip
-        """Make a fact of what was read, if its sentence means it as one."""
+        """Return a fact of the parts that were read; ``None`` if its sentence does not state a fact."""
         if about is None or sum(character.isalpha() for character in about.name) < 2:
             return None
         qualifiers = qualifiers_of(self.text, sentence, *place, talk=self.is_talk) if sentence else ()

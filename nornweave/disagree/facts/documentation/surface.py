@@ -41,7 +41,7 @@ _LINK = lazy_pattern(
 
 
 def surface_of(text: str, *, comment: bool) -> str:
-    """Return a text of the same length and the same lines in which only words, code spans and punctuation are left.
+    """Return a text of the same length and lines with only words, code spans and punctuation.
 
     Args:
         comment: ``#`` and ``*`` before a line are no Markdown.
@@ -59,7 +59,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) -> str:
-    """Replace what a pattern matches; line breaks stay where they were."""
+    """Replace the matches of a pattern. Line breaks stay."""
 
     def made(match: re.Match[str]) -> str:
         new = replacement(match)
@@ -71,7 +71,7 @@ def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) ->
 
 
 def _tag(match: re.Match[str]) -> str:
-    """Blank a tag; code gets backticks, an entry the mark of Markdown."""
+    """Blank a tag. Code gets backticks, a list entry the mark of Markdown."""
     closing, tag = match[1], match[2].lower()
     if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
         return "`".ljust(len(match[0])) if closing else "`".rjust(len(match[0]))
@@ -89,7 +89,7 @@ def _link(match: re.Match[str]) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return a word as it is shown, before blanks; what would begin a block of its own stays escaped."""
+    """Return a word as shown, padded with blanks. A sign that would begin a block stays escaped."""
     if match["fence"] or (_STARTS.match(match[0]) and not match.string[: match.start()].rpartition("\n")[2].strip()):
         return match[0]
     shown = _UNDERSCORE.sub("_", match[0]) if match["code"] else _ESCAPED.sub(_character, match[0])

@@ -14,7 +14,7 @@ BELOW_AND_ABOVE = 2
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: its words without line breaks, and where it stands."""
+    """A cell: its words without line breaks, and its place."""
 
     text: str
     start: int
@@ -29,7 +29,7 @@ _PIPE = lazy_pattern(r"(`{1,2})(?!`)[^`\n]{1,200}\1(?!`)|(?<!\\)\|")
 
 
 def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None]:
-    """Return the rows of a table block and its header, ``None`` if the header is not in the text."""
+    """Return the rows of a table block and its header; ``None`` for a header that is not in the text."""
     rows: list[Row] = []
     header = None
     lines = [match.span() for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end)]
@@ -46,7 +46,7 @@ def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None
 
 
 def _pipes(text: str, first: int, last: int) -> list[int]:
-    """Return the places before the cells of a row; a pipe in a code span or behind a backslash divides none."""
+    """Return the starts of the cells of a row. Pipes in code spans or after a backslash are text."""
     cuts = [match.start() for match in _PIPE.finditer(text, first, last) if match[0] == "|"]
     if not cuts or text[first : cuts[0]].strip():
         cuts.insert(0, first - 1)

@@ -46,7 +46,7 @@ QUOTES = ('"', "'", "“")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token; its place has its marks, ``text`` has not; ``quoted`` it was marked as code or a string."""
+    """A token. Its place includes its marks, ``text`` does not. ``quoted`` means marked as code or a string."""
 
     text: str
     start: int
@@ -55,27 +55,27 @@ class Token:
 
     @property
     def name(self) -> str:
-        """Return the name that it may be: a key of JSON without its quotes."""
+        """Return the name that it may be. A key of JSON has no quotes."""
         return self.text.strip("\"'") if self.quoted else self.text
 
     @property
     def is_identifier(self) -> bool:
-        """Tell whether it is spelt as only names are: ``max_size``, ``--max-size``, ``maxSize``, ``a.b``."""
+        """Tell whether only names are spelt like this: ``max_size``, ``--max-size``, ``maxSize``, ``a.b``."""
         return bool(_IDENTIFIER.search(self.text))
 
     @property
     def value(self) -> Value | None:
-        """The literal that it is; a quoted word is a string."""
+        """The literal in it. A quoted word is a string."""
         return value_of(self.text, is_quoted=self.quoted)
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether what it quotes is a string and no name: ``gzip``, ``/var/log``."""
+        """Tell whether its quoted text is a string and no name: ``gzip``, ``/var/log``."""
         return self.text.startswith(QUOTES) or bool(_PLAIN.match(self.text))
 
     @property
     def shape(self) -> str:
-        """What it is in a template: a literal, a name, something quoted, or its own word."""
+        """Its form in a template: a literal, a name, a quotation, or its own word."""
         if value_of(self.text) is not None:
             return "#"
         if self.quoted:
@@ -84,7 +84,7 @@ class Token:
 
 
 def tokens_of(line: str, start: int = 0) -> Iterator[Token]:
-    """Yield the tokens of a line; code of several words, and brackets that hold no list, are taken apart."""
+    """Yield the tokens of a line. Code of several words, and brackets without a list, are split."""
     for match in _TOKEN.finditer(line[:MAX_LINE]):
         text, at = match[0], start + match.start()
         if text[0] == "[" and len(text) > 2 and value_of(text) is None:
@@ -109,7 +109,7 @@ def _quoted(text: str, at: int) -> Iterator[Token]:
 
 @lru_cache(1 << 15)
 def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
-    """Return the literal that a token is: a number, a switch, a list, nothing, or a string if it is quoted."""
+    """Return the literal of a token: a number, a switch, a list, nothing, or a string if it is quoted."""
     if not (_LITERAL.match(text) or is_quoted):
         return None
     if text[0] == ":":  # a symbol of Ruby

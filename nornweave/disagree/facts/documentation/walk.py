@@ -53,7 +53,7 @@ VALUED = 2
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What an entry or a row is about; ``role`` says which: ``L`` bullet, ``P`` paragraph, ``row``."""
+    """The subject of an entry or a row. ``role`` is ``L`` for a bullet, ``P`` for a paragraph, or ``row``."""
 
     role: str
     name: str
@@ -85,7 +85,7 @@ class Literal:
 
 @dataclass
 class Walk:
-    """What stands above the line at hand: the headings, the name in the last one, the item and its last tokens.
+    """The context of the current line: headings, the name in the last one, the item and its last tokens.
 
     Attributes:
         is_name: whether a token is a name, for whom reads.
@@ -130,7 +130,7 @@ class Walk:
             yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
-        """Yield the literals of a block of code; in the help of a command line, lines below a flag speak of it."""
+        """Yield the literals of a code block. In a command line's help, lines below a flag are about it."""
         above, flag_indent = (self.item, self.carried), 0
         self.item = None
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
@@ -152,7 +152,7 @@ class Walk:
         self.item, self.carried = None, []
 
     def enter(self, heading: str, level: int) -> None:
-        """Take a heading as what the following is about."""
+        """Store a heading as the subject of the following text."""
         self.leave()
         while self.headings and self.headings[-1][0] >= level:
             self.headings.pop()
@@ -167,7 +167,7 @@ class Walk:
         self.head = "" if len(beside) > BESIDE else max(names, key=lambda name: name.startswith("-"), default="")
 
     def _field(self, text: str, block: DocumentedBlock) -> int:
-        """Take the name of a field as what is spoken of; return where its words begin."""
+        """Store the name of a field as the subject; return where its words begin."""
         match = _FIELD.match(text, block.start, block.end)
         if match is None:
             return block.start
@@ -237,13 +237,13 @@ class Walk:
 
 
 def _is_last(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is all that a line says behind ``Default:``."""
+    """Tell whether a word is the whole text of a line after ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
 
 
 def flag_of(line: str) -> Token | None:
-    """Return the longest flag that a line of help explains, or what it takes: ``-p, --port N``, ``-T client_limit``."""
+    """Return the longest flag that a line of help explains, or its argument: ``-p, --port N``, ``-T client_limit``."""
     head = _HELP.match(line)
     flags = list(_FLAGS.finditer(line, head.start("head"), head.end())) if head else []
     if not flags:
@@ -255,7 +255,7 @@ def flag_of(line: str) -> Token | None:
 
 
 def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
-    """Tell whether a word is all that a line gives a name: ``ui.color = green``; in code also ``color: green``."""
+    """Tell whether a line gives a name this word alone: ``ui.color = green``; in code also ``color: green``."""
     if token is not line[-1] or len(line) not in {3, 4} or (len(line) == 4 and line[0].text not in "#-"):
         return False
     is_name = role[0] == "F" or line[-3].is_identifier
@@ -263,7 +263,7 @@ def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
 
 
 def _is_bracketed(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is all that brackets say behind ``default:``."""
+    """Tell whether a word is the whole text in brackets after ``default:``."""
     lead, behind = [one.text.lower() for one in row[max(0, at - 3) : at]], row[at + 1 : at + 2]
     return lead in (["[", "default", ":"], ["(", "default", ":"]) and bool(behind) and behind[0].text in "])"
 
