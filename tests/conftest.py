@@ -90,6 +90,15 @@ def pytest_collection_finish() -> None:
     collect_rarely()
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs the extension ``vss`` where DuckDB has none."""
+    if item.get_closest_marker("vss"):
+        from support import why_without_vss
+
+        if reason := why_without_vss():
+            pytest.skip(reason)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; within a file and among the others the order stays."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}

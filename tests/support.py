@@ -2,16 +2,24 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from nornweave.config import StorageSettings
 from nornweave.connect.protocol import Watchable
-from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.core.errors import (
+    DocumentError,
+    DocumentSkipped,
+    SourceUnavailableError,
+    StoreError,
+    TransientDocumentError,
+)
 from nornweave.core.files.paths import Within
 from nornweave.core.text import analyzer
 from nornweave.core.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
+from nornweave.index.connection import check_vss
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.searching.ranked_chunks import found
 from nornweave.ingest.pipeline import run
@@ -24,6 +32,16 @@ BROKEN = "\0broken"
 SKIPPED = "\0skipped"
 LOCKED = "\0locked"
 DEFECT = "\0defect"
+
+
+@cache
+def why_without_vss() -> str | None:
+    """Return why the index of vectors cannot be used with this DuckDB, if so: newer ones have no such extension."""
+    try:
+        check_vss()
+    except StoreError as error:
+        return str(error)
+    return None
 
 
 @dataclass

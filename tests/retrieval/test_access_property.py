@@ -50,7 +50,7 @@ def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
                 assert pair.differences(viewer, text, plan=plan, filters=filters) == []  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["exact", "hnsw"])
+@pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 def test_what_is_hidden_moves_no_score(tmp_path: Path, kind: str) -> None:
     """A hundred hidden documents repeat the word that one visible document has: it is as rare as without them."""
     written = [Written("open", "a.md", "the retry limit of the queue"), Written("open", "b.md", "a ledger and a shard")]

@@ -244,7 +244,7 @@ def test_equal_documents_come_in_one_order_wherever_they_are_cut(tmp_path: Path,
         assert [item.citation.source_path for item in items] == whole[:top_k]
 
 
-@pytest.mark.parametrize("storage", ["exact", "hnsw"])
+@pytest.mark.parametrize("storage", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 def test_a_chunk_asked_for_by_its_own_text(tmp_path: Path, pool: ThreadPoolExecutor, storage: str) -> None:
     """Dense alone, which the index approximates with one byte a component: a score is 1 at most, and no error."""
     dense = {"dense": 1, "sparse": 0, "fulltext": 0, "structured": 0}

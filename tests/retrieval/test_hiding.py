@@ -192,7 +192,7 @@ def test_a_chunk_of_which_nothing_is_left_is_found_by_nothing(animals: Index) ->
     assert list(view.containing("cat", 10)) == [0]
 
 
-@pytest.mark.parametrize("index", ["exact", "hnsw"])
+@pytest.mark.parametrize("index", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 def test_the_nearest_are_those_of_a_scan(tmp_path: Path, index: str) -> None:
     texts = {f"{number:02d}": f"{WORDS[number % 7]} {WORDS[number % 5]} word{number}" for number in range(30)}
     with published(tmp_path, texts, StorageSettings(vector_index=index)) as generation:

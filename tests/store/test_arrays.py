@@ -177,7 +177,7 @@ def test_terms_are_written_with_little_memory(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("nornweave.index.connection.READER_MEMORY", "12MB")
     with connect_reader(file) as connection:
         with pytest.raises(duckdb.OutOfMemoryException):
-            connection.execute("select term from terms order by term_id").to_arrow_table()
+            connection.sql("select term from terms order by term_id").to_arrow_table()
         with writing_arrays(file, "one") as writer:
             write_terms(connection, writer)
     arrays = open_arrays(file, "one")

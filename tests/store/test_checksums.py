@@ -108,7 +108,8 @@ def test_a_file_is_read_once_per_process(parts: DomainParts, monkeypatch: pytest
 
 def test_the_last_good_generation_answers_until_the_next_sync_heals(parts: DomainParts) -> None:
     assert isinstance(parts.store, DuckDBStore)
-    flip(published(parts), 200_000)
+    file = published(parts)
+    flip(file, file.stat().st_size // 2)
     served = ServedGeneration(parts.store.files)
     with served.use(OPERATOR) as generation:
         assert list(generation.contents(range(generation.chunk_count)).values()) == ["alpha"]

@@ -12,6 +12,7 @@ from nornweave.index.searching.vectors import nearest_statement
 from nornweave.ingest.records import DomainParts
 
 
+@pytest.mark.vss
 def test_the_index_answers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     source = MemorySource()
     for number in range(50):

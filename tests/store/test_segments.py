@@ -357,6 +357,7 @@ def test_generations_share_what_is_open_of_their_segments(tmp_path: Path, corpus
         new.containing("word1", 50)
 
 
+@pytest.mark.vss
 @pytest.mark.usefixtures("tiered")
 def test_vector_indexes_of_segments_answer_as_that_of_one_file(tmp_path: Path, corpus: dict[str, str]) -> None:
     source = filled("s", corpus)

@@ -241,6 +241,7 @@ def test_machines_search_the_file_that_one_with_files_alone_builds(make: Make, t
         np.testing.assert_array_equal(arrays[0][name], arrays[1][name], name)
 
 
+@pytest.mark.vss
 def test_a_segment_has_its_index_over_vectors_in_its_file(make: Make) -> None:
     query, found = np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32), []
     for kind in KINDS:

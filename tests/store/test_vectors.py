@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import why_without_vss
 
 from nornweave.config import StorageSettings
 from nornweave.index.connection import attach, connect_memory, connect_reader
@@ -45,7 +46,8 @@ def write_file(file: Path, vectors: np.ndarray, settings: StorageSettings) -> No
         attach(connection, file, "generation")
         connection.register("rows", rows)
         connection.execute("create table generation.vectors as select * from rows")
-        index_vectors(connection, settings)
+        if settings.vector_index == "hnsw":
+            index_vectors(connection, settings)
         connection.execute("checkpoint generation")
         connection.execute("detach generation")
     finally:
@@ -58,13 +60,15 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     vectors = unit(np.random.default_rng(3).normal(size=(COUNT, DIMENSIONS)))
     vectors[-TIES:] = vectors[0]
     file = tmp_path_factory.mktemp("vectors") / "vectors.duckdb"
-    write_file(file, vectors, StorageSettings())
+    # Without the extension both are the exact one, and tests of the index are skipped.
+    write_file(file, vectors, StorageSettings(vector_index="exact" if why_without_vss() else "hnsw"))
     connection = connect_reader(file, searches_vectors=True)
     with writing_arrays(file, "vectors") as writer:
         write_vectors(connection, writer, COUNT, DIMENSIONS)
     arrays = open_arrays(file, "vectors")
-    hnsw = load_hnsw(connection, arrays, search_width=StorageSettings().hnsw_ef_search)
-    yield Indexes(vectors, load_matrix(arrays), hnsw)
+    exact = load_matrix(arrays)
+    hnsw = exact if why_without_vss() else load_hnsw(connection, arrays, search_width=StorageSettings().hnsw_ef_search)
+    yield Indexes(vectors, exact, hnsw)
     connection.close()
 
 
@@ -86,6 +90,7 @@ def test_exact_search_is_exact(indexes: Indexes) -> None:
         assert hits.scores == pytest.approx(indexes.vectors[hits.numbers] @ query, abs=1e-6)
 
 
+@pytest.mark.vss
 def test_the_index_finds_what_exact_search_finds(indexes: Indexes) -> None:
     """Random vectors are the hardest case: real ones lie in clusters."""
     found = 0
@@ -98,6 +103,7 @@ def test_the_index_finds_what_exact_search_finds(indexes: Indexes) -> None:
     assert found / (10 * len(asked)) >= 0.99
 
 
+@pytest.mark.vss
 def test_the_index_returns_as_many_as_are_asked_for(indexes: Indexes) -> None:
     """More than ``hnsw_ef_search``, which is what one search keeps."""
     for k in (1, 300, 600):
@@ -105,7 +111,7 @@ def test_the_index_returns_as_many_as_are_asked_for(indexes: Indexes) -> None:
         assert len(set(hits.numbers.tolist())) == len(hits) == k
 
 
-@pytest.mark.parametrize("name", ["exact", "hnsw"])
+@pytest.mark.parametrize("name", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 @pytest.mark.parametrize("share", SHARES)
 def test_a_filter_loses_nothing(indexes: Indexes, name: str, share: float) -> None:
     index: VectorIndex = getattr(indexes, name)
@@ -123,7 +129,7 @@ def test_a_filter_loses_nothing(indexes: Indexes, name: str, share: float) -> No
         assert len(set(hits.numbers.tolist())) == 30
 
 
-@pytest.mark.parametrize("name", ["exact", "hnsw"])
+@pytest.mark.parametrize("name", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 @pytest.mark.parametrize("qualifying", [[], [5], [17, 3999]])
 def test_a_filter_that_leaves_next_to_nothing(indexes: Indexes, name: str, qualifying: list[int]) -> None:
     index: VectorIndex = getattr(indexes, name)
@@ -132,7 +138,7 @@ def test_a_filter_that_leaves_next_to_nothing(indexes: Indexes, name: str, quali
     assert sorted(index.search(queries(1)[0], 10, within).numbers.tolist()) == qualifying
 
 
-@pytest.mark.parametrize("name", ["exact", "hnsw"])
+@pytest.mark.parametrize("name", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 @pytest.mark.parametrize("filtered", [False, True])
 def test_equal_vectors_come_by_number(indexes: Indexes, name: str, filtered: bool) -> None:
     index: VectorIndex = getattr(indexes, name)
@@ -151,7 +157,7 @@ def test_similarities_are_exact(indexes: Indexes) -> None:
         assert np.abs(indexes.hnsw.similarities(query, numbers) - expected).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", ["exact", "hnsw"])
+@pytest.mark.parametrize("name", ["exact", pytest.param("hnsw", marks=pytest.mark.vss)])
 def test_no_chunks_have_no_similarities(indexes: Indexes, name: str) -> None:
     index: VectorIndex = getattr(indexes, name)
     assert index.similarities(queries(1)[0], np.empty(0, np.int32)).tolist() == []
@@ -201,6 +207,7 @@ def test_equal_vectors_are_equally_similar_wherever_they_stand() -> None:
         assert len({*index.similarities(query, numbers).tolist()}) == 1
 
 
+@pytest.mark.vss
 def test_many_threads_may_search_the_index_at_once(indexes: Indexes) -> None:
     """More searches than CPUs at once crash vss 1.5.5; here they wait for each other."""
     asked = queries(64)

@@ -30,13 +30,13 @@ _DOCUMENT = """
 select document_no, document_id, source_id, path, gate, content_hash, format, title, updated_at, revision, url,
   metadata, "text", access, stale
 from documents
-where document_no in (select unnest(?::integer[]))
+where document_no in (select unnest({}::integer[]))
 """
 _CHUNK = """
 select chunk_no, document_no, chunk_id, position, char_start, char_end, line_start, line_end, page, content, context,
   title, section, message_ids, token_count, metadata, facts
 from chunks
-where document_no in (select unnest(?::integer[]))
+where document_no in (select unnest({}::integer[]))
 """
 
 
@@ -92,7 +92,7 @@ def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]
 
 def _rows(reader: FileConnection, statement: str, numbers: list[int]) -> Iterator[list[Any]]:
     try:
-        for batch in reader.execute(statement, [numbers]).to_arrow_reader(_BATCH_ROWS):
+        for batch in reader.sql(statement.format(numbers)).to_arrow_reader(_BATCH_ROWS):
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 yield [value.translate(_NO_NUL) if isinstance(value, str) else value for value in row]
     except duckdb.Error as error:

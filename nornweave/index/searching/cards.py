@@ -42,8 +42,9 @@ def write_cards(connection: Connection, arrays: ArrayWriter, count: int) -> None
     def texts() -> Iterator[NDArray[np.uint8]]:
         # All cards at once would not fit into memory.
         for first in range(0, count, _SLICE):
-            query = "select card from cards where chunk_no between ? and ? order by chunk_no"
-            cards = connection.execute(query, [first, first + _SLICE - 1]).to_arrow_table()
+            last = first + _SLICE - 1
+            query = f"select card from cards where chunk_no between {first:d} and {last:d} order by chunk_no"
+            cards = connection.sql(query).to_arrow_table()
             written, ends = texts_of(cards, "card")
             sizes.append(np.diff(ends))
             yield written

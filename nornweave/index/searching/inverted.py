@@ -6,7 +6,7 @@ import math
 import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add, mul
@@ -205,7 +205,7 @@ def write_names(connection: Connection, arrays: ArrayWriter) -> None:
         OSError: the disk is full.
     """
     counted = "select name, count(*) as chunk_count from named group by name order by name"
-    names = connection.execute(counted).to_arrow_table()
+    names = connection.sql(counted).to_arrow_table()
     write_texts(arrays, "names", names, "name")
     arrays.add_starts("names.starts", offsets_of(column_of(names, "chunk_count")))
     rows = batches(connection, "select chunk_no from named order by name, chunk_no")
@@ -248,11 +248,9 @@ def load_pairs(arrays: Arrays) -> InvertedLists[int]:
     return InvertedLists(NumberKeys(arrays["pairs.keys"]), arrays["pairs.starts"], arrays["pairs.chunks"])
 
 
-def batches(
-    connection: Connection, query: str, parameters: Sequence[float] = ()
-) -> Iterator[Mapping[str, NDArray[Any]]]:
+def batches(connection: Connection, query: str) -> Iterator[Mapping[str, NDArray[Any]]]:
     """Yield the rows of a query in order, in large batches."""
-    for batch in connection.execute(query, list(parameters)).to_arrow_reader(_BATCH_ROWS):
+    for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):
         if batch.num_rows:
             yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 

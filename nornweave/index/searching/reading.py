@@ -137,7 +137,7 @@ class FileTexts:
     def document_places(self) -> pa.Table:
         """Return the source and path of every document, in the order of their numbers."""
         with self._file.reading() as cursor:
-            return cursor.execute("select source_id, path from documents order by document_no").to_arrow_table()
+            return cursor.sql("select source_id, path from documents order by document_no").to_arrow_table()
 
     def live_paths(self) -> list[str]:
         """Return the paths of all documents that are not gone, including invisible ones."""

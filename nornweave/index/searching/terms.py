@@ -173,12 +173,12 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     Raises:
         OSError: the disk is full.
     """
-    terms = connection.execute("select term, document_frequency from terms").to_arrow_table()
+    terms = connection.sql("select term, document_frequency from terms").to_arrow_table()
     write_texts(arrays, "terms", terms, "term")
     starts = offsets_of(column_of(terms, "document_frequency"))
     arrays.add_starts("terms.starts", starts)
     fields = [f"in_{field}" for field in FIELDS]
-    lengths = connection.execute(f"select {', '.join(fields)} from lengths").to_arrow_table()
+    lengths = connection.sql(f"select {', '.join(fields)} from lengths").to_arrow_table()
     arrays.add("lengths", np.column_stack([column_of(lengths, field) for field in fields]).astype(np.int32))
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
     counted = dict(zip(_FIELDS, fields[:-1], strict=True))

@@ -136,7 +136,7 @@ def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimen
     codes = arrays.reserve("codes", np.int8, (count, dimensions))
     scales = arrays.reserve("scales", np.float32, (count,))
     matrix = arrays.reserve("vectors", np.float32, (count, dimensions))
-    reader = connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
+    reader = connection.sql("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
     for batch in reader:
         numbers = batch.column("chunk_no").to_numpy()
         vectors = batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
@@ -240,7 +240,7 @@ def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int)
     np.cumsum(starts, out=starts)
     arrays.add_starts(STARTS, starts)
     rows = arrays.reserve(ROWS, np.int8, (int(starts[-1]), TOKEN_DIMENSIONS))
-    reader = connection.execute("select chunk_no, tokens from vectors where tokens is not null")
+    reader = connection.sql("select chunk_no, tokens from vectors where tokens is not null")
     for batch in reader.to_arrow_reader(_ROWS_AT_ONCE):
         for number, tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             rows[starts[number] : starts[number + 1]] = np.frombuffer(tokens, np.int8).reshape(-1, TOKEN_DIMENSIONS)
