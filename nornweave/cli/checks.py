@@ -25,6 +25,7 @@ from nornweave.core.files.full_disk import not_writable
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
+from nornweave.models.encoders.bert_encoder import BertEncoder
 from orchestration.history import HALF_MADE, REMEDY, look_for_damage
 
 Level: TypeAlias = Literal["ok", "warning", "error"]
@@ -267,12 +268,14 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
     by_model = {settings.domains[domain].embedding.model: domain for domain in domains}
     for model, domain in by_model.items():
         try:
-            vectors = encoder_of(settings, settings.domains[domain]).encode(["doctor"])
+            encoder = encoder_of(settings, settings.domains[domain])
+            vectors = encoder.encode(["doctor"])
         except EncoderError as error:
             remedy = "correct domains.<name>.embedding.model in nornweave.yaml, or install what the message names"
             yield CheckFinding("model", model, "error", str(error), remedy)
         else:
-            yield CheckFinding("model", model, "ok", f"encodes, {vectors.shape[1]} dimensions")
+            place = f" on {encoder.runs_on}" if isinstance(encoder, BertEncoder) else ""
+            yield CheckFinding("model", model, "ok", f"encodes{place}, {vectors.shape[1]} dimensions")
 
 
 def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:

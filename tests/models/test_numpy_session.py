@@ -40,6 +40,7 @@ def test_vectors_and_tokens_are_those_of_openvino(
         encoder = load_encoder(MODEL, cache_dir=tmp_path, dimensions=384, batch_size=3)
     assert "runs on NumPy, slower, because OpenVINO does not load" in caplog.text
     assert isinstance(encoder, BertEncoder) and encoder.version == exact.version
+    assert (encoder.runs_on, exact.runs_on) == ("NumPy in float32", "OpenVINO in float32")
     vectors, tokens = encoder.encode_tokens(TEXTS)
     expected, expected_tokens = exact.encode_tokens(TEXTS)
     assert vectors.dtype == expected.dtype and np.abs(vectors - expected).max() < 2e-6

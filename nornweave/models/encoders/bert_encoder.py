@@ -71,6 +71,7 @@ class BertEncoder:
             EncoderError: the folder's files do not make such a model.
         """
         self.version = version
+        self.runs_on = f"{session.NAME} in {precision}"
         self._bert = bert
         self.has_tokens = (projection := projection_of(version)) is not None
         self._batch_size = batch_size
