@@ -1,9 +1,9 @@
-"""Who may see a text, as the text itself says.
+"""Access statements in a text: who may see it.
 
-Every statement counts, and what could be a statement and is not understood hides the text from everybody. So the
-question is asked in this order, whatever the format is: *headers* (YAML, TOML or JSON, between fences or in braces) and
-what a format has besides (fields of RST, ``<meta>``) state what they state; then no line of the rest, outside of code,
-may begin with the word as a key. A reader of a format can only add statements: what it does not know, the line tells.
+All statements must be met. A part that could be a statement and is not understood hides the text from everybody. So the
+text is read in this order, in every format: *headers* (YAML, TOML or JSON, between fences or in braces) and
+further places of the format (fields of RST, ``<meta>``) are read; then no other line, outside of code,
+may begin with the word as a key. So if a format's reader misses a statement, this last check finds it.
 Every pass is linear in the length of the text.
 """
 
@@ -107,7 +107,7 @@ def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], st
         format: ``rst`` has fields; everything else counts in every format.
 
     Returns:
-        The statements as ``rules.read_statement`` takes them, each once, all of which have to be met; and what was not
+        The statements for ``rules.read_statement``, each once, all of which must be met; and the part that was not
         understood, ``None`` if all was.
     """
     try:
@@ -121,7 +121,7 @@ def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, obje
 
     Args:
         texts: each with its format.
-        fields: what stands beside the texts (headers of an e-mail, metadata of a notebook, a side file), as pairs of
+        fields: fields beside the texts (headers of an e-mail, metadata of a notebook, a side file), as pairs of
             key and value, the same key as often as it stands there. One without a value hides, as does the key anywhere
             inside of another value.
     """
@@ -146,7 +146,7 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
     """Yield the statements of a text.
 
     Raises:
-        NotUnderstoodError: something else in it could be one.
+        NotUnderstoodError: another part of it could be a statement.
     """
     stated, body = _headers(text)
     yield from stated
@@ -185,7 +185,7 @@ def _letter(escaped: re.Match[str]) -> str:
 def _without_code(text: str, format: str) -> str:  # noqa: A002
     """Blank the code of a text: in closed fences, backticks, ``<pre>``, ``<script>``, ``<style>``.
 
-    What is a fence is decided as CommonMark says, which knows where a list or a quotation ends. Elsewhere than in
+    Fences are found by the rules of CommonMark, which knows where a list or a quotation ends. Outside of
     Markdown tildes underline a heading.
     """
     if format == "html":

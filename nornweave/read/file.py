@@ -76,11 +76,11 @@ def read_document(
     """Parse a file by its domain, suffix and content.
 
     Args:
-        is_dated: ``entry.updated_at`` is a statement (a commit, a sidecar, a client) and goes before the document's own
-            date; a file's modification time is none, it only stands in where the document has no date.
-        is_handed_in: somebody sent it on purpose; where the bytes are not those of a PDF or an office document, the
+        is_dated: ``entry.updated_at`` is stated (by a commit, a sidecar, a client) and is preferred to the document's
+            own date. A file's modification time is not stated; it is used only if the document has no date.
+        is_handed_in: somebody sent it on purpose. If the bytes are not those of a PDF or an office document, the
             text of one was sent.
-        is_asked_for: somebody named it: what is generated, minified, a licence or data stays. So does what was sent.
+        is_asked_for: somebody named it, so generated, minified, licence and data files are kept, as for sent files.
 
     Raises:
         DocumentSkipped: it is not worth reading, as a label and an explanation; a Git LFS pointer in place of the file.

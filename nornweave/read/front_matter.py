@@ -73,8 +73,8 @@ def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Do
     """Read title, dates and other fields at the head of a text. A broken header counts as text.
 
     ``metadata`` holds what the text names of ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``,
-    ``citation_count``, ``source_type``, ``access``, ``access_notice`` (what of it is not understood), and every field
-    as it is written as ``front_matter``. A date without a zone is taken as UTC.
+    ``citation_count``, ``source_type``, ``access``, ``access_notice`` (the part that is not understood), and every
+    field as it is written as ``front_matter``. A date without a zone is taken as UTC.
 
     Args:
         format: one of ``read.blocks``; any other is plain text, which says nothing but who may see it.
@@ -285,8 +285,8 @@ def _in_known_format(text: str) -> datetime:
 def first_heading(text: str, format: str) -> str | None:  # noqa: A002
     """Return the title of a text: its first heading, unless that is one of several equal sections.
 
-    A second heading beside it tells that, below the first level; on the first level it is a title all the same, but for
-    a version: in ``# 2.1.0`` above ``# 2.0.9`` nobody gave a title.
+    Below the first level, a second heading of the same level shows that. A first heading of the first level is always a
+    title, except a version: ``# 2.1.0`` above ``# 2.0.9`` is no title.
     """
     head = text[:_HEAD]
     if format == "html":

@@ -1,7 +1,7 @@
-"""Whose code a file is: the holders and the licence that its head names, beside those of the whole source.
+"""The owners of code: the holders and the licence in the head of a file, compared with those of the whole source.
 
-A file that came from another project keeps the notice of that project. It is told only where the source says clearly
-whose the rest is: where contributors sign their files, none of them is foreign.
+A file from another project keeps the notice of that project. It is recognised only if the source shows clearly
+who owns the rest: if contributors sign their files, none of them is foreign.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Notice:
     Attributes:
         holders: names as they are written, by the words that tell them apart.
         licences: families of licences.
-        is_element: it stands in an element of XML, as protocols have it.
+        is_element: it is in an element of XML, as in protocol files.
     """
 
     holders: dict[frozenset[str], str] = field(default_factory=dict)
@@ -124,10 +124,10 @@ class Holders:
     """The owners of a source.
 
     Attributes:
-        own: the holders that its licence or most heads name; empty where nobody or many are.
-        licences: what its licence says, and a quarter of the heads.
-        files: how many name a holder.
-        folders: and files of other projects, with their holders.
+        own: the holders in its licence or in most heads; empty if there are none or many.
+        licences: the families in its licence, and those in a quarter of the heads.
+        files: the number of files that name a holder.
+        folders: folders and files of other projects, with their holders.
     """
 
     own: frozenset[frozenset[str]] = frozenset()
@@ -140,7 +140,7 @@ class Holders:
         """Read the heads of a source's files, and its licences.
 
         Args:
-            name: of the source; who is called so is no foreigner.
+            name: of the source; a holder with this name is its own.
             texts: path and beginning of each file, generated ones too, which do not count.
         """
         paths: list[str] = []

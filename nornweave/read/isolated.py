@@ -1,6 +1,6 @@
 """Parse a document in a separate process with limits of time and memory.
 
-The process gets and sends JSON, which ``sandbox.frames`` writes; what it sends is read here.
+The process receives and sends JSON, which ``sandbox.frames`` writes; its output is read here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def parse_apart(
 
     Args:
         parser: a function of a module.
-        options: what that parser takes beside: JSON, and a ``domain``.
+        options: further arguments of the parser: JSON values, and a ``domain``.
 
     Raises:
         DocumentError: what the parser raised; ``ReaderLostError`` when it went beyond its limits.

@@ -1,4 +1,4 @@
-"""What a file is: by its name, and where names say too little by what it holds.
+"""The kind of a file, by its name and, if that is not enough, by its content.
 
 The tables say which files each domain reads. A new language is a row of ``languages.EXTENSIONS``, a new format of
 documents one of ``front_matter.FORMATS`` or ``reader.CONVERTED``; a suffix that stands for several has its patterns in
@@ -203,7 +203,7 @@ def _count(marks: re.Pattern[str], text: str) -> int:
 def is_test_data(path: str, text: str) -> bool:
     """Tell whether code is data of tests: samples, recorded answers, expected output.
 
-    What tests, or says how tests are run, is none.
+    Tests themselves, and files that configure tests, do not count.
     """
     *folders, name = path.split("/")
     suffix = PurePosixPath(name.lower()).suffix
@@ -235,7 +235,7 @@ def is_unknown(path: str) -> bool:
 def holds_code(text: str) -> bool:
     """Tell whether a text with an unknown suffix is code or configuration: most lines are statements or comments.
 
-    Markup, JSON, prose and keys are none.
+    Markup, JSON, prose and keys are not code.
     """
     if text.lstrip().startswith("<") or "-----BEGIN " in text or is_json(text) or prose_share(text) >= PROSE_SHARE:
         return False

@@ -1,4 +1,4 @@
-"""Read a page of a website: its content, its links, what it asks of robots; and make a document of a kept page."""
+"""Read a page of a website: content, links and rules for robots; and build a document from a stored page."""
 
 from __future__ import annotations
 

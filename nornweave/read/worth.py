@@ -1,6 +1,6 @@
-"""Tell by its content what is not worth reading: generated and minified code, licence texts, data under a text's name.
+"""Recognise texts that are not worth reading: generated and minified code, licences, data in text files.
 
-Each function reads one text and no name: what a folder or a file is called says little of who wrote it.
+Each function reads only the text, because names of folders and files say little about the author.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ _WRAPPED = 40
 def is_generated(text: str) -> bool:
     """Tell whether a comment at the head says that this file is generated.
 
-    A sentence about other files that are generated says nothing of this one, nor does code below the head.
+    Sentences about other generated files do not count, nor does code below the head.
     """
     lines: list[str] = []
     above = ""
@@ -207,7 +207,7 @@ _SPACED = 10
 def minified_line(text: str) -> int:
     """Return the length of the longest minified line of code; 0 if there is none.
 
-    Nine tenths of such code stand in lines that no person wrote; a literal in a program is a smaller part of it.
+    Most of such code is in lines that no person wrote; a long literal is a smaller part of a program.
     """
     if len(text) < _MINIFIED_LEAST:
         return 0
@@ -395,7 +395,7 @@ PROSE_SHARE = 0.25
 def prose_share(text: str) -> float:
     """Return the share of a text's characters in lines of prose, from 0 to 1.
 
-    What a template writes into it does not count.
+    Values that a template inserts do not count.
     """
     lines = [line.strip() for line in _WRITTEN_IN.sub("", text).splitlines() if line.strip()]
     return sum(len(line) for line in lines if _is_prose(line)) / (sum(map(len, lines)) or 1)

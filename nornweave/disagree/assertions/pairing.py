@@ -1,4 +1,4 @@
-"""Find the assertions of two domains that are about one thing and hold something else of it."""
+"""Find assertions of two domains that are about one thing and contradict each other."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AssertingPassage:
     """A passage whose sentences are compared with those of other domains.
 
     Attributes:
-        place: tells the passage from others: of an answer its number, of a corpus its chunk.
+        place: identifies the passage: in an answer its number, in a corpus its chunk.
         start: character of its document where ``text`` begins; ``line`` its line there, from 0, where it has lines.
     """
 
@@ -121,8 +121,8 @@ def find_contradictions(
     """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
-        question: what was asked; a conflict about something else is left out, one about that may be less likely.
-        least: probability from which two sentences are a conflict.
+        question: the question; a conflict about something else is left out, one about its subject may be less likely.
+        least: the least probability of a conflict.
 
     Returns:
         At most one for each sentence and other domain, the most confident, in order of the passages.
@@ -261,8 +261,8 @@ def _share(part: AbstractSet[str], of: AbstractSet[str], names: Collection[str] 
 def features(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> dict[str, float]:
     """Return the features of two assertions of one kind with different values, each in [0, 1].
 
-    ``said`` is the share of an assertion's words that the other one says as well, ``head`` that of its subject's,
-    ``known`` that of its words that the other's passage and headings know. ``more`` is of the side that has more.
+    ``said`` is the share of an assertion's words that the other one has too, ``head`` that of its subject's words,
+    ``known`` that of its words in the other's passage and headings. ``more`` is the larger value of both sides.
     """
     names = one.names | other.names
     shared = one.about & other.about

@@ -1,8 +1,8 @@
-"""Read what a sentence holds: a quantity, a date, a status, a version, an owner, a role, whether a thing is there.
+"""Read the assertions of a sentence: a quantity, a date, a status, a version, an owner, a role, an existence.
 
 A sentence is read word by word, by the tables of ``forms``. An *assertion* has a kind, a key (of one kind only those of
-one key are compared), values, and what it is *about*: the stems of the sentence's other content words. What a sentence
-only asks, proposes, reports, supposes or remembers is no assertion.
+one key are compared), values, and a subject (``about``): the stems of the sentence's other content words. If a sentence
+only asks, proposes, reports, supposes or remembers something, that is no assertion.
 """
 
 from __future__ import annotations
@@ -109,17 +109,17 @@ class Assertion:
     """The content of one sentence: a value of something.
 
     Attributes:
-        key: what it is compared with: of a quantity its unit, of a version the product, of a role the kind of verb.
+        key: only equal keys are compared: the unit of a quantity, the product of a version, the kind of verb of a role.
         values: in canonical form; two assertions differ if they share none.
         about: stems of the other content words, and of the sentence before where it says ``it``, or next to nothing.
-        head: those that stand before the value in its clause; of what something supports, those behind.
-        doer: stems of who supports it.
+        head: the stems before the value in its clause; for things that something supports, those after it.
+        doer: the stems of the subject that supports it.
         names: those that name a single thing: identifiers, acronyms, words with a capital, versions.
-        scope: those behind ``for``, ``of``, ``on``: for whom or for what part of a thing it is so.
-        pairs: stems that stand next to each other.
+        scope: the stems after ``for``, ``of``, ``on``: the group or the part of a thing for which it holds.
+        pairs: neighbouring stems.
         beside: stems next to a number: what is counted, or what has it.
         is_named: the value is a name.
-        condition: under which it holds: stems of the words behind ``if`` and ``when``.
+        condition: the stems of the words after ``if`` and ``when``.
         subject: words of ``about`` in their order, for people.
         shown: the value as it is written.
         span: of the sentence in the text.
@@ -223,7 +223,7 @@ def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[
     """Return the assertions of a sentence; empty if it asks, proposes, supposes or is not prose.
 
     Args:
-        domain: papers tell what was done and mean what is so; what people in a thread say will be is a plan.
+        domain: in papers the past tense counts as present; in threads the future tense is only a plan.
         before: the sentence before it.
     """
     if not _HINT.search(sentence) or _NO_PROSE.search(sentence):

@@ -1,7 +1,7 @@
-"""Tell by its path which file contradicts no other: what it says is of itself, or of another version.
+"""Recognise by its path a file that contradicts no other, because it is about itself or another version.
 
 Tests and examples set values of their own, changelogs and upgrade guides describe other versions, translations lag
-behind. A reader who asks is shown them; nobody is alarmed.
+behind. They are shown in answers but never raise an alarm.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def are_of_two_environments(one: str, other: str, *known: str) -> bool:
     """Tell whether two sentences are about two environments: production and a sandbox, CPU and GPU.
 
     Args:
-        known: what is told beside ``other`` and beside ``one``: who says nothing there of a sandbox means production.
+        known: the texts around ``other`` and ``one``: a text that mentions no sandbox means production.
     """
     first, second = ({found[:3] for found in _ENVIRONMENT.findall(text.lower())} for text in (one, other))
     if first and second:

@@ -1,4 +1,4 @@
-"""Which two facts are compared: those that share a name and state the same property; and whether their values differ.
+"""The choice of facts to compare, which share a name and state the same property, and the comparison of their values.
 
 ``index/fact_pairs.py`` does the join of ``pairs`` in SQL over whole generations.
 """
@@ -50,8 +50,8 @@ def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
 def comparable(one: LocatedFact, other: LocatedFact) -> bool:
     """Tell whether two facts of one name state the same property, at least one of them in plain words.
 
-    What a configuration sets may differ from what the code starts with: that is what it is for. Two of one side are
-    compared where neither is a program's: pages of two systems.
+    A configuration may differ from the defaults of the code: that is its purpose. Two facts of one side are
+    compared only if neither is of code: pages of two systems.
     """
     a, b = one.fact, other.fact
     if a.side == b.side and (one.domain == other.domain or "code" in {one.domain, other.domain}):
@@ -80,7 +80,7 @@ def value_of(fact: Fact) -> Value:
 def outcome(a: Fact, b: Fact) -> FactComparison:
     """Compare the values of two comparable facts. A denied value differs only from itself.
 
-    Where code begins with none, it mostly takes a value from elsewhere: that is undecided.
+    If the code's default is none, the value usually comes from elsewhere, so the outcome is undecided.
     """
     if any(fact.side == "code" and fact.kind == "none" for fact in (a, b)) and a.kind != b.kind:
         return FactComparison.UNDECIDED
@@ -103,8 +103,8 @@ MAX_BLOCK = 400
 def keys_of(fact: Fact) -> frozenset[str]:
     """Return the join keys of a fact.
 
-    Names that say only what kind of value it is (``timeout``) are joined with a word of their owner, too (``webhook
-    timeout``). Statuses go by single words.
+    Names that only give the kind of value (``timeout``) are also joined with a word of their owner (``webhook
+    timeout``). Statuses are joined by single words.
     """
     if fact.form == "example":
         return frozenset()

@@ -48,7 +48,7 @@ def find_conflicts(
     Args:
         facts: of any number of documents.
         min_confidence: in [0, 1].
-        rivals: of the same facts, where the caller has compared them already.
+        rivals: the comparisons of the same facts, if the caller has them already.
 
     Returns:
         At most one per fact and better informed side, the most confident first, then by place.
@@ -69,8 +69,8 @@ def rivals_of(
     """Compare all facts of one name that have comparable values, whether they agree or not.
 
     Args:
-        joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
-        model: another than the one that is shipped, for fitting.
+        joined: indices of the pairs that share a name, if a store has joined them; otherwise they are joined here.
+        model: replaces the shipped model, for fitting.
     """
     model, corpus = model or shipped(), corpus_of(facts)
     by_fact: Rivals = defaultdict(list)

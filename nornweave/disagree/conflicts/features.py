@@ -30,7 +30,7 @@ class FactCorpus:
     Attributes:
         documents: how many there are.
         holders: word of a context → documents that have it.
-        in_words: words of the contexts of what people write.
+        in_words: words of the contexts of texts by people.
     """
 
     documents: int = 0
@@ -85,7 +85,7 @@ def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORP
     """Return the features of a pair of comparable facts with different values.
 
     Args:
-        code: the side that knows best what runs, see ``comparable.ordered``.
+        code: the side closest to the running system, see ``comparable.ordered``.
 
     Returns:
         Feature → number, mostly 0 or 1; always the same features.

@@ -1,4 +1,4 @@
-"""What the ledger knows that an answer uses: who wrote the line of a fact, and which pairs are no conflict."""
+"""The parts of the ledger that an answer uses: authors of facts' lines, and dismissed pairs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class LedgerNotes:
     """The parts of the ledger that an answer uses.
 
     Attributes:
-        origins: who wrote which line.
-        dismissed: pairs of statements of which somebody said that they are no conflict (``pair_id``).
+        origins: the author of each line.
+        dismissed: pairs of statements that somebody dismissed as no conflict (``pair_id``).
     """
 
     origins: Origins = field(default_factory=lambda: NO_ORIGINS)
@@ -53,7 +53,7 @@ class KnownLine:
     """A line whose author git has named.
 
     Attributes:
-        version: of the document that it stood in (``version_of``); of another version git is asked again.
+        version: of its document then (``version_of``); for another version git is asked again.
     """
 
     key: LineKey

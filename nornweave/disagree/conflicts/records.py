@@ -35,9 +35,9 @@ class LocatedFact:
 
     Attributes:
         domain, source_id, path: of its document.
-        section: the heading path of what it stands in, ``A > B``; of code the enclosing symbol, if known.
-        updated_at, revision, author: of the line where that is known, else of the document.
-        line_range: first and last line, from 1, of what one would cite.
+        section: the heading path around it, ``A > B``; in code the enclosing symbol, if known.
+        updated_at, revision, author: of the line if known, else of the document.
+        line_range: first and last line to cite, from 1.
     """
 
     fact: Fact
@@ -99,9 +99,9 @@ class FactConflict:
     """Two facts about one thing that cannot both be true.
 
     Attributes:
-        first: the side that probably describes what runs: code before configuration before documentation before people.
+        first: the side that probably describes the running system: code, then configuration, documentation, people.
         confidence: the probability, in [0, 1], that an engineer who reads both calls it a contradiction.
-        name, attribute: about what; words for people.
+        name, attribute: the subject, in words for people.
         explanation: one sentence that names both values.
         also: other places that state the same as one of the two.
     """

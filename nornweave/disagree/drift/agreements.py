@@ -1,7 +1,7 @@
-"""Agreements of documentation and code: which there are, and which broke since.
+"""Agreements of documentation and code, and those that broke since a base.
 
-A pair of places that agreed and differs now, with one side changed, is drift, however unsure it is by itself that both
-speak about one thing: they did agree. So what broke needs no threshold.
+If a pair of places agreed and differs now, and one side changed, that is drift, even if it is not certain that both
+are about one thing, because they did agree. So broken agreements need no threshold.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Agreement:
     """Two places that state the same value.
 
     Attributes:
-        key: which places; by content, not by line.
-        attribute: what they state: ``default``, ``value``, …; ``learned`` if a template of the repository read it.
+        key: the two places; by content, not by line.
+        attribute: the stated property: ``default``, ``value``, …; ``learned`` if a template of the repository read it.
         documented, coded: the value as each side writes it, for people.
     """
 
@@ -62,7 +62,7 @@ class BrokenAgreement:
     """Two places that agreed and now differ.
 
     Attributes:
-        conflict: both as they are now.
+        conflict: both places as they are now.
         moved: which side changed, as in ``Finding``.
         was: the value that both had.
     """
@@ -78,8 +78,8 @@ class Before:
 
     Attributes:
         agreements: of the base → how often the page and the code state them; paths are those of the head.
-        documented: who read it, path, name, value and statement of everything on pages; empty if unknown.
-        coded: path, name and value of everything in code; empty if unknown.
+        documented: reader, path, name, value and statement of all facts on pages; empty if unknown.
+        coded: path, name and value of all facts in code; empty if unknown.
     """
 
     agreements: Mapping[Agreement, Lines]
@@ -145,7 +145,7 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
     """Return the pairs that agreed at the base and differ now, with one side changed, most telling first.
 
     Args:
-        pairs: everything that is compared at the head.
+        pairs: all compared pairs at the head.
     """
     settled: dict[tuple[str, ...], float] = defaultdict(float)
     for pair in pairs:
@@ -243,7 +243,7 @@ def _differing(
 def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Leave out values from configuration files if a program states the same documented value too.
 
-    A file that configures a program is there to change its defaults: a page that copied it says nothing of them.
+    A configuration file changes a program's defaults, so a page that copied it states no defaults.
     """
     programs = {_documented_place(pair) for pair in pairs if pair.code.fact.side == "code"}
     return [pair for pair in pairs if pair.code.fact.side == "code" or _documented_place(pair) not in programs]
@@ -299,8 +299,8 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
 def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:
     """Return whether equal places of the code have a documented value; ``None`` if they disagree.
 
-    The same name counts before one that its owner completes. An empty value is filled in elsewhere, and one of another
-    kind or of a longer name is of another thing: that a page says another says nothing.
+    An equal name is preferred to one that needs its owner. An empty value is filled in elsewhere, and a value of
+    another kind or of a longer name is of another thing, so these are ignored.
     """
     pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
     if owner:  # queue.size is not pool.size

@@ -21,7 +21,7 @@ def read_baseline(file: Path) -> dict[str, str]:
     """Read a baseline: fingerprint → its subject in words.
 
     Raises:
-        ConfigError: the file is missing, too large, or no baseline.
+        ConfigError: the file is missing, too large, or not a baseline.
     """
     try:
         if file.stat().st_size > MAX_BYTES:

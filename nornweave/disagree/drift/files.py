@@ -32,7 +32,7 @@ class SourceFile:
 
     Attributes:
         path: relative to the folder, with ``/``.
-        kind: as what it is read.
+        kind: documentation or code.
         version: of a committed file its blob; empty in a working tree.
     """
 
@@ -143,7 +143,7 @@ def git(root: Path, *arguments: str) -> bytes:
     """Run git.
 
     Raises:
-        ConfigError: it refuses; the message is its own.
+        ConfigError: git refuses; the message is git's.
     """
     try:
         return run_git(root, *arguments, timeout_s=GIT_S)
@@ -166,7 +166,7 @@ def commits_of(root: Path, written: str) -> tuple[str, str]:
     """Resolve ``BASE..HEAD``, or ``BASE...HEAD`` for the changes of HEAD since the fork. HEAD may be left out.
 
     Raises:
-        ConfigError: the range is none, the folder no repository, or git does not know a commit.
+        ConfigError: the range is not valid, the folder is not a repository, or git does not know a commit.
     """
     match = _RANGE.match(written)
     if match is None or written.startswith("-"):

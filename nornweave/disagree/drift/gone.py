@@ -1,11 +1,11 @@
-"""Names that pages write as code and that the code had at the base, and has nowhere at the head.
+"""Names that pages write as code and that the code had at the base but not at the head.
 
 Flags, variables of the environment, keys, routes, choices, paths and symbols: whatever its spelling, a name is declared
-where a program has it, as an identifier or in a string, outside of comments. That it existed is never guessed: a name
-that the code did not have at the base says nothing.
+where a program has it, as an identifier or in a string, outside of comments. A former name is never guessed: a name
+that the code did not have at the base is ignored.
 
-Where another stands in its place, it is gone as it is spelt: ``long = "max-size"`` that became ``long = "limit"`` is
-renamed, though a field is still called ``max_size``. A page that renames what the code still has is the other side.
+If another name replaced it, this spelling is gone: ``long = "max-size"`` that became ``long = "limit"`` is
+renamed, although a field still has the name ``max_size``. The reverse case is a page that renames a name of the code.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def gone(
 
     Args:
         commits: base and head.
-        old, new: the files of either; blobs tell which changed.
+        old, new: the files of both; their blobs show which changed.
     """
     before, after = ({file.path: file for file in files} for files in (old, new))
     changed = [file for file in old if after.get(file.path, file).version != file.version or file.path not in after]
@@ -238,7 +238,7 @@ def _key(written: str) -> str:
 
 
 def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention]:
-    """Yield the names that pages mark as code, explain, or spell as such; of code flags, variables, keys, calls."""
+    """Yield names that pages mark as code, explain, or spell as code. In code blocks only some kinds count."""
     for file in files:
         if file.kind != "documentation":
             continue

@@ -1,6 +1,6 @@
 """Decide by their paths which files are read as documentation and which as code; leave out tests inside of them.
 
-Files that stand apart are not read (``conflicts/apart.py``), nor is what others wrote or a tool.
+Files that stand apart are not read (``conflicts/apart.py``), nor are files of other projects or of tools.
 """
 
 from __future__ import annotations

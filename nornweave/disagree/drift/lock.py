@@ -1,9 +1,9 @@
 """``drift.lock``: the agreements that a team holds documentation and code to.
 
-One line an agreement, sorted, so that branches merge: page, name and value, file of the code, by content and not by
-line number. The last column is for the machine: how the code writes it, and a mark for each side, a digest of the lines
-that state the value. While both marks are found the agreement holds and nothing has to be read, so that a check takes a
-second.
+Each line is an agreement, sorted, so that branches merge: page, name and value, file of the code, by content and not by
+line number. The last column is for the machine: the spelling in the code, and a mark for each side, a digest of the
+lines that state the value. As long as both marks are found, the agreement holds and nothing has to be read, so a check
+takes a second.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def followed(entries: Iterable[LockedAgreement], paths: Collection[str]) -> dict
     """Follow moved files: a missing path is replaced by the only new path with the same file name.
 
     Args:
-        paths: of the files that are read now.
+        paths: the paths of the present files.
     """
     listed = list(entries)
     held = {path for one in listed for path in one.agreement.key[::2]}
@@ -147,7 +147,7 @@ def read_lock(root: Path) -> list[LockedAgreement] | None:
     """Read the lock of a folder; ``None`` if it has none.
 
     Raises:
-        ConfigError: it cannot be read, or is no lock.
+        ConfigError: it cannot be read, or is not a lock.
     """
     file = root / FILE_NAME
     try:
@@ -227,7 +227,7 @@ def dropped(
     """Return the agreements of an old lock that a new one does not have.
 
     Args:
-        pairs: everything that is compared now.
+        pairs: all pairs that are compared now.
     """
     held = {(one.agreement.key[0], one.agreement.key[1], one.agreement.documented) for one in new}
     said = {(pair.other.path, pair.other.fact.name, shown(pair.other.fact)) for pair in pairs}

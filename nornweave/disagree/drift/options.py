@@ -1,4 +1,4 @@
-"""What pages document: every entry that names an option in code markup, read or not, and what became of it."""
+"""The options that pages document: every entry that names an option in code markup, with its state."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def states_of(
 
     Args:
         pairs: documented values beside those of the code.
-        stated: every value that a page states, compared or not.
+        stated: all values on pages, compared or not.
         words: of the code.
     """
     compared: dict[tuple[str, str], list[CandidatePair]] = defaultdict(list)
@@ -201,7 +201,7 @@ def states_of(
 def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
     """Tell whether a value belongs to the entry on a line, if several have one name: ``queue.size``, ``pool.size``.
 
-    It stands below the entry, before the next one. That a name has no value says nothing of a longer one.
+    The value is below the entry and before the next one. A longer name is another one.
     """
     if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
         return False

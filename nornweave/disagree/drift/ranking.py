@@ -1,7 +1,7 @@
-"""What a full scan shows: values that differ where nearly everything says that both are about one thing.
+"""The results of a full scan: values that differ although almost all signs show that both are about one thing.
 
-In a repository whose documentation is kept well, most values that differ are two things of one name. What tells them
-apart is the other names: a table or section that is about a class, a function or a file agrees with it about them.
+In a repository with good documentation, most differing values belong to two things of one name. The other names
+distinguish them: a table or section about a class, a function or a file agrees with it about the other names.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Affinity:
 
     Attributes:
         pairs: documented values beside those of code.
-        paths: of all files that are read.
+        paths: the paths of all files.
     """
 
     pairs: Iterable[CandidatePair]
@@ -111,9 +111,9 @@ class Affinity:
     def is_of_one_thing(self, one: FactConflict) -> bool:
         """Tell whether a section is about a part of the code: they agree on most other names, at least ``AGREEING``.
 
-        Not if the page gives the name several values, or some code has what the page says: then these are several
-        things. A comment speaks of its own file, which counts as a name; those of a file of declarations
-        (``client.d.ts``) of others.
+        This is false if the page gives the name several values, or other code has the page's value: then these are
+        several things. A comment is about its own file, which counts as a name; comments in a file of declarations
+        (``client.d.ts``) are about other files.
         """
         code, page, fact = one.first, one.second, one.second.fact
         is_own = page.path == code.path
@@ -155,11 +155,11 @@ def ranked(
 ) -> list[FactConflict]:
     """Return conflicts with their confidence in a full scan, highest first.
 
-    What the extractors read is sure where a template of the repository reads it as well.
+    A value read by the extractors is certain if a template of the repository reads it too.
 
     Args:
-        files: how many were read.
-        learned: what templates read.
+        files: the number of files.
+        learned: the values read by templates.
     """
     read = {
         _reading(one.code, one.other, name) for one in learned for name in (one.code.fact.name, one.other.fact.name)
@@ -260,10 +260,10 @@ STALE_NAMES, STALE_SHARE = 6, 0.6
 def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[CandidatePair]]]:
     """Return the pages most of whose values differ from one code file: the share, and a pair for each value.
 
-    A section that agrees with the code about nothing convinces nobody of a single value. A whole page that names what
+    A section that agrees with the code about nothing is no evidence for a single value. A whole page that names what
     one file declares, and gives most of it another value, is about that file and rotted.
 
-    A value that any other file has is not rotten.
+    A value that another file has is not counted.
 
     Returns:
         The page with the most differing values first.

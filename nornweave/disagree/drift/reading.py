@@ -44,7 +44,7 @@ def read_facts(
     """Read the facts of files.
 
     Args:
-        read: gives the bytes of a file, or the reason why it has none; called by one thread at a time.
+        read: returns the bytes of a file, or why it cannot be read; called by one thread at a time.
 
     Returns:
         Facts of the files, and the files that failed, each by path.
@@ -83,7 +83,7 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
         Nothing for generated and empty files.
 
     Raises:
-        DocumentError: it is no text.
+        DocumentError: it is not text.
     """
     if not raw.strip():
         return Extracted(())

@@ -26,12 +26,12 @@ class Place:
     """One side of a disagreement, or another place with the same value.
 
     Attributes:
-        path: relative to the folder that was looked at, with ``/``.
+        path: relative to the scanned folder, with ``/``.
         line: from 1.
-        side: who speaks.
+        side: code, configuration, documentation, …
         value: as people write it.
-        text: the line as it stands, without its end.
-        origin: who wrote it; ``None`` if unknown.
+        text: the line as written, without its end.
+        origin: the author of the line; ``None`` if unknown.
     """
 
     path: str
@@ -50,11 +50,12 @@ class Finding:
         rule: ``nornweave/default``, …; see ``RULES``.
         fingerprint: stays the same when lines move; changes with the paths, the name or a value.
         confidence: probability, in [0, 1], that an engineer who reads both calls it a contradiction.
-        first: the side that probably describes what runs; ``second`` the documentation, or whoever knows less.
-        newer: which of the two lines was written later; ``None`` if unknown or at the same time.
+        first: the side that probably describes the running system; ``second`` the documentation, or the less informed
+            side.
+        newer: the line that was written later; ``None`` if unknown or at the same time.
         since: when the newer of the two was written; ``None`` if unknown or not committed yet.
         moved: the side that changed since both agreed; ``None`` if they are not known to have agreed.
-        was: the value that both had then.
+        was: the value that both had when they agreed.
     """
 
     rule: str
@@ -105,10 +106,10 @@ class Coverage:
     Attributes:
         documented: entries of pages that name an option, read or not; ``options_compared`` those of which a value is
             compared, ``options_held`` those of which one agrees.
-        options_not_compared: reason → how many of the others.
+        options_not_compared: reason → number of options.
         read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
             that it agrees with.
-        not_compared: reason → how many of the others.
+        not_compared: reason → number of values.
     """
 
     read: int = 0
@@ -132,14 +133,14 @@ class Report:
 
     Attributes:
         findings: new ones, the most confident first.
-        known: how many were left out because the baseline has them.
-        ignored: how many a ``drift-ignore`` comment leaves out.
+        known: the number left out because the baseline has them.
+        ignored: the number left out by ``drift-ignore`` comments.
         files: how many were read; ``failed`` those that could not be.
-        facts: how many they state, by side.
+        facts: the number of facts, by side.
         coverage: of the documented values; ``None`` if only the lock was checked.
-        options: what pages document; ``not_held`` the values that are read and that the code does not have.
+        options: the documented options; ``not_held`` are values that were read and that the code does not have.
         is_against_lock: findings are agreements of the lock that broke.
-        notices: what a reader should know of the run.
+        notices: notes on the run for readers.
     """
 
     root: str

@@ -82,7 +82,7 @@ class DriftOptions:
 
     Attributes:
         diff: ``BASE..HEAD``; empty for the working tree.
-        baseline: fingerprints that are known → what they are about; ``None`` if there is no baseline.
+        baseline: known fingerprints → their subjects; ``None`` if there is no baseline.
         min_confidence: in [0, 1].
         exclude: globs of files that are left out.
         use_lock: agreements of ``drift.lock`` that broke are findings.
@@ -182,8 +182,8 @@ def _kept(
     """Return a report if no agreement of a lock broke; ``None`` if one may have, and everything must be read.
 
     Args:
-        moved: the lines of the lock that stand elsewhere, or are written differently now.
-        near: the files of these.
+        moved: the lines of the lock whose places or spellings changed.
+        near: the files of these lines.
     """
     base = Before({one.agreement: one.lines for one in moved})
     pairs = [*near.pairs, *(one.pair for one in near.compared(texts)[0])]
@@ -199,7 +199,7 @@ def _kept(
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Return the pairs that are certain enough for a lock.
 
-    Not among them is what templates read that agree with the code only now and then, and a number beside a switch.
+    Values of templates that seldom agree with the code are left out, and numbers beside switches.
     """
     return [pair for pair in pairs if (pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM)
             and (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]  # fmt: skip
@@ -333,7 +333,7 @@ class _Read:
         """Return documented values beside those of the code.
 
         Returns:
-            Those that the extractors and learned templates read; and whatever calls itself a default, believed or not.
+            The pairs read by the extractors and learned templates, and all values that call themselves a default.
         """
         compared, names = self.compared(text_of)
         defaults = [one.pair for one in compared if "default" in one.page]

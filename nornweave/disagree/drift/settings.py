@@ -1,4 +1,4 @@
-"""What a repository says of its own drift: ``.drift.toml``, else ``[tool.nornweave.drift]`` of ``pyproject.toml``."""
+"""A repository's settings for drift: ``.drift.toml``, else ``[tool.nornweave.drift]`` of ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_settings(root: Path) -> DriftSettings:
     """Read the settings of a folder; if there are none, the defaults.
 
     Raises:
-        ConfigError: a file cannot be read, is no TOML, or a key or glob in it is wrong.
+        ConfigError: a file cannot be read, is not TOML, or a key or glob in it is wrong.
     """
     for file in (root / FILE_NAME, root / "pyproject.toml"):
         try:
@@ -90,7 +90,7 @@ def read_table(values: Mapping[str, JsonValue], raw: bytes) -> object:
     """Read the settings from a TOML file. In ``pyproject.toml`` they are in our own table.
 
     Raises:
-        DocumentError: it is too large, no TOML, nested too deeply, or a key in it is wrong.
+        DocumentError: it is too large, not TOML, nested too deeply, or a key in it is wrong.
     """
     if len(raw) > MAX_BYTES:
         raise DocumentError(f"larger than {MAX_BYTES:,} bytes")

@@ -38,7 +38,7 @@ _DECIMAL_SIZE = Fraction(1024, 1000)
 def compare(a: Value, b: Value) -> FactComparison:
     """Compare two values of one thing.
 
-    A unit that one side leaves out is taken to be one with which both agree, if there is one.
+    If one side has no unit, any unit with which both agree is accepted.
     """
     a, b = _plain(a, b), _plain(b, a)
     if "symbol" in {a.kind, b.kind} and {a.kind, b.kind} != {"symbol", "string"}:

@@ -1,6 +1,6 @@
 """Parse expressions of any language, and their spellings in documentation, into values.
 
-``read_value`` reads what stands on the right of ``=`` in any of the languages, and what documentation writes for it:
+``read_value`` reads the right side of ``=`` in any of the languages, and its form in documentation:
 the same text means the same value on both sides. Constant expressions are folded within limits; nothing is executed.
 """
 
@@ -73,7 +73,7 @@ def read_value(text: str, resolve: Resolve | None = None) -> Value | None:
         resolve: looks up constants by name.
 
     Returns:
-        A literal, or a ``symbol`` for what can be read but not known; ``None`` if it is no expression.
+        A literal, or a ``symbol`` for an expression with an unknown value; ``None`` if it is not an expression.
     """
     text = text.strip().rstrip(";").strip()
     if not text or len(text) > MAX_EXPRESSION:
@@ -94,7 +94,7 @@ _WRITTEN_NUMBER = lazy_pattern(r"(?<![\w.,])(?P<number>[-+]?\.?\d[\d_.,]*\d|[-+]
 def as_written(fact: Fact) -> str:
     """Return a fact's value as its statement writes it (``8 MiB``); if it is not there, in our own form.
 
-    A value that the statement denies has ``not`` before it.
+    A denied value gets ``not`` before it.
     """
     written = show(fact.kind, fact.value, fact.unit)
     if fact.kind == "number":

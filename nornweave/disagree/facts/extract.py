@@ -79,7 +79,7 @@ def _language(passage: Passage) -> str | None:
 def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
     """Read a program and its documentation in comments.
 
-    A stretch of a source file that is shown as documentation is read for its comments and its signatures.
+    A part of a source file shown as documentation is read for its comments and signatures.
     """
     if passage.domain == "documentation":
         yield from (replace(fact, side="documentation", form="signature") for fact in reading.facts)

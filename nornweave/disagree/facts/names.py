@@ -46,8 +46,8 @@ class Name:
     Attributes:
         name: words of its last component, lower case, separated by blanks, without a unit suffix; never empty.
         owner: words of the components before it (``app.http.timeout``: ``app http``); may be empty.
-        unit: what its suffix says that a plain number is counted in (``ms``), ``None`` without one.
-        attribute: what the name itself says of its value (``DEFAULT_…``: ``default``), ``None`` if nothing.
+        unit: the unit in its suffix (``ms``), for a plain number; ``None`` without one.
+        attribute: the property that the name itself states (``DEFAULT_…``: ``default``); ``None`` if there is none.
     """
 
     name: str
@@ -109,8 +109,8 @@ def read_name(written: str) -> Name | None:
 def join_keys(name: str) -> tuple[str, ...]:
     """Return the keys of facts with this name: the name, and shorter forms that other writers use.
 
-    Shorter forms leave out a leading word (a prefix that the other side gives as its owner: ``celery``, ``task``) and
-    words of limits (``max payload size``: ``payload``), as long as a name is left that says something.
+    Shorter forms leave out a leading word (a prefix that is an owner on the other side: ``celery``, ``task``) and
+    words of limits (``max payload size``: ``payload``), as long as the rest is a distinctive name.
     """
     return tuple(dict.fromkeys(_forms(name)))
 

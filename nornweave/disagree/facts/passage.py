@@ -32,16 +32,16 @@ class Passage:
     """A document, a chunk of one, or an item of an agent that sends no facts.
 
     Attributes:
-        text: as it stands; may be cut anywhere.
-        start: offset of the text in its document: what spans are counted from.
+        text: the original text, which may be cut anywhere.
+        start: offset of the text in its document, from which spans are counted.
         domain: ``code``, ``documentation``, ``conversations``, ``research`` or another agent's domain.
         language: of code, a key of ``chunking/languages.py`` (``python``), or ``None``.
         format: ``markdown``, ``rst``, ``html``, ``yaml``, ``slack``, … or the empty string.
         path: of the document in its source.
         title: the symbol or heading that names it.
         section: the heading path, ``A > B > C``.
-        context: what precedes it elsewhere (class signature, heading path, messages before it).
-        timestamp: when it was said or changed last.
+        context: text from before the passage (class signature, heading path, earlier messages).
+        timestamp: when it was written or last changed.
     """
 
     text: str
@@ -105,14 +105,15 @@ def fact_of(
 
     Args:
         name: as it is written: ``--request-timeout``, ``server.requestTimeout``, ``DEFAULT_TIMEOUT_MS``.
-        value: as it was read; a plain number gets the unit of ``unit``, or else of the name.
-        start: offset in ``passage.text`` of what states it; ``end`` the one behind it.
+        value: the value that was read; a plain number gets the unit of ``unit``, or else of the name.
+        start: offset of the statement in ``passage.text``; ``end`` is after it.
         owner: as it is written, outermost first (``HttpServer``, ``Configuration > Database``).
-        unit: a word of ``units.UNITS`` that the sentence says (``milliseconds``).
-        statement: the line or sentence, where it is not the lines of ``start`` and ``end``.
+        unit: a word of ``units.UNITS`` in the sentence (``milliseconds``).
+        statement: the line or sentence, if it differs from the lines of ``start`` and ``end``.
 
     Returns:
-        ``None`` if the name is none, the value is not known, or it is a secret: nobody may read it in a report.
+        The fact; ``None`` if the name is not valid, the value is not known, or it is a secret, which no report may
+        show.
     """
     written = read_name(name)
     if written is None or _is_refused(value, name, written, side):

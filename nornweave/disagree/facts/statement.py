@@ -1,4 +1,4 @@
-"""Where code or configuration tells in words what a fact says: its lines, the call around them, the remark above."""
+"""The lines of code or configuration that state a fact in words: its own, the call around it, the comment above."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
     """Return the lines of a fact with their description, and whether words describe it.
 
-    Words stand in a string of those lines or of the call around them, or in the remark behind or right above. Without
-    them these are the lines themselves, the first alone where they are too long.
+    Words may be in a string of those lines or of the call around them, or in a comment after or directly above. Without
+    words these are the lines themselves, or only the first if they are too long.
     """
     first, last = lines_at(text, start, end)
     if _IN_WORDS.search(text, first, last) or _REMARK_BEHIND.search(text, first, last):
@@ -51,12 +51,12 @@ def is_declared(fact: Fact) -> bool:
 def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, tuple[int, int]]]:
     """Yield each fact with a value and the range that describes its subject; the range is empty if none does.
 
-    In documentation that is what stands between its name, or the value of the fact before, and the end of the value's
-    line, and where the value comes first below its name, or what follows is indented deeper, the paragraph after it.
+    In documentation the range runs from its name, or from the value of the fact before, to the end of the value's line.
+    If the value comes first below its name, or the next text is indented deeper, it includes the paragraph after it.
 
     Args:
         facts: by place.
-        text: that they stand in, from the offset ``start`` on.
+        text: the text with the facts, from the offset ``start`` on.
     """
     last = 0
     for fact in facts:

@@ -1,6 +1,6 @@
 """Normalise version requirements (``>=16``, ``3.9 or newer``, ``^1.4``), and decide whether two agree.
 
-A requirement is the least version (``>=3.8``); what is too new is not compared. A bare ``3.8`` does not say whether
+A requirement is the least version (``>=3.8``); upper limits are not compared. A bare ``3.8`` does not say whether
 newer versions are accepted. A pin (``==3.11``) is not a requirement: it is the version that somebody chose.
 """
 
@@ -54,7 +54,7 @@ class Requirement:
 
     Attributes:
         least: the lowest, as numbers.
-        is_open: newer versions will do, as is said (``>=``, ``+``, ``^``); a plain ``3.8`` is not open.
+        is_open: newer versions are explicitly accepted (``>=``, ``+``, ``^``); a plain ``3.8`` is not open.
     """
 
     least: tuple[int, ...]

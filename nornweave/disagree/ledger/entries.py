@@ -1,4 +1,4 @@
-"""Compare the conflicts of a corpus with the ledger: which are new, open or settled.
+"""Compare the conflicts of a corpus with the ledger to find new, open and settled ones.
 
 Pure. ``sync.ledger`` reads the facts of the published generations and ``file`` keeps the result.
 """
@@ -29,12 +29,12 @@ class LedgerEntry:
 
     Attributes:
         entry_id: the same as long as the same documents say the same values.
-        sides: the one that probably describes what runs first.
+        sides: both sides; the one that probably describes the running system comes first.
         also: other places that state the same as the second side.
         suggested: the domain that probably holds.
         confidence: the probability that it is a contradiction, in [0, 1].
-        first_seen: when the ledger first had it.
-        settled: when it was gone; ``None`` while it stands.
+        first_seen: when the ledger got it.
+        settled: when it was settled; ``None`` while it is open.
     """
 
     entry_id: str
@@ -62,8 +62,8 @@ class Ledger:
 
     Attributes:
         generations: domain → the published generation that was read.
-        lines: who wrote the lines of the open entries, where git knows it.
-        dismissed: pairs of statements of which somebody said that they are no conflict, the newest last. Entries of
+        lines: the authors of the open entries' lines, if git knows them.
+        dismissed: pairs of statements that somebody dismissed as no conflict, newest last. Entries of
             them stay in the lists.
     """
 
@@ -153,11 +153,11 @@ def update(
 
     Args:
         old: the ledger so far, if any.
-        found: what disagrees now.
+        found: the present conflicts.
         generations: domain → generation that was read.
         now: the time of this reading.
-        unread: domains that could not be read: what they said stays open.
-        lines: who wrote the lines of what was found.
+        unread: domains that could not be read; their conflicts stay open.
+        lines: the authors of the lines of ``found``.
     """
     known = {entry.entry_id: entry for entry in old.open} if old else {}
     standing = {entry.entry_id: replace(entry, first_seen=known[entry.entry_id].first_seen)
@@ -180,8 +180,8 @@ def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collect
     """Return the entries of a ledger whose sides the viewer may all see, in an order made from these alone.
 
     Args:
-        ledger: of everything.
-        seen: returns which documents of a domain may be seen; what is settled may be about one that is gone.
+        ledger: the complete ledger.
+        seen: returns the visible documents among some of a domain; settled entries may name documents that are gone.
     """
     entries = [*ledger.open, *ledger.settled]
     places: dict[str, set[Place]] = {}

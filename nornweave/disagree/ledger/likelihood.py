@@ -1,4 +1,4 @@
-"""How likely the conflicts of a corpus are: nobody asked about them, so that a pair alone does not decide."""
+"""How likely the conflicts of a corpus are. Without a question, a pair alone is not enough evidence."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ some 26 were right (docs/figures-archive.md)."""
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
     """Return the conflicts of a corpus, most confident first.
 
-    Of code and documentation a conflict is as likely as its section and its class say, as in ``nornweave drift``, which
-    asks learned templates as well. One that drift would not show is kept where the pair alone is convincing, with the
-    confidence that such pairs deserve. What people and papers say is judged by the pair.
+    A conflict of code and documentation is judged by its section and class, as in ``nornweave drift``, which
+    also uses learned templates. One that drift would not show is kept if the pair alone is convincing, with the
+    usual confidence of such pairs. Statements of people and papers are judged by the pair.
 
     Args:
         facts: of all documents.
-        joined: places of the pairs among them that share a name.
+        joined: indices of the pairs among them that share a name.
     """
     rivals = rivals_of(facts, joined=joined)
     affinity = Affinity(chain.from_iterable(rivals.values()))

@@ -1,7 +1,7 @@
-"""A block of a document, and what the readers of all formats share: lines, nesting, what nobody sees.
+"""A block of a document, and the parts that the readers of all formats share: lines, nesting, hidden text.
 
-A format says what begins at a line and where it ends; everything else is here. A block costs what its lines cost,
-whatever the nesting, and nothing that a page names is executed or included.
+A format only says which block begins at a line and where it ends; everything else is here. The time for a block depends
+on its lines, not on the nesting, and nothing that a page names is executed or included.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Block:
         kind: ``front`` matter; a ``note`` holds blocks (an admonition, a tab, a directive), a ``term`` explains a name.
         lines: the numbers of its lines in the file, from 0.
         level: of a heading, from 1; of a table how many of its first rows are its header.
-        info: of a heading what it says, of a note or term its name, of code its language, of a table how it is drawn.
-        parts: what a note or a term holds.
+        info: a heading's text, the name of a note or term, the language of code, the drawing style of a table.
+        parts: the blocks inside a note or a term.
         anchor: what an address of the document has after ``#`` to lead here, if the text names it.
     """
 
@@ -50,10 +50,10 @@ class Blocks:
     """The blocks of a document.
 
     Attributes:
-        text: what is shown: as long as the document, blanks for what nobody sees. Of HTML the readable text.
+        text: the visible text, as long as the document, with blanks for hidden text. Of HTML the readable text.
         blocks: in order; they do not overlap.
-        hidden: what nobody sees, in order.
-        said: what is shown in the place of a span of ``text``, in order; ``text`` itself keeps its length.
+        hidden: the hidden spans, in order.
+        said: text to show instead of a span of ``text``, in order; ``text`` itself keeps its length.
     """
 
     text: str
@@ -85,10 +85,10 @@ class Found(NamedTuple):
     Attributes:
         end: the line behind it.
         mark: of a heading its level, or the style that stands for one; of a table its rows of headers.
-        body: the first line of what it holds; ``lead`` characters of that line do not belong to it.
+        body: the first line of its content; ``lead`` characters of that line do not belong to it.
         cut: lines at its end that close it.
         margin: columns before the lines that it holds; 0 for those of the line that is least indented.
-        parts: what it holds, where that is known already.
+        parts: the blocks inside it, if known already.
     """
 
     kind: Kind | Literal["hidden"]

@@ -51,7 +51,7 @@ class HtmlPolicy:
     """The parts of HTML that a caller reads, and how they are written.
 
     Attributes:
-        skipped: tags that are left out with all they hold, as long as they are closed and something else is there.
+        skipped: tags that are left out with their content, if they are closed and the page has other text.
         roles, classes: of elements that are left out likewise.
         marks_code: code within a line stands between backticks.
         shows_images: images are written as the text that describes them.
@@ -75,7 +75,7 @@ PAGE = HtmlPolicy(
 def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
     """Return the readable text of HTML; broken, unclosed and deeply nested markup is allowed.
 
-    An element that is left out as a rule but never closed, or that holds all there is to read, is read.
+    An element of ``skipped`` is still read if it is never closed or holds all readable text.
     """
     text = without_long_references(text)
     if not is_sound(text):

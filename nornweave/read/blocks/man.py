@@ -1,6 +1,6 @@
 """The blocks of manual pages, man(7) and mdoc(7): sections, items with their tags, examples.
 
-A line of the page is a line of what is shown; macros, fonts and escapes are taken away. Nothing is set in columns, and
+Each line of the page is one visible line; macros, fonts and escapes are removed. Nothing is set in columns, and
 no macro that a page defines is run.
 """
 
@@ -139,7 +139,7 @@ class Line:
 def read_man(text: str) -> Blocks:
     """Read a manual page. Each line is padded with blanks in place of the removed markup.
 
-    What is no page, as the part of one that is shown, has paragraphs.
+    A text that is only a part of a page is read as paragraphs.
     """
     head = _HEAD.search(text)
     if head is None or not is_man(text):

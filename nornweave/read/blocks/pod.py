@@ -1,6 +1,6 @@
 """The blocks of POD, Perl's manual pages: headings, items with their tags, indented examples.
 
-A line of the text is a line of what is shown; commands and the marks around words are taken away. What stands between
+Each line of the text is one visible line; commands and the marks around words are removed. Text between
 ``=cut`` and the next command, behind ``=for``, and between ``=begin`` of another format and its ``=end`` is not shown.
 """
 

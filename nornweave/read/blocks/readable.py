@@ -1,4 +1,4 @@
-"""The readable text of an HTML file: how it is written down, and where it stands in the file."""
+"""The readable text of an HTML file, and the places of its words in the file."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Readable:
     """The readable text of an HTML file.
 
     Attributes:
-        blocks: in order, each term with what explains it.
-        written: the same one after another.
+        blocks: in order, each term with its explanation.
+        written: the blocks in order, without nesting.
         tags: where in the file the tag of each block starts, by the block's start in ``text``; ascending.
     """
 

@@ -40,7 +40,7 @@ def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of `
 def shown_text(text: str, format: str) -> str:  # noqa: A002
     """Return a text of the same length and lines, with blanks in place of hidden text.
 
-    Front matter stays: what it says of the document is stated, whether a page shows it or not.
+    Front matter stays, because it states properties of the document even if no page shows it.
     """
     if format == "html":
         return blanked(text, UnseenParts(text).within(Span(0, len(text))))

@@ -1,4 +1,4 @@
-"""What nobody sees of a page: comments of Markdown, HTML, MDX and templates, elements and fields that are not shown."""
+"""Hidden parts of a page: comments of Markdown, HTML, MDX and templates, hidden elements and fields."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SIMPLE = re.compile(r"(?:[a-zA-Z]\w*)?[.#][\w-]+")
 def hidden_by_style(html: str) -> frozenset[str]:
     """Return the selectors that style sheets of a page hide: ``.class``, ``#id``, ``tag.class``.
 
-    Nothing where a program may show it, or a rule within ``@media`` or another rule decides.
+    Selectors that a program may show, or that ``@media`` or another rule decides, are left out.
     """
     displayed: dict[str, bool] = {}
     for style in () if "<script" in html.lower() else _STYLE.finditer(html):
@@ -90,7 +90,7 @@ _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 def unseen_front(text: str, front: FrontMatter) -> list[Span]:
     """Return the spans of front matter that no page shows: all but titles, descriptions, tags and the like.
 
-    Its fences stay if anything does; remarks go. A text that is nothing else stays whole.
+    Its fences stay if anything stays; comments are hidden. A text that is only front matter stays whole.
     """
     start = text.rindex(front.head, 0, front.end)
     fence = text.rfind("\n", 0, max(0, start - 1)) + 1

@@ -44,7 +44,7 @@ class Chunker:
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
         """Cut a document in order and without overlaps. Blank space and the licence of code are left out.
 
-        So is what goes on with encoded bytes; what they are stands above.
+        Continued encoded bytes are left out too; their beginning is in a chunk above.
         """
         for number, chunk in enumerate(self._chunks(document, index)):
             if not (number and is_encoded(chunk.content)):

@@ -180,7 +180,7 @@ class _Layout:
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
         """Tell whether one of two pieces is too small to stand alone, and the other has room for it.
 
-        Imports go with what is as little, and with what nothing else follows. A function ends where it ends.
+        Imports join other small pieces, and the piece before if nothing follows. Nothing is joined to a function's end.
         """
         if last.symbol and last.symbol.function_name and "\n" in self._between(last, piece):
             return False
@@ -254,7 +254,7 @@ class _Layout:
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
         """Tell whether ``span`` may join the next region; always, if that one will be divided anyway.
 
-        So will it be where ``span`` is too little to be found.
+        This is also so if ``span`` is too small to be found alone.
         """
         limit = self._limit_of(following[0].kind)
         return (

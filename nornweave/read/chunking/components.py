@@ -1,4 +1,4 @@
-"""Components in one file (``.vue``, ``.svelte``, ``.astro``, ``.html``): which part of it is in which language."""
+"""Components in one file (``.vue``, ``.svelte``, ``.astro``, ``.html``): its parts with their languages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Part:
 
     Attributes:
         span: the parts of a document tile it; the tags that open and close a part belong to it.
-        inner: what is to be parsed.
+        inner: the span to parse.
         language: as ``languages.GRAMMARS`` names it.
     """
 

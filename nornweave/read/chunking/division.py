@@ -59,8 +59,8 @@ class _Task:
     """A span to be divided between ``nodes``.
 
     Attributes:
-        nodes: each with whether it stands in a list and so may be parted from its neighbours within a line.
-        opens: what follows belongs to it (``def inner():``), so that it goes along.
+        nodes: each with whether it is in a list, so that it may be split from its neighbours within a line.
+        opens: the next part belongs to it (``def inner():``), so both stay together.
     """
 
     span: Span
@@ -90,7 +90,7 @@ class Division:
     def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
         """Join atoms. In data, an item that continues in the next part begins there, unless it fills most of this one.
 
-        The head of an item at the end of a part names what stands in the next one.
+        An item's head at the end of a part names the next part.
         """
         if self.grammar.functions:
             return self._packed_branches(atoms, most)
@@ -147,7 +147,7 @@ class Division:
     def _atoms(self, whole: _Task) -> Iterator[Span]:
         """Yield pieces, going deeper wherever one is too long. A stack is used because code nests without limit.
 
-        The beginning of a scope is joined with what comes first in it, of which a part is enough where it is short.
+        The beginning of a scope is joined with its first content, or a part of that if the beginning is short.
         """
         waiting, opened = [whole], whole.span.start
         while waiting:
@@ -196,7 +196,7 @@ class Division:
     def _with_lines_above(self, start: int, least: int) -> int:
         """Return the starts of comments directly above items of data, and of branches of templates.
 
-        Grammars count them to what stands before, if that is indented deeper.
+        Grammars count them to the node before if that is indented deeper.
         """
         if self.grammar.functions or not (spaces := _INDENT.match(self.text, start)):
             return start

@@ -1,4 +1,4 @@
-"""Which language source code is in, and what each tree-sitter grammar calls its nodes.
+"""The language of source code, and the node types of each tree-sitter grammar.
 
 The tables are in ``grammars.yaml``: ``syntax`` reads single nodes with them, ``regions`` whole files.
 """
@@ -123,8 +123,8 @@ def language_of(path: str, text: str = "") -> str | None:
     """Return the programming language of a file; ``None`` if no parser knows it.
 
     Args:
-        text: of the file. It decides where a suffix stands for several languages, and its ``#!`` line where the name
-            says nothing. Without it the name alone decides.
+        text: of the file. It decides if a suffix stands for several languages, and its ``#!`` line decides if the name
+            shows none. Without a text the name alone decides.
     """
     name = PurePosixPath(path).name.lower()
     suffix = PurePosixPath(name).suffix
@@ -162,7 +162,7 @@ _QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECA
 def is_template_page(html: str) -> bool:
     """Tell whether a program makes pages of HTML: its template has statements and does not only show values.
 
-    A page with a head of its own, as site generators read, says something itself.
+    A page with front matter, as site generators read it, has text of its own.
     """
     return not html.startswith("---") and _STATEMENT.search(_QUOTED.sub("", html)) is not None
 
@@ -170,7 +170,7 @@ def is_template_page(html: str) -> bool:
 def is_program_page(html: str) -> bool:
     """Tell whether a page of HTML is a template, an example or a program, with almost no visible text.
 
-    It has some lines of script and style, and of the characters of both less than a tenth is text; or none is, as on
+    It has some lines of script and style, and less than a tenth as much text; or no text at all, as on
     the page that an application fills.
     """
     if is_template_page(html) or is_empty_page(html):
@@ -213,13 +213,13 @@ class Grammar:
         classes: everything that has members and a name (struct, trait, impl, interface, enum, module, …).
         needs_body: a class type that without a body only mentions a class.
         modules: named containers that are no class: they take part in titles, not in ``class_name``.
-        namespaces: containers whose name nobody calls (``namespace a {``, ``extern "C" {``).
+        namespaces: containers whose name nobody uses (``namespace a {``, ``extern "C" {``).
         branches: statements that hold definitions without naming them (``#ifdef``, ``if``, ``try``, ``class << self``).
         bodies: the node that holds the members of any of the above.
         holders: values whose parts may be definitions (``export default { methods: { … } }``).
         imports: statements that bring in other files; more of them are told by ``syntax.is_import``.
         wrappers: nodes around one definition (decorators, ``export``, ``template<…>``, ``const f = …``).
-        packages: name all that follows them, where they have no body.
+        packages: nodes without a body that name all following code.
         documents: comments that belong to a definition below them across blank lines; a heading names them elsewhere.
         comments: comment types; ``attributes`` are siblings that belong to what follows them like comments.
         glue: too little to stand alone; joins what follows (``package x;``, ``private:``).
@@ -232,8 +232,8 @@ class Grammar:
         values: nodes that name a value, beside those whose types say so (``syntax.value_name``).
         pairs: nodes that name a part of a value: keys, attributes.
         names: nodes inside a definition that name it, where no field does.
-        announcements: nodes that say of what is defined elsewhere what it is called.
-        prototypes: statements that may hold one, which names it to the readers of a header.
+        announcements: nodes that name something that is defined elsewhere.
+        prototypes: statements that may hold a prototype, which readers of a header need.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Lists and what leads in: which lines are the items of a list, and which say what follows them."""
+"""Lists and their introductions: the lines of items, and the lines that introduce a list."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
     """Yield the outermost items of a list. An item with nested ones is a ``label`` followed by those.
 
     Args:
-        said: what leads in the list. Of an item it is its first line.
+        said: the introduction of the list; for a list inside an item, the item's first line.
     """
     whole, parts = unit.span, unit.block.parts
     held = [part.span for part in parts if part.kind != "list"]

@@ -1,9 +1,9 @@
 """C, C++ and Objective-C, whose preprocessor the grammars do not know.
 
-Macros stand where no grammar expects a word, and branches of ``#if`` open braces that others close. Where a parse
-stumbles, the text is written as the grammar would like it, of the same length, and parsed again: without branches that
-no grammar can read beside the first, and word by word without what looks like a macro. The tree with the smallest
-errors stays.
+Macros occur where no grammar expects a word, and branches of ``#if`` open braces that others close. If parsing
+fails, the text is changed without changing its length, and parsed again: without branches that
+no grammar can read beside the first, and word by word without possible macros. The tree with the smallest
+errors is used.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _torn(quiet: bytes, *, every: bool = False) -> Iterator[_Guess]:
     """Yield directives, and branches after the first, that cut a statement or leave braces open.
 
     Args:
-        every: wherever they stand; a class may have too many for the grammar.
+        every: yield all of them; a class may have too many for the grammar.
     """
     groups: list[list[re.Match[bytes]]] = []
     for directive in _DIRECTIVE.finditer(quiet):
@@ -153,7 +153,7 @@ def _is_torn(quiet: bytes, group: list[re.Match[bytes]]) -> bool:
 def _alone(quiet: bytes) -> Iterator[_Guess]:
     """Yield words in capitals that are alone on their lines, or that begin a block that handles exceptions.
 
-    Some may be types of what is on the next line.
+    Some may be types of a declaration on the next line.
     """
     for word in _WORD.finditer(quiet):
         is_handler = _HANDLES.fullmatch(word[1]) and quiet[word.end() : word.end() + _REACH].lstrip()[:1] == b"{"
@@ -227,8 +227,8 @@ def _rank(word: re.Match[bytes], quiet: bytes, end: int) -> tuple[bool, bool, in
 def defined_by(node: Node, text: str) -> tuple[str, ...]:
     """Return the names that a macro gives to the function that it begins; empty if the function has its own.
 
-    ``TEST_F(Suite, name) {`` is called by both, ``PYBIND11_MODULE(name, m) {`` by the first: its body reads the other
-    as a value. Types and numbers are no names (``SYSCALL_DEFINE3(open, const char __user *, filename, …)``).
+    ``TEST_F(Suite, name) {`` has both names, ``PYBIND11_MODULE(name, m) {`` only the first, because its body reads the
+    other as a value. Types and numbers are no names (``SYSCALL_DEFINE3(open, const char __user *, filename, …)``).
     """
     declarator, typed = node.child_by_field_name("declarator"), node.child_by_field_name("type")
     while declarator is not None and declarator.type == "function_declarator":

@@ -1,4 +1,4 @@
-"""Which definition of a source a reference means, by imports, folders and re-exports, where that is certain."""
+"""The definition that a reference means, by imports, folders and re-exports, if it is certain."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: b
     """Yield blocks as units. A block that holds headings is opened.
 
     Args:
-        opens: whether all that holds blocks is opened.
+        opens: whether all blocks that hold others are opened.
     """
     for block in blocks:
         is_holding = block.kind in HOLDING and bool(block.parts)
@@ -150,7 +150,7 @@ class _Headings:
         """Close the headings of this level and below, and open one.
 
         Args:
-            opened: whether nothing stands between it and the heading above.
+            opened: whether it directly follows the heading above.
         """
         while self.open and self.open[-1][0] >= level:
             self.open.pop()
@@ -198,8 +198,8 @@ class _Releases(_Headings):
 def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
     """Join headings without text, and a short text above the first heading, to the section below.
 
-    Its path names those headings that it belongs to. Where nothing follows, and where many headings stand alone
-    together, they are a section, named by what is around all of them.
+    Its path has the joined headings above it. If nothing follows, or if many headings stand alone
+    together, they become a section with the name of the heading around all of them.
 
     Args:
         paged: whether sections are places of their own (slides, cells): then a heading joins only what it holds.

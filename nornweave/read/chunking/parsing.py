@@ -61,7 +61,7 @@ def language(name: str) -> Language:
 def mask(text: str) -> bytes:
     """Encode ``text`` with exactly one byte for each character, so that byte offsets *are* character offsets.
 
-    Letters beyond ASCII become ``x``, blank space a space; what they say is always read from the text itself.
+    Letters beyond ASCII become ``x``, blank space a space. Names are always read from the text itself.
     """
     if text.isascii():
         return text.encode("ascii")

@@ -1,4 +1,4 @@
-"""Code that no grammar reads: where its sections begin, what they are called, and pieces that are cut there.
+"""Code that no grammar reads: its sections with their titles, and pieces that are cut at sections.
 
 Lines at the margin open sections: ``[section]``, the target of a Makefile, a stage of a Dockerfile, a block in braces,
 a function; so do banners, which are comments drawn as headings, in code of any language.

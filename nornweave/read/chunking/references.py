@@ -1,7 +1,7 @@
-"""Where source files use a name, and what each file itself tells of the definition that is meant.
+"""The uses of a name in source files, and its definition as far as each file shows it.
 
-A file is read for one name, when somebody asks: the texts that hold it are few. ``references.yaml`` says what
-names of a language refer to. Which definition of another file is meant is told by ``meanings.Meanings``.
+A file is read for one name on demand, because few texts contain it. ``references.yaml`` says what
+names of a language refer to. ``meanings.Meanings`` finds definitions in other files.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class FileReferences:
     """All uses of a name in a file.
 
     Attributes:
-        definitions: qualified name → line, of those that are called so.
-        bindings: name that an import gives → what it means; for names that others import from here.
+        definitions: qualified name → line, for definitions with this name.
+        bindings: imported name → its meaning, for files that import names from here.
     """
 
     path: str

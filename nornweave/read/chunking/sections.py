@@ -1,6 +1,6 @@
 """``HIERARCHICAL_SECTIONS``: chunks that follow a document's headings.
 
-An outline tells where a text's blocks are and which of them are headings. Sections run from heading to heading; a
+An outline has the blocks of a text and its headings. Sections run from heading to heading; a
 section within its limit is one chunk, a larger one is cut between blocks. Code and tables stay whole and with the
 paragraph above.
 """

@@ -1,4 +1,4 @@
-"""What a source file defines: qualified names, signatures, parameters, results, the place of every name."""
+"""The definitions of a source file: qualified names, signatures, parameters, results, the place of every name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Symbol:
 
     Attributes:
         node_type: the grammar's own.
-        names: of all that is around it, and its own; the outermost first.
-        signature: the line on which it is named.
+        names: those of all definitions around it, outermost first, and its own.
+        signature: the line with its name.
         class_signature: the same of the class around it.
     """
 

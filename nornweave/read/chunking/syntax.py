@@ -43,8 +43,8 @@ class Definition:
     """A function or a class, and the outermost node around it alone (decorators, ``export``, ``template<…>``).
 
     Attributes:
-        said: how a call names what it defines; empty where ``named_by`` names it; ``None`` of everything else.
-        is_callee: that is only what is called.
+        said: the name in a call that defines something; empty if ``named_by`` has it; ``None`` for other definitions.
+        is_callee: the name is only that of the called function.
     """
 
     node: Node
@@ -84,7 +84,7 @@ def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = Tr
 def prototype(node: Node, grammar: Grammar) -> Definition | None:
     """Return the function of C or C++ that ``node`` declares without a body; ``None`` if it declares none.
 
-    A member of a class is none: its class names it. A variable that points to functions is none.
+    Members of a class and variables that point to functions do not count.
     """
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers:
@@ -144,8 +144,8 @@ def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
 def _said(word: str, arguments: str, grammar: Grammar) -> str:
     """Return the literals at the beginning of a call's arguments, up to the first string; empty if there are none.
 
-    Of ``each(table)("adds %i", …)`` the last arguments count. Scala writes calls between strings: ``"a ledger" should
-    "keep" in {``.
+    In ``each(table)("adds %i", …)`` the last arguments are used. Scala writes calls between strings: ``"a ledger"
+    should "keep" in {``.
     """
     if not word:
         sentence = arguments[: arguments.rfind('"') + 1] if "infix_expression" in grammar.calls else ""
@@ -257,7 +257,7 @@ def members(node: Node, grammar: Grammar) -> Iterator[Node]:
 def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:  # noqa: C901 - one language after another
     """Return the names of a function or a class. Outside of its class, the class's name comes first.
 
-    There are more where several name it: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
+    Some definitions have several names: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
     """
     node = found.node
     if found.said:

@@ -28,7 +28,7 @@ _TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 def read_pptx(raw: bytes) -> Parsed:
     """Turn a presentation into Markdown; ``page_starts`` has the start of each slide.
 
-    What a slide holds and cannot be read is named in ``metadata["left_out"]``.
+    Parts of a slide that cannot be read are named in ``metadata["left_out"]``.
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)

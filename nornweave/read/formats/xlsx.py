@@ -76,7 +76,7 @@ class Area:
 def read_xlsx(raw: bytes) -> Parsed:
     """Turn a workbook into Markdown: a heading for each sheet, and one below it for each range of cells.
 
-    Values are those that were last computed. ``metadata["left_out"]`` names what is beyond ``MAX_CELLS``,
+    Values are those that were last computed. ``metadata["left_out"]`` names parts beyond ``MAX_CELLS``,
     ``MAX_COLUMNS`` and ``MAX_SHEETS``.
     """
     with open_office_archive(raw) as archive:

@@ -54,7 +54,7 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
     ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
     ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers. ``left_out`` names the pages that were not
-    read, and what around the text is left out.
+    read, and the removed text around the page.
 
     Args:
         deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
@@ -189,7 +189,7 @@ def _assemble(
 ) -> tuple[str, list[int], tuple[int, ...]]:
     """Join paragraphs to one text; return it with the offsets of all paragraphs and pages.
 
-    A sentence that goes on behind footnotes, figures or tables stands after them, whole: no text leaves its page.
+    A sentence that continues after footnotes, figures or tables is put together after them, so no text leaves its page.
     """
     hyphens = Hyphens(line for paragraph in paragraphs for row in paragraph.rows for line in row.lines)
     parts: list[str] = []

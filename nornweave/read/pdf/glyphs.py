@@ -43,7 +43,7 @@ _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells ra
 class GlyphFragment:
     """A run of glyphs on one baseline, without a wide gap inside.
 
-    ``size`` and the styles are those of most of its letters; ``turned`` tells text that was not horizontal on the page.
+    ``size`` and the styles are those of most of its letters. ``turned`` means that the text was not horizontal.
     """
 
     x0: float

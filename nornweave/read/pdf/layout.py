@@ -176,7 +176,7 @@ def runs_on(lines: Sequence[GlyphFragment]) -> bool:
 def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
     """Return the left edges of columns, if the file writes the text column by column.
 
-    Empty where what stands side by side are cells: neither text that runs on nor lines as wide as their column.
+    Empty if the fragments side by side are cells: they neither run on nor are as wide as their column.
     """
     begins = Counter(
         int(after.x0)

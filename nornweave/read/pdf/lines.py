@@ -1,4 +1,4 @@
-"""Group single characters into lines and blocks, for a library that tells the place of each and no more."""
+"""Group single characters into lines and blocks, for a library that only gives the place of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take out what stands around the text of a page: running headers and footers, page numbers, line numbers.
+"""Remove the text around a page: running headers and footers, page numbers, line numbers.
 
 A running line is at most the second from the edge, apart from the text, and alike on nearly all pages; rows that follow
 each other at the distance of the text are text, whatever they say.
@@ -101,7 +101,7 @@ def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[G
         body: font size of most of the text.
 
     Returns:
-        The blocks of each page that are left, and in words what was taken out.
+        The remaining blocks of each page, and the removed lines.
     """
     dropped = _line_numbers(pages)
     counted = sum(map(bool, dropped))

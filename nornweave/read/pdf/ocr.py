@@ -1,4 +1,4 @@
-"""Recognise the text of scanned pages with Tesseract, which MuPDF has inside; only its language data is installed.
+"""Recognise the text of scanned pages with the Tesseract inside MuPDF; only its language data has to be installed.
 
 MuPDF 1.28 reads the data from a folder (Debian: package ``tesseract-ocr``); no program is started, no file written.
 """

@@ -1,4 +1,4 @@
-"""Join rows into paragraphs by gaps, indents, styles and lists, and words that a line end parts."""
+"""Join rows into paragraphs by gaps, indents, styles and lists, and words that are split by line ends."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int
     text of the column, or goes on with the last one of the column before. A figure or a table has a caption.
 
     Returns:
-        The place of each such paragraph, and the place of what goes on with it.
+        The index of each such paragraph, and the index of the paragraph that continues it.
     """
     found: dict[int, int] = {}
     for at, paragraph in enumerate(paragraphs):
@@ -216,7 +216,7 @@ def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int
 def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
     """Return the first paragraph of text after the figures and tables with captions at ``at``.
 
-    ``at`` where none stands there. What is set smaller than the text, in lines of its own or in short ones belongs to
+    Returns ``at`` if there are none. Text in a smaller font, in separate or in short lines belongs to
     them.
     """
     width = max(row.x1 for row in like.rows) - min(row.x0 for row in like.rows)

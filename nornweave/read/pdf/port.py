@@ -1,6 +1,6 @@
-"""What a PDF library has to tell: the glyphs of each page with their places and fonts; the file's own statements.
+"""The port to PDF libraries: the glyphs of each page with their places and fonts, and the file's properties.
 
-Two libraries do (``docs/licences.md`` compares them): PyMuPDF (``mupdf``) and PDFium (``pdfium``).
+Two libraries implement it (``docs/licences.md`` compares them): PyMuPDF (``mupdf``) and PDFium (``pdfium``).
 Coordinates are points, x to the right, y downwards, from the top left corner of the page before it is rotated.
 """
 

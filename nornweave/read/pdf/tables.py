@@ -72,7 +72,7 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
 def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
     """Return the line from which the last cell is beside a fragment; ``None`` if the fragment is in another row.
 
-    What stands above that line is text above the table.
+    The text above that line is above the table.
     """
     row, cell = rows[-1], rows[-1][-1]
     if any(abs(other[0].baseline - f.baseline) < _SAME for other in row[:_COMPARED]):

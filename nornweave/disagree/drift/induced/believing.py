@@ -1,7 +1,7 @@
-"""Which literals beside names in code are the values of these names: those that pages say, by their templates.
+"""Decide which literals beside names in code are their values, by the agreement of pages with templates of code.
 
-A page and a program are read together, and convince each other: a template of code is believed as far as its literals
-are what believed templates of pages say, and the other way round (expectation and maximisation in spirit; Dempster,
+Pages and programs support each other: a template of code is believed as far as its literals
+agree with believed templates of pages, and the reverse (in the spirit of expectation and maximisation; Dempster,
 Laird & Rubin 1977). Each name counts once, and agreements that are likely by chance are discounted. What many other
 repositories have in common is known beforehand (``prior.json``, ``python -m lab.conflicts prior``).
 """
@@ -142,8 +142,9 @@ def believe(pairs: Iterable[CandidatePair], telling: Callable[[Fact], float], pr
     """Return how far each template of pages and of code is believed.
 
     Args:
-        pairs: what pages state beside all literals of that name in code; a page's ``fact.statement`` is its template.
-        telling: how unlikely it is that a value agrees by chance, in [0, 1].
+        pairs: the values on pages beside all literals of that name in code; a page's ``fact.statement`` is its
+            template.
+        telling: returns how unlikely a chance agreement on a value is, in [0, 1].
     """
     by_page: dict[int, list[CandidatePair]] = defaultdict(list)
     by_code: dict[int, list[CandidatePair]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""Every literal that stands near a name in code, with how it stands there: its templates.
+"""Every literal near a name in code, with the templates that describe its place.
 
 No language and no framework is known here. A name is a string, a symbol, a tag, or an identifier, also one that says
-*default* (``DEFAULT_PORT``). A template is what stands between the name and the literal, and before them:
+*default* (``DEFAULT_PORT``). A template is the code between the name and the literal, and before them:
 ``->integerNode('size')->defaultValue(5)``, ``number_setting :port, 5672``, ``fn default_port() -> u16 { 5432 }``.
 ``learning`` decides which templates state values.
 """
@@ -80,9 +80,9 @@ class CodeStatement:
     Attributes:
         written: the name as it is written; ``name`` taken apart.
         line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
-        templates: how they stand there, the widest first.
-        path: of the file in which a constant is defined that stands there; empty for a literal of the text itself.
-        standing: ``DECLARED`` where the code calls it a default, ``TESTED`` where it only looks at a value.
+        templates: descriptions of their place, widest first.
+        path: the file that defines the constant in this place; empty for a literal of the text itself.
+        standing: ``DECLARED`` if the code calls it a default, ``TESTED`` if the code only tests a value.
     """
 
     written: str

@@ -1,4 +1,4 @@
-"""The constants of a repository: what a name that is defined in one file stands for in all others."""
+"""The constants of a repository: the values of names that are defined in one file, for all others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Definitions:
     def find(self, written: str, path: str) -> Definition | None:
         """Return the definition that a name means in a file; ``None`` if there is none or it is not certain.
 
-        Of several that differ it is the one of this file, or of the file of the class that stands before the name.
+        If several differ, it is the one of this file, or of the file with the class before the name.
         """
         for _ in range(MAX_FOLLOWED):
             owner, name = _parts(written)

@@ -1,4 +1,4 @@
-"""Which templates state the value of a name: those whose values agree with the code, counted per name.
+"""Learn which templates state the value of a name: those whose values agree with the code, counted per name.
 
 Distant supervision (Mintz et al., ACL 2009) over wrapper induction: a template of a page and a form of the code whose
 values mostly agree, agreements likely by chance discounted, are taken to state the same thing.
@@ -99,7 +99,7 @@ class CodeNames:
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
         """Return the values of a statement's name; of a qualified name those of its owner, if there are any.
 
-        What templates of code read says nothing where there is much of a name, or beside an example, which uses it too.
+        Values read by templates of code are left out if a name has many, or for an example, which uses the name too.
         """
         most = 0 if is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
@@ -238,7 +238,7 @@ class Notation:
     Attributes:
         text_of: the text of a page.
         comments: of the programs.
-        known: whether a name is one of the code, at any of the commits that are compared.
+        known: returns whether the code has a name, at any of the compared commits.
     """
 
     text_of: Callable[[SourceFile], str]

@@ -1,6 +1,6 @@
-"""Every value that stands near a name which the code has, with how it stands there: its template.
+"""Every value near a name of the code, with the template that describes its place.
 
-No notation is known here. A template is the kind of block (table, item, code, line), how the name stands to the
+No notation is known here. A template is the kind of block (table, item, code, line), the position of the name to the
 literal, and the tokens around the literal, abstracted. ``learning`` decides which templates state values.
 """
 
@@ -40,7 +40,7 @@ class Statement:
 
     Attributes:
         line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
-        template: how it stands there.
+        template: describes its place.
         owner: headings above it.
     """
 
@@ -57,7 +57,7 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
     """Yield each literal of a page with the names to which it may belong: nearest, of its item, of its heading.
 
     Args:
-        subject: what the text is about, as a heading says it.
+        subject: the subject of the text, as in a heading.
     """
     plain = surface_of(text, comment=is_comment)
     walk = Walk(lambda token: known(token.name), head=subject if subject and known(subject) else "")

@@ -48,8 +48,8 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     """Read the facts and the comments of a passage of code, which may be cut anywhere.
 
     Args:
-        language: a key of ``chunking.languages.GRAMMARS``; of another one nothing is read.
-        deadline_s: CPU seconds after which it stops; by default as the length of the text allows.
+        language: a key of ``chunking.languages.GRAMMARS``; in other languages nothing is read.
+        deadline_s: CPU seconds after which it stops; the default depends on the length of the text.
     """
     text = passage.text
     if not text.strip() or _is_minified(text):

@@ -27,8 +27,8 @@ class Comment:
     Attributes:
         start: offset in the text of the passage; ``end`` the one behind it.
         subject: the written name of the declaration that it documents; empty for a class, which is the owner.
-        owner: what the declaration stands in, outermost first.
-        is_remark: it documents no declaration that the grammar knows; its subject is the word below, if any.
+        owner: the definitions around the declaration, outermost first.
+        is_remark: the comment documents no declaration that the grammar knows; its subject is the word below, if any.
     """
 
     start: int
@@ -41,8 +41,8 @@ class Comment:
 def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Comment]:
     """Yield the comments of a text in order.
 
-    Adjacent line comments are one. A comment belongs to the declaration that follows directly, a docstring to what it
-    opens. Others are remarks; those behind code are left out.
+    Adjacent line comments are one. A comment belongs to the declaration directly after it, a docstring to the
+    definition that it opens. Others are remarks; comments after code are left out.
     """
     declared = [site for site in sites if site.role in NAMED_ROLES and site.name]
     starts = [site.start for site in declared]

@@ -132,7 +132,7 @@ def _is_of_another(site: ValueSite, text: str) -> bool:
 def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
     """Tell whether a member of a literal is set for one use: ``run({retries: 3})``, ``export default {…}``.
 
-    Such a literal has no name, or stands in the file by which a program is configured: ``bundler.config.mjs``.
+    Such a literal has no name, or is in the configuration file of a program: ``bundler.config.mjs``.
     """
     if attribute != "value" or site.role != "pair":
         return False

@@ -49,7 +49,7 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
     """Return the subject of a group's or call's key, and the place of its name.
 
-    A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
+    A group may name itself (``key: 'sameSite'``); else the subject is the name whose value the group is.
     """
     for place in site.ancestors():
         if place.tag:

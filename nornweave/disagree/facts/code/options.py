@@ -1,4 +1,4 @@
-"""Which calls declare options in many libraries, and which keys describe one."""
+"""Calls that declare options in many libraries, and keys that describe an option."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def default_behind_name(name: str) -> tuple[int, bool] | None:
     """Return the position of the default in a call that declares something.
 
     Args:
-        name: the function as it is written: ``parser.add_argument``, ``flags.DEFINE_integer``.
+        name: the function as written: ``parser.add_argument``, ``flags.DEFINE_integer``.
 
     Returns:
-        How many arguments behind the name the default stands (0: only keywords say it), and whether a description has
-        to follow; ``None`` if such a call declares nothing.
+        How many arguments after the name the default is (0: only as a keyword), and whether a description has
+        to follow it; ``None`` if such a call declares nothing.
     """
     *receivers, last = re.split(r"\.|::|->|\s", name.rstrip("!?"))
     if last in _BY_KEYWORD:

@@ -1,7 +1,7 @@
 """Table of tree-sitter queries for statements of values; ``sites`` reads it.
 
 Each pattern captures one site as ``@<role>`` and its parts as ``@name``, ``@value`` and ``@key``.
-The roles are those of ``sites.Site``. What several grammars call alike stands once: each takes what it knows.
+The roles are those of ``sites.ValueSite``. Patterns that several grammars share are written once.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ class Base:
 
     Attributes:
         owner: words of its title and context that are names of classes and functions.
-        function: the function that it is a part of, if the title ends in one.
-        is_class: it stands directly in a class, as far as the title tells.
-        is_part: it begins inside something: its first line is indented.
-        is_body: it stands in a function, as far as title and context tell.
-        is_default: its title, or the name of its file, says that what it holds are defaults.
+        function: the function around the passage, if the title ends in one.
+        is_class: the passage is directly in a class, as far as the title shows.
+        is_part: the passage begins inside a definition: its first line is indented.
+        is_body: the passage is in a function, as far as title and context show.
+        is_default: its title or file name shows that it holds defaults.
     """
 
     owner: str

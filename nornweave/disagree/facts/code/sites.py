@@ -41,10 +41,10 @@ class ValueSite:
     """A place in the text. All offsets count characters of the text.
 
     Attributes:
-        name: as it is written, without quotes.
-        value: where its value stands, if it has one.
-        tag: what a call or a group declares, if it names that.
-        arguments: of a call, as they are written.
+        name: as written, without quotes.
+        value: the span of its value, if it has one.
+        tag: the name that a call or a group declares, if any.
+        arguments: of a call, as written.
         parent: the smallest place around it.
     """
 

@@ -1,4 +1,4 @@
-"""Extract the HTTP statuses that functions answer."""
+"""Extract the HTTP statuses that functions return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extract defaults from what stands beside a field: struct tags of Go, attributes of Rust."""
+"""Extract defaults from annotations of a field: struct tags of Go, attributes of Rust."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMING = frozenset({"long", "env"})
 def read_tags(reading: Reading) -> None:
     """Read ``Soak int `default:"53" long:"soak-limit"```, and ``#[arg(long, default_value = "90")]`` above a field.
 
-    A default is one of the field, and of the flag and the variable that say so.
+    A default is given to the field, and to the flag and variable that the annotation names.
     """
     fields = FIELDS.get(reading.language)
     if fields is None or "efault" not in reading.text:

@@ -42,7 +42,7 @@ _NO_CONFIGURATION = lazy_pattern(
 def is_configuration(format: str, path: str) -> bool:  # noqa: A002 - the word of the contract
     """Tell whether a file is configuration or a manifest, by its format (``yaml``, ``dockerfile``) or its name.
 
-    Manifests that are programs (``setup.py``, ``Gemfile``) are both: what they require is read here, the rest is code.
+    Manifests that are programs (``setup.py``, ``Gemfile``) are both: requirements are read here, the rest as code.
     """
     return _is_read(path) and (_reader(format, path) is not None or bool(patterns_of(path)))
 

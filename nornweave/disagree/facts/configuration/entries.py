@@ -25,7 +25,7 @@ class Entry:
         value: as it is written, without a comment.
         start, end: offsets of key and value in the text.
         parents: the keys above, outermost first.
-        is_remark: it is commented out.
+        is_remark: the entry is commented out.
     """
 
     key: str
@@ -80,7 +80,7 @@ _COMMENT = lazy_pattern(r"(?P<quoted>\"[^\"\n]*\"|'[^'\n]*')|(?:(?<![^ \t])[#;][
 def line_entries(text: str) -> Iterator[Entry]:
     """Yield the settings of YAML, TOML, INI and similar formats, in order: line, value and sections above it.
 
-    ``- name: TIMEOUT`` with ``value: 30`` below is a setting of that name.
+    ``- name: TIMEOUT`` with ``value: 30`` below it is a setting ``TIMEOUT``.
     """
     above: list[tuple[int, tuple[str, ...]]] = []
     scalar, at = -1, 0
@@ -138,8 +138,8 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 def directive_entries(text: str) -> Iterator[Entry]:
     """Yield settings of lines ``key value`` without a sign; in other formats those with a sign.
 
-    A line of which the key is a block, ``server {``, is the parent of those up to its end. Where all is commented out,
-    the lines are those with a mark alone before them, if sentences have a blank there.
+    A line that opens a block, ``server {``, is the parent of the lines up to its end. If everything is commented out,
+    settings are the lines without a blank after the comment mark, if sentences have one there.
     """
     lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
     bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]

@@ -39,7 +39,7 @@ def value_of(raw: str) -> Value | None:
     """Read a plain value of a configuration file, not an expression: ``30s``, ``"a"``, ``off``, ``a-b``.
 
     Returns:
-        ``None`` for nothing, for what is filled in later (``${NAME}``) and for what is too long.
+        The value; ``None`` if there is none, if it is filled in later (``${NAME}``) or if it is too long.
     """
     text = raw.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
@@ -61,7 +61,7 @@ def value_of(raw: str) -> Value | None:
 def is_secret(entry: Entry) -> bool:
     """Tell whether a setting may be a secret. Its value is never stored.
 
-    ``max_tokens: 4096`` is none: its number counts tokens.
+    ``max_tokens: 4096`` is no secret: its number counts tokens.
     """
     inner = entry.value.split()[:-1]  # ``proxy_set_header X-Api-Key …``
     names = "/".join((*entry.parents[-2:], entry.key, " ".join((*inner, "…"))))
@@ -75,7 +75,7 @@ def is_secret(entry: Entry) -> bool:
 def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
     """Yield the fact of an entry; two if a variable has a fallback (``timeout: ${TIMEOUT:30}``).
 
-    What a file of examples sets, or a line that is commented out, has a form of its own: it holds nowhere.
+    Settings in a file of examples or in comments have a form of their own, because they are not in force.
     """
     if is_secret(entry):
         return

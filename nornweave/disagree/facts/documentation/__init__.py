@@ -28,11 +28,11 @@ _LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
 def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "") -> Iterator[Fact]:
     """Yield the facts about named things in a passage of documentation, a conversation or a paper.
 
-    Lines of more than ``MAX_LINE`` characters are not read behind that.
+    Lines are read only up to ``MAX_LINE`` characters.
 
     Args:
-        subject: the written name of what the whole passage documents, when it is a docstring or a comment.
-        owner: what that belongs to (its class).
+        subject: the written name of the definition that a docstring or comment documents.
+        owner: the owner of this definition (its class).
 
     Returns:
         At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.

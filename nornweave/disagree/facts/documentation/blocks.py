@@ -20,7 +20,7 @@ class DocumentedBlock:
     Attributes:
         start: of its first line; ``end`` behind its last character.
         indent: columns before it.
-        body: where its own words begin (behind a bullet, a ``#``).
+        body: where its own words begin (after a bullet or ``#``).
         level: of a heading, from 1.
         info: ``simple`` of a table with ruled columns, the language of fenced code.
     """
@@ -207,6 +207,6 @@ def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order and without overlaps.
 
     Args:
-        raw: the text with its markup, or the text itself where markers of a comment stand before the lines.
+        raw: the text with its markup; in a comment with markers before the lines, the text itself.
     """
     return _Parser(text, raw).parse()

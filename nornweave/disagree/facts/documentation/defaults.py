@@ -1,4 +1,4 @@
-"""Seed templates: the words around a literal that say that it is the default of what stands there."""
+"""Seed templates: the words around a literal that mark it as a default."""
 
 from __future__ import annotations
 

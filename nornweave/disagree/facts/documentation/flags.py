@@ -1,4 +1,4 @@
-"""Values in prose whose flag stands behind them: *Hooks time out after 15s. `-hook-timeout` changes this*."""
+"""Values in prose that are followed by their flag: *Hooks time out after 15s. `-hook-timeout` changes this*."""
 
 from __future__ import annotations
 

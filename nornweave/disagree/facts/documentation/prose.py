@@ -1,6 +1,6 @@
-"""Templates of sentences: versions that something requires, statuses that it answers, quantities in plain words.
+"""Templates of sentences: required versions, returned statuses, quantities in plain words.
 
-``waits 30 seconds``, ``retried at most 3 times`` and ``batch size of 256`` need no word that announces them.
+``waits 30 seconds``, ``retried at most 3 times`` and ``batch size of 256`` need no announcing word.
 """
 
 from __future__ import annotations

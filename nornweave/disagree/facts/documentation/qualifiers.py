@@ -1,4 +1,4 @@
-"""Split sentences, and find the qualifiers for which one may not hold now and for everybody."""
+"""Split sentences, and find qualifiers: reasons why a sentence may not hold now and for everybody."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def qualifiers_of(
     """Return reasons why a value may not hold for everybody; ``None`` if it is not a fact about the present.
 
     Args:
-        at: where the statement begins (its name or its value, whichever is first); ``end`` behind its value.
-        talk: somebody says it in a thread: plans and own settings are looked for too.
+        at: the start of the statement (its name or its value, whichever is first); ``end`` is after its value.
+        talk: the sentence is in a thread, so plans and the speaker's own settings are checked too.
     """
     begin, stop = sentence
     first = max((match.end() for match in _CLAUSE_BREAK.finditer(text, begin, at)), default=begin)

@@ -62,8 +62,8 @@ class Reader:
 
     Attributes:
         text: the surface, of the same length as the passage's text.
-        root: what the whole passage documents, of a docstring or a comment.
-        label: a name that stands alone above, in bold or as code.
+        root: the definition that a docstring or comment documents.
+        label: a name alone in the paragraph above, in bold or as code.
     """
 
     passage: Passage

@@ -44,7 +44,7 @@ def surface_of(text: str, *, comment: bool) -> str:
     """Return a text of the same length and lines with only words, code spans and punctuation.
 
     Args:
-        comment: ``#`` and ``*`` before a line are no Markdown.
+        comment: ``#`` and ``*`` before a line are comment marks, not Markdown.
     """
     if comment:
         text = _MARKER.sub(_blank, text)

@@ -1,6 +1,6 @@
-"""Walk over a page and yield each literal with what stands around it: its line, its entry, its row, its headings.
+"""Walk over a page and yield each literal with its context: its line, its entry, its row, its headings.
 
-No notation is known here. Which literals state values say seed templates (``defaults``), and templates that a
+No notation is known here. Seed templates (``defaults``) decide which literals state values, and templates that a
 repository teaches (``drift/induced``).
 """
 
@@ -65,9 +65,9 @@ class Literal:
     """A literal and its place.
 
     Attributes:
-        row: the tokens of its line or cell, behind some of the lines before; ``at`` is its place among them.
+        row: the tokens of its line or cell, after those of some lines before; ``at`` is its index in them.
         role: the kind of block.
-        column: the words above it, of a table.
+        column: in a table, the words of the header above it.
     """
 
     row: Sequence[Token]
@@ -88,8 +88,8 @@ class Walk:
     """The context of the current line: headings, the name in the last one, the item and its last tokens.
 
     Attributes:
-        is_name: whether a token is a name, for whom reads.
-        is_strict: an item begins with a bullet, or with the first line of a block.
+        is_name: returns whether a token is a name for this reader.
+        is_strict: items begin only with a bullet or the first line of a block.
         headings: level and words, outermost first.
     """
 
