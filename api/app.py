@@ -86,10 +86,10 @@ def create_app(
     """Build the app; its lifespan starts the engine in the background and closes it.
 
     Args:
-        engine: over these settings unless given.
+        engine: the engine; by default one is made from ``settings``.
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
-        names: by which the API may be called (``access/origins.py``); ``None`` answers to every name.
+        names: hosts by which the API may be called (``access/origins.py``); ``None`` answers to every name.
     """
     environment = os.environ if environment is None else environment
     if engine is None:

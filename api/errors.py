@@ -66,7 +66,7 @@ Handler = Callable[[Request, Any], Awaitable[Response]]
 
 
 class FieldProblem(TypedDict):
-    """One field that is wrong: its path in the body and what is allowed there."""
+    """A wrong field: its path in the body, and the allowed values."""
 
     field: str
     detail: str
@@ -317,7 +317,7 @@ def field_problem(failure: Mapping[str, Any]) -> FieldProblem:
 
 
 def _shown(value: object) -> str:
-    """Return what was found, for an error message; long or nested values are only described."""
+    """Return the wrong value as a phrase for an error message. Long or nested values are only described."""
     if isinstance(value, str):
         return f", found {value!r}" if len(value) <= MAX_SHOWN else f", found {len(value)} characters"
     if value is None or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):

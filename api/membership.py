@@ -52,7 +52,7 @@ class Offer:
 
 
 def registry_address(environment: Mapping[str, str]) -> str | None:
-    """Return ``REGISTRY_URL``, ``None`` where there is none.
+    """Return ``REGISTRY_URL``, ``None`` if it is not set.
 
     Raises:
         ConfigError: it is no address.

@@ -92,7 +92,7 @@ class Door:
         shared_key: str | None = None,
         memberships: Memberships | None = None,
     ) -> None:
-        """Read what is configured.
+        """Read the configuration.
 
         Args:
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
@@ -280,7 +280,7 @@ class Door:
 
 
 def _provider(access: AccessSettings, *, names_accounts: bool) -> Provider | None:
-    """Return the identity provider; its library is loaded only where one is configured."""
+    """Return the identity provider; ``None`` without one. Its library is loaded only if one is configured."""
     if access.oidc is None:
         return None
     from api.access.oidc import Provider

@@ -104,7 +104,7 @@ class OwnTokens:
         return (secret, made) if changed else None
 
     def revoke(self, token_id: str, maker: str | None = None) -> bool:
-        """Remove a token, only if ``maker`` made it where one is given; return whether it was removed.
+        """Remove a token; with ``maker`` only one of this maker. Return whether it was removed.
 
         Raises:
             StoreError: it cannot be written.

@@ -42,7 +42,7 @@ class SharedRows(Generic[T]):
         return self._made
 
     def current(self) -> T:
-        """Return the current value. If there is no file, it is the value of no rows.
+        """Return the current value. Without a file, it is the value made of no rows.
 
         Raises:
             sqlite3.Error: the file cannot be read.

@@ -80,7 +80,7 @@ async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
 
 
 async def uses(arguments: UsesArguments, call: ToolCall) -> UsesDocument:
-    """Find what uses a name."""
+    """Find the uses of a name."""
     deadline = call.arrived.deadline or Deadline(call.serving.timeout_ms)
     found = await call.serving.uses(arguments.name, arguments.source, deadline)
     most = max(len(found["references"]), len(found["definitions"]))
@@ -98,7 +98,7 @@ async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsP
 
 
 async def status(_: StatusArguments, call: ToolCall) -> ToolStatusDocument:
-    """Say what can be searched."""
+    """Return the domains that can be searched, with their state."""
     return await call.look_up(lambda _: _status(call.serving.agents))
 
 

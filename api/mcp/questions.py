@@ -33,7 +33,7 @@ CHANGED = "the index has changed since the part before: something may be shown t
 
 @dataclass(frozen=True, slots=True)
 class HandlePlace:
-    """Where a part of a result begins, with notes if something was published since the handle was made."""
+    """The place where a part of a result begins. It has a note if something was published since."""
 
     start: int
     notes: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ def answer_view(
     form: QuestionForm,
     near: Sequence[ExtractDocument] = (),
 ) -> dict[str, Any]:
-    """Return what the page shows of an answer to the question of a form.
+    """Return an answer for the page.
 
     ``tail`` are results below a clear gap: they are folded and have no excerpts. ``is_unsure`` says that the sentences
     are only the nearest ones. ``not_searched`` are reasons, each with its domains and agents.

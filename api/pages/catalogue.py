@@ -84,7 +84,7 @@ class Chip:
 
 
 def catalogue_of(agents: Sequence[SeenAgent]) -> tuple[DomainChoice, ...]:
-    """Ask the agents what they are; a domain without a generation has no sizes."""
+    """Return the served domains by their agents' descriptions. A domain without a generation has no sizes."""
     return tuple(_choice(agent) for agent in agents)
 
 

@@ -85,10 +85,10 @@ def in_thread(question: str, before: Sequence[str]) -> str:
 def leans(question: str, earlier: str = "") -> bool:
     """Tell whether a question needs the earlier one to be understood, by the words of both.
 
-    After a question for the value of a setting, *it* may be the setting or the
-    product: "how do I change it?", but "how do I install it?" and "does it support Flask 3?". After one that names
-    nothing, *it* is the product if something is done with it or it does something. Words for values
-    alone ask for a value of the earlier subject: "which environment variable?".
+    After a question for the value of a setting, *it* may be the setting or the product: "how do I change it?", but "how
+    do I install it?" and "does it support Flask 3?". After one that names nothing, *it* is the product if something is
+    done with it or it does something. Words for values alone ask for a value of the earlier subject: "which environment
+    variable?".
     """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]

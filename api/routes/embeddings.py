@@ -31,7 +31,7 @@ Input = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_QUERY_CHA
 
 
 class EmbeddingsBody(Body):
-    """What to encode. Fields that are not used are ignored, and named in ``warnings``."""
+    """The texts to encode. Fields that are not used are ignored, and named in ``warnings``."""
 
     model_config = ConfigDict(extra="allow")
 

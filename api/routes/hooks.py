@@ -59,7 +59,7 @@ async def hook(
     """Take an event that a service posts when something changed, as JSON; its sources are synced within seconds.
 
     It is signed with the secret that `webhook_secret_env` of a source names. An event with another or an old signature
-    (Slack), is refused with 401; a repeated event with 409. An accepted event is stored.
+    (Slack) is refused with 401; a repeated event with 409. An accepted event is stored.
     """
     if service not in SERVICES:
         raise ProblemError(404, f"no service {service[:80]!r}; expected {', '.join(SERVICES)}")

@@ -126,7 +126,7 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedAnswer:
-    """An answer of which at least one item was judged.
+    """An answer with at least one judged item.
 
     Attributes:
         items: all that were shown, best first.

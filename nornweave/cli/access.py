@@ -95,7 +95,7 @@ def refresh(
     context: typer.Context,
     sources: Annotated[list[str] | None, typer.Argument(help="Ids of sources with 'rights: source'; else all.")] = None,
 ) -> None:
-    """Ask sources who is in what, and for no document; exit 1 if one does not say all of it."""
+    """Ask sources for members of groups, without reading documents; exit 1 if a source does not list all."""
     from nornweave.carry.publishing import refresh_workspace
     from nornweave.connect.connectors import open_source
     from nornweave.connect.mirror.mirrored import MirroredSource

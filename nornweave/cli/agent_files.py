@@ -89,7 +89,7 @@ def _steps(text: str, path: Sequence[str]) -> list[tuple[int, list[_Member], _Me
 
 
 def _root(text: str) -> int:
-    """Return where the outermost object begins."""
+    """Return the start of the outermost object."""
     try:
         loaded = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:

@@ -190,7 +190,7 @@ def conflicts(
     dismissed: Annotated[bool, typer.Option(help="Show what somebody said is no conflict instead.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what the domains disagree about: both sides, what probably holds, and since when."""
+    """Show conflicts between the domains: both sides, the one that probably holds, and since when."""
     if context.invoked_subcommand:
         return
     from nornweave.ask.views.ledger import ledger_document

@@ -45,7 +45,7 @@ def evaluate(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure retrieval on judged sets, against what is published and against the last time."""
+    """Measure retrieval on judged sets, and compare with the published generation and the last time."""
     from evals import report
     from evals.evaluation import evaluate_published
     from evals.feedback_set import sets_of_answers

@@ -133,7 +133,7 @@ def why(
     filters: FilterOptions = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say why a document is not in the answer to a question, by what margin, and what would lift it."""
+    """Explain why a document is not in the answer to a question, by what margin, and which change would help."""
     from nornweave.ask.engine import Engine
     from nornweave.ask.search.filters import parse_filter_options
     from nornweave.ask.why import read_place
@@ -219,7 +219,7 @@ def uses(
     source: SourceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what uses a name: calls, imports, subclasses, other places; exit 1 if there is none."""
+    """Find the uses of a name: calls, imports, subclasses, other places; exit 1 if there is none."""
     with _code_texts(settings_of(context)) as (texts, deadline):
         found = texts.uses(name, deadline, source)
     if as_json:

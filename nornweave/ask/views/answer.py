@@ -135,7 +135,7 @@ class ExtractDocument(TypedDict):
 
 
 class MergeDocument(TypedDict):
-    """Two items that say the same, of which one is left."""
+    """Two items that say the same. One of them was kept."""
 
     kept: Annotated[str, Field(description="the chunk that is shown")]
     dropped: Annotated[str, Field(description="the chunk that says the same; `corroborated_by` cites it")]

@@ -55,7 +55,10 @@ class Readable:
                 yield Span(*word.span()), at
 
     def sources_of(self, offsets: Iterable[int], words: Iterable[tuple[Span, int]]) -> Iterator[int]:
-        """Yield for each offset its place in the file: its block's tag, or a place inside the block."""
+        """Yield for each offset of the text its place in the file.
+
+        The place is the tag of its block, or a place inside the block.
+        """
         anchors = sorted({**{word.start: at for word, at in words if at >= 0}, **self.tags}.items())
         for offset in offsets:
             place = bisect_right(anchors, (offset, sys.maxsize)) - 1

@@ -208,7 +208,7 @@ def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
 
 
 def _stands_alone(quiet: bytes, word: re.Match[bytes]) -> bool:
-    """Tell whether a word with its arguments fills its lines and does not belong to other lines' statement."""
+    """Tell whether a word with its arguments fills its lines and is no part of a longer statement."""
     start, end = word.span()
     if not (word["given"] or _LOUD.fullmatch(word[1])) or word[1] in _STATEMENTS:
         return False

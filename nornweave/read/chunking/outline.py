@@ -21,7 +21,7 @@ HEADS = frozenset({"heading", "front", "label"})
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A block, or the lines that name one (a ``label``), with the blank space behind it.
+    """A block, or the lines that name one (a ``label``), with the blank space after it.
 
     Attributes:
         above: the notes and terms that hold it, the outermost first; of a label also the one that it names.

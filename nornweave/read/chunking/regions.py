@@ -236,7 +236,7 @@ class Regions:
         self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
 
     def _wait_behind(self, node: Node, scope: SymbolScope) -> None:
-        """Keep comments that a grammar counts to the node before, though they begin their own lines."""
+        """Keep comments that begin their own lines although the grammar makes them part of the node before."""
         last = node
         for _ in range(syntax.MAX_WRAPPERS):
             if not last.children or last.children[-1].type in self.grammar.comments:

@@ -507,7 +507,7 @@ def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
 
 
 def _after_arrow(node: Node, arrow: str) -> Node | None:
-    """Return the type behind ``->`` (Swift) or behind the ``:`` after the parameters (Kotlin)."""
+    """Return the type after ``->`` (Swift) or after the ``:`` that follows the parameters (Kotlin)."""
     children = node.children
     closed = False
     for here, following in zip(children, children[1:], strict=False):

@@ -94,7 +94,7 @@ def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") ->
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, whose first row is the header, as one or several tables with this header; blank rows go.
+    """Return a table, with its first row as header, as one or several tables with this header; blank rows go.
 
     All rows have the same number of cells.
     """

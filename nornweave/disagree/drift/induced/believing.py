@@ -98,7 +98,7 @@ class Rates:
 
         Args:
             seen: template → name → how far each of its literals agrees and differs, in [0, 1].
-            prior: template → share that other repositories have.
+            prior: template → its share of agreements in other repositories.
         """
         self._prior = prior
         self._counts = {template: _totals(by_name) for template, by_name in seen.items()}

@@ -60,7 +60,7 @@ def read_call(site: ValueSite, reading: Reading) -> None:
 
 
 def _is_value(arguments: Sequence[str], at: int, reading: Reading) -> bool:
-    """Tell whether an argument is a value, no description: behind the first ``false`` in ``("x", false, false, y)``."""
+    """Tell whether an argument is a boolean, a number or none, and not a description."""
     value = reading.constants.read(arguments[at]) if at < len(arguments) else None
     return value is not None and value.kind in {"boolean", "number", "none"}
 

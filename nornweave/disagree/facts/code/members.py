@@ -33,7 +33,7 @@ def name_groups(reading: Reading) -> None:
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
-    """Read ``default=5`` as a statement about its owner; ``False`` if the key is not such a key."""
+    """Read ``default=5`` as a statement about its owner; ``False`` if the key describes no option."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
     if key not in KEYS or value is None:
