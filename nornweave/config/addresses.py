@@ -29,7 +29,7 @@ def checked_server(text: str) -> str:
     """Return a server's address in its normal form: lower case, no default port, no slash at the end.
 
     Raises:
-        ValueError: it is none, or holds what an address of a server has no need for.
+        ValueError: it is not an address, or has parts that a server's address does not need.
     """
     return _normal(text, wildcard=False)
 
@@ -38,7 +38,7 @@ def checked_pattern(text: str) -> str:
     """Return the normal form of an address, which may begin with ``*.``.
 
     Raises:
-        ValueError: it is none, or it would match any host of a top-level domain.
+        ValueError: it is not an address, or would match every host of a top-level domain.
     """
     return _normal(text, wildcard=True)
 
@@ -96,7 +96,7 @@ def postgresql_url(text: str) -> str:
     """Return the address of a PostgreSQL database; refuse one that holds a password.
 
     Raises:
-        ValueError: it is something else; the message does not repeat it, for it may hold one.
+        ValueError: it is another kind of address or has a password. The message does not repeat it.
     """
     try:
         parts = urlsplit(text)

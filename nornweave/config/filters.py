@@ -34,8 +34,8 @@ class FilterSettings(FrozenSettings):
     """A filter of a domain.
 
     Attributes:
-        column: what it looks at in the store, never SQL.
-        origins: where documents say the value of a declared filter; the first that says something counts.
+        column: the column in the store; never SQL.
+        origins: the places of a declared filter's value in documents. The first one with a value counts.
     """
 
     key: str

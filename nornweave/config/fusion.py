@@ -33,7 +33,8 @@ CALIBRATED_WEIGHTS = RankWeights(score=0.93, corroboration=0.03, recency=0.01, d
 class FusionSettings(BaseModel):
     """How answers are fused. The environment variable of a field's name in capitals overrides it.
 
-    The weights are those of ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS`` unless set; what is set holds for both.
+    Weights that are not set come from ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS``. Weights that are set hold for
+    both.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

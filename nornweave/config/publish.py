@@ -86,7 +86,7 @@ def checked_broker(text: str) -> str:
     """Return the address of a broker; refuse one that holds a password.
 
     Raises:
-        ValueError: it is none; the message does not repeat it, for it may hold a password.
+        ValueError: it is not a broker's address. The message does not repeat it: it may hold a password.
     """
     parts = urlsplit(text)
     if parts.scheme not in BROKERS or not (parts.netloc or parts.path.strip("/")):

@@ -102,7 +102,7 @@ class Settings(WorkspaceSettings):
     def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
         """Return the groups that may see a source's documents, by source id, without open sources.
 
-        ``RIGHTS`` among them: the source itself says who may.
+        ``RIGHTS`` among the groups means that the source itself decides.
         """
         return {source.id: source.restricted_to for source in self.sources_of(domain) if source.restricted_to}
 

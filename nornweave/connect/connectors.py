@@ -499,7 +499,7 @@ def bound_of(settings: SourceSettings) -> str:
 def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
     """Return the folder of a source's repository, and the branch, tag or commit that is read.
 
-    ``None`` for what is read elsewhere, and for files with dates of their own: their repository may be another one's.
+    ``None`` for remote sources, and for files with a metadata file: their repository may belong to another project.
     """
     is_dated = isinstance(settings, FilesSettings) and settings.metadata is not None
     if not isinstance(settings, GitSettings | FilesSettings) or is_dated or settings.path is None:

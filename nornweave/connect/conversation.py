@@ -82,7 +82,7 @@ def _with_authors(message: Message) -> Iterator[Message]:
 def gather_threads(raw: Iterable[Message]) -> list[Message]:
     """Move the messages of each channel and thread behind their first one. Otherwise keep the order.
 
-    Replies are interleaved with other talk; a chunk is one span of text, so they have to stand together.
+    Replies are interleaved with other messages. A chunk is one span of text, so a thread must be contiguous.
     """
     channels: dict[str | None, dict[tuple[str, str | int], list[Message]]] = {}
     for number, each in enumerate(raw):
@@ -141,7 +141,7 @@ def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docu
     Its header has ``format`` and ``metadata``, and what is known of ``title``, ``url`` and ``updated_at``.
 
     Raises:
-        DocumentSkipped: nobody says anything in it.
+        DocumentSkipped: it has no messages.
         DocumentError: too large, or not what was written.
     """
     check_size(len(raw))

@@ -50,7 +50,7 @@ def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) 
     """Add a source if it can be opened. One from HTTP is listed first.
 
     Returns:
-        What the file says now.
+        The new settings.
 
     Raises:
         ConfigError: a key of the source is wrong or not offered, its id is taken or its path is missing.
@@ -76,7 +76,7 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
     """List a new source from HTTP without adding it.
 
     Returns:
-        What it names; ``None`` for one elsewhere, which was only asked whether it can be read.
+        Its listing; ``None`` for a remote source, which was only checked.
 
     Raises:
         ConfigError: see ``add_source``.

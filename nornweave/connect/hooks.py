@@ -136,7 +136,7 @@ def marks_of(service: str, headers: Headers, body: bytes) -> list[str]:
 class HookQueue:
     """The sources that wait for a sync, in a small SQLite file that all processes of a machine share.
 
-    Events of a source that waits already are counted and cause no other sync.
+    Further events of a waiting source are counted and cause no second sync.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -146,7 +146,7 @@ class HookQueue:
         """Add an event. It is on disk when this returns.
 
         Returns:
-            How many of its sources did not wait already.
+            The number of its sources that were not waiting yet.
 
         Raises:
             ReplayedError: one of the marks came before.

@@ -33,7 +33,7 @@ class Copying(Protocol):
         """Count the stored copies of a document.
 
         Raises:
-            SourceUnavailableError: that cannot be told.
+            SourceUnavailableError: the copies cannot be read.
         """
 
     def forget(self, path: str) -> None:
@@ -54,8 +54,8 @@ class Watchable(Protocol):
     def list_within(self, within: Within | None) -> Listing:
         """List what exists at some paths, as ``list`` would.
 
-        A path that decides over others (``.gitignore``) stands for its folder. Those that a rule keeps ``list`` from
-        looking at are no longer in ``within`` of the listing.
+        A path that affects others (``.gitignore``) stands for its folder. Paths that the rules exclude are not in the
+        listing's ``within``.
         """
 
 
@@ -82,7 +82,7 @@ class Source(Protocol):
         """List every document by path, and all files that are left out, with the reasons.
 
         Raises:
-            SourceUnavailableError: the source cannot be listed now; nothing follows about its documents.
+            SourceUnavailableError: the source cannot be listed now. Its documents stay.
         """
 
     def fetch(self, entry: Entry) -> bytes:
@@ -128,7 +128,7 @@ class Lag:
 
     Attributes:
         commits: along first parents.
-        uncommitted: files that git knows were changed since the last one; ``None`` where that is not known.
+        uncommitted: tracked files that changed since the last commit; ``None`` if unknown.
     """
 
     commits: int
@@ -148,7 +148,7 @@ class Connector(Generic[S]):
         settings: the keys of an entry of ``sources:``; its field ``type`` names the kind.
         open: returns a source without reading anything. Takes the settings and the workspace's own files. It imports
             the feed and the parser itself: a process that only answers reads settings and loads neither.
-        bound: says after which syncs, or how much time, what was changed or deleted at the source stops answering.
+        bound: returns how many syncs, or how much time, a change or deletion at the source takes to count.
     """
 
     settings: type[S]

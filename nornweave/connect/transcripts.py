@@ -167,7 +167,7 @@ def _without_tags(text: str, kind: str) -> str:
 def parse_plain(text: str) -> Iterator[Message]:
     """Parse ``[00:01:02] Speaker: text`` lines. A line without a speaker continues the previous one.
 
-    What stands before the first speaker is said by nobody; ids are line numbers from 1.
+    Lines before the first speaker have an unknown speaker. Ids are line numbers from 1.
     """
     current: tuple[int, str, float | None] | None = None
     lines: list[str] = []

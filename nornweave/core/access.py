@@ -60,7 +60,7 @@ class Viewer:
         """Raise unless the viewer may act on the whole service.
 
         Raises:
-            NotPermittedError: the same for everything that is refused.
+            NotPermittedError: with the same message for every refused operation.
         """
         if not self.operates:
             raise NotPermittedError(
@@ -106,7 +106,7 @@ _PRINCIPAL = re.compile(r"(?:account|slack|github|gitlab|confluence|jira|atlassi
 def is_principal(name: str) -> bool:
     """Tell whether a name is an account's, or that of a readership in a source, as ``slack:channel:C1``.
 
-    Nobody is in one because a token or an identity provider says so; the membership decides (``core/membership.py``).
+    A token or an identity provider cannot grant one; only memberships do (``core/membership.py``).
     """
     return _PRINCIPAL.fullmatch(name) is not None
 
@@ -119,7 +119,7 @@ def account(kind: str, name: str) -> str:
 def storable_groups(names: Iterable[str]) -> frozenset[str]:
     """Return the groups of a viewer that may be stored: plain groups, and accounts that sign-in proved.
 
-    What follows from membership is left out; it is asked for each time.
+    Principals from memberships are left out: they are resolved for each request.
     """
     return frozenset(name for name in names if name.startswith(HELD) or not is_principal(name))
 
@@ -133,8 +133,8 @@ def read_statement(value: JsonValue) -> Statement | None:
     """Read a statement out of metadata: one group as text, or a list of groups.
 
     Returns:
-        ``None`` if nothing is stated. What is no list of groups (a number, an empty list, a blank name) is met by
-        nobody: somebody meant to restrict the document, and how is not known.
+        ``None`` if nothing is stated. Nobody meets an invalid statement (a number, an empty list, a blank name):
+        somebody meant to restrict the document, and it is unclear how.
     """
     if value is None:
         return None
@@ -171,7 +171,7 @@ def all_of(*rules: Iterable[Statement]) -> Rule:
 def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
     """Return the rule of a document: its own statements and those about its source.
 
-    Where the source is to say who may read, and has not said it of the document, nobody may.
+    If the source should decide (``RIGHTS``) but has not stated who may read the document, nobody may.
     """
     stated = [known[source_id] for known in sources if source_id in known]
     groups = [names for statement in stated if (names := statement - {RIGHTS}) or RIGHTS not in statement]
@@ -240,7 +240,7 @@ class TokenEntry:
     Attributes:
         groups: with the account of ``email``, if the entry names one.
         name: whose it is, for the reader of the file.
-        expires: the moment from which on it is worth nothing; ``None`` for never.
+        expires: the moment when the token becomes invalid; ``None`` for never.
     """
 
     hashed: str

@@ -76,8 +76,8 @@ class Search:
 
     Attributes:
         found: how much of the document is left: rows, files, records; 0 is nothing.
-        through: what was looked through, for people.
-        left: what holds it, the first few.
+        through: what was searched, for people.
+        left: the first places that still hold a part of it.
     """
 
     found: int

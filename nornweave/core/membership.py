@@ -46,7 +46,7 @@ class Grant:
 
     Attributes:
         verified_at: when its source said so, seconds since 1970; ``None``: just now.
-        unread: why the source does not say it now; what it said before counts until the bound.
+        unread: why the source did not answer this time. Its earlier answer counts until ``max_age_s``.
     """
 
     principal: str
@@ -68,9 +68,9 @@ class MembershipTable:
     """The principals of one source and their members.
 
     Attributes:
-        origin: the service that was asked; names of one service mean the same.
+        origin: the service that defines the names. Equal names of one service are the same principal.
         tried_at: when it was asked last, seconds since 1970.
-        problems: what it did not say then, and why.
+        problems: what the last reading lacks, and why.
     """
 
     origin: str
@@ -256,8 +256,8 @@ class Memberships:
         """Return somebody's groups and all principals that they belong to now.
 
         Args:
-            names: their groups and what sign-in proved; principals among them do not count.
-            accounts: what has been proved otherwise.
+            names: groups, and accounts that sign-in proved. Principals among them are ignored.
+            accounts: accounts that were proved in another way.
         """
         asked, grants, now = (storable_groups(names), frozenset(accounts)), self._current(), self._now()
         known = self._remembered.get(asked)

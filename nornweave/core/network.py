@@ -23,7 +23,7 @@ ACCEPTED = {"Accept-Encoding": "gzip"}
 def decoded(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
     """Decompress an answer in pieces of at most ``PIECE_BYTES``.
 
-    A few kilobytes that were compressed twice are gigabytes, which are there before their size can be looked at.
+    A few kilobytes that were compressed twice can become gigabytes before anybody can check their size.
 
     Args:
         coding: the header ``Content-Encoding``.
@@ -54,7 +54,7 @@ def unusable_proxy(url: str = "") -> str:
     """Return a message about a proxy whose scheme httpx cannot use here; empty if there is none.
 
     Args:
-        url: what is asked for: if it is asked through none, nothing is wrong.
+        url: the requested address. If it needs no proxy, nothing is wrong.
     """
     for name in NAMED:
         scheme, host = _parts(getproxies().get(name, ""))
@@ -103,7 +103,7 @@ def public_addresses(host: str) -> tuple[str, ...]:
     """Resolve a host whose addresses must all be public.
 
     Raises:
-        SourceUnavailableError: it has none, or one that not everybody reaches.
+        SourceUnavailableError: the host has no address, or one that is not public.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -119,7 +119,7 @@ def check_public(host: str, address: str) -> None:
     """Refuse an address that is not public.
 
     Raises:
-        SourceUnavailableError: not everybody reaches it.
+        SourceUnavailableError: the address is not public.
     """
     if not is_public(address):
         raise SourceUnavailableError(

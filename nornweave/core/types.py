@@ -95,7 +95,7 @@ class Entry:
         size: bytes, as far as the source knows.
         updated_at: when the source says it changed last, UTC.
         revision: the version that the source gives it (commit sha), if any.
-        metadata: what the source knows besides (author, url, title); joins the document's metadata.
+        metadata: further knowledge of the source (author, url, title), which joins the document's metadata.
         verified_at: when the source last confirmed that the document exists as it is; ``None``: with this listing.
     """
 
@@ -126,8 +126,8 @@ class Listing:
         withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
         listed_at: when the source last named all of its documents; ``None``: with this listing.
         within: the paths that it is about, if it is not about all of the source.
-        notices: what people should know of it: it is complete, and something of it is less than it could be.
-        unmatched: entries of its metadata file that match no document: what they state restricts nothing.
+        notices: what people should know about a complete listing, such as reduced details.
+        unmatched: entries of the metadata file that match no document, so that their statements have no effect.
         commit: that was read, or was checked out when its files were; ``None`` outside of git.
     """
 
@@ -155,7 +155,7 @@ class Message:
         offset: seconds since the start of a recording, for transcripts.
         lead: rendered ``speaker: text`` lines that precede it but live in another document (the root of its thread).
         channel: where it was said, if the document holds several channels.
-        is_labelled: it begins with its speaker; ``False`` where it goes on with what the one before it said (cues).
+        is_labelled: its text begins with the speaker; ``False`` for a cue that continues the one before.
     """
 
     id: str
@@ -233,7 +233,7 @@ class Chunk:
         span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank
             space, what nobody sees and, of code, a licence at its head.
         content: what is shown and matched; for plain text and code exactly ``text[span]``.
-        context: what it is embedded with but does not say itself (heading path, signature, messages before it).
+        context: text for the embedding that is not in the chunk (heading path, signature, messages before it).
         token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.
         title: the symbol or the heading that names it.
         section: the heading path as one line, ``A > B > C``.
@@ -334,9 +334,9 @@ class Origin:
     """Who wrote a line, by ``git blame``.
 
     Attributes:
-        revision: abbreviated commit; empty for a line that is not committed yet.
+        revision: the abbreviated commit; empty for an uncommitted line.
         author: a name, without address.
-        written_at: when it was authored, UTC; ``None`` for a line that is not committed yet.
+        written_at: when it was authored, UTC; ``None`` for an uncommitted line.
         subject: the first line of the commit's message; empty if it is unknown.
     """
 

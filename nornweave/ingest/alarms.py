@@ -51,7 +51,8 @@ class Alarm:
     Attributes:
         subject: what it is about: a source, ``source/path``, a judged set; tells it from others of its kind.
         text: what is wrong, and where it helps what to do.
-        lasts: whether it is wrong until seen otherwise; a drop from one measurement to the next is told and forgotten.
+        lasts: whether the alarm stays until it is over. A drop between two measurements is announced once and
+            forgotten.
     """
 
     kind: AlarmKind
@@ -108,7 +109,7 @@ class AlarmBook:
         """Send the events of new and ended alarms, then store the current ones. A kill between sends them twice.
 
         Args:
-            looked_at: the kinds that were looked at: alarms of other kinds stay as they are.
+            looked_at: the kinds that were checked. Alarms of other kinds stay.
 
         Raises:
             OSError: the file cannot be written.

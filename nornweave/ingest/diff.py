@@ -81,10 +81,8 @@ def diff(
         listings: per source id; a source of the manifest that is not among them was taken out of the configuration, and
             its documents go.
         manifest: by source id and path.
-        tally: counts all documents, if the manifest is only of paths that the listings are within; one of all documents
-            says it itself.
-        pipelines: per source id, the versions and settings that documents go through; a document that went through
-            another pipeline is read again.
+        tally: the counts of all documents, needed if the manifest holds only the listed paths.
+        pipelines: the versions and settings for documents, by source id. A document of another pipeline is read again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
     lists = ((source_id, listing.entries) for source_id, listing in listings.items() if isinstance(listing, Listing))
@@ -121,7 +119,7 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
 def _reading_order(stored: Stored | None) -> int:
     """Return a sort key for reading: postponed documents first, failed ones last.
 
-    So a document that ends its reader, and is saved again and again, takes no other one's turn.
+    So a document that crashes its reader, and is saved repeatedly, does not delay the others.
     """
     return {"transient": 0, "failed": 2}.get(stored.outcome, 1) if stored else 1
 

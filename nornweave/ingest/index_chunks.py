@@ -62,8 +62,8 @@ def index_chunks(
 def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -> list[tuple[Fact, ...]]:
     """Read a document's facts and assign each to the chunk in which it starts.
 
-    Code and documentation are read whole, so that a fact knows its class and its headings. Of people and papers the
-    chunker knows more than the text shows: who said it, under which heading.
+    Code and documentation are read whole, so that a fact knows its class and its headings. In conversations and
+    research, each chunk is read alone, because only the chunk knows speaker and heading.
     """
     if document.format in {COMMIT, RELEASE}:  # history: facts of the past
         return [() for _ in chunks]

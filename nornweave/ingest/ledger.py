@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 def refresh_ledger(settings: Settings) -> Ledger:
     """Compare all published generations and write the ledger anew.
 
-    Nothing is read when the generations are those of the last time, nor written: files that may only be read do. Two
-    processes that write at once wait for each other.
+    If the generations have not changed, nothing is read or written, so the ledger may be read-only. Concurrent writers
+    wait for each other.
 
     Raises:
         StoreError: the ledger cannot be read or written.
@@ -99,8 +99,8 @@ def find_lines(
 ) -> tuple[KnownLine, ...]:
     """Return the authors of lines, as far as git knows them.
 
-    Of sources of type ``git`` the commit is asked that they read, of ``files`` in a repository the one that is checked
-    out. Files with dates of their own (``metadata``) are not asked about: their repository may be another one's.
+    For sources of type ``git`` the read commit is blamed, for ``files`` in a repository the checked-out one. Files with
+    a metadata file are skipped: their repository may belong to another project.
 
     Args:
         files: domain → files of the generation that the sides were read from.
@@ -108,7 +108,7 @@ def find_lines(
         known: of the last time; what they say of the same version of a document is kept.
 
     Returns:
-        By place; lines of which git says nothing within ``TOTAL_S``, or beyond ``MAX_FILES``, are left out.
+        Authors by place, without lines that git does not answer within ``TOTAL_S`` or beyond ``MAX_FILES``.
     """
     before = {(line.key, line.version): line for line in known if line.origin.subject}
     found: dict[object, KnownLine] = {}

@@ -52,7 +52,7 @@ class SourceReading:
         files: those that the source has, and folders that were not entered.
         left_out: by path; of a folder with a slash at its end.
         known: files in languages or markup that the domain knows, unless the configuration or git leaves them out.
-        known_left_out: those of them that are left out.
+        known_left_out: the number of them that are left out.
         notices: see ``Listing``.
         past: commits and releases that are read beside the files.
     """
@@ -113,7 +113,7 @@ def readings(
     """Return the reading of each source that was listed completely.
 
     Args:
-        domains: by source id; an inbox in which nothing lies is not told of.
+        domains: by source id. An empty inbox is not reported.
         unread: documents that are listed and could not be read, or were left out when they were.
     """
     told: defaultdict[str, list[Skip]] = defaultdict(list)

@@ -81,8 +81,8 @@ def verified_by(
     """Return when the sources confirmed the documents of a generation.
 
     Args:
-        unconfirmed: source id and path of documents that answer as they were, because no source lists them, or their
-            new version could not be read. What was known of them stays.
+        unconfirmed: source id and path of documents that no source lists, or whose new version could not be read. They
+            keep their earlier confirmation.
     """
     sources = {}
     for source_id, listing in listings.items():

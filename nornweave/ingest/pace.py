@@ -30,7 +30,7 @@ class Pace:
         """Return a phrase such as ``300 of 1,000 documents, 40/s, 18 s left``.
 
         Returns:
-            ``None`` for the bytes that a listing has read: they are part of what the listing says next.
+            ``None`` for read bytes of a listing: they are part of its next phrase.
         """
         step = name.split()[1] if " " in name else name
         if step == "read":

@@ -86,7 +86,7 @@ class ProcessedDocument:
     """The outcome of one document, with the parts to store.
 
     Attributes:
-        lost_reader: it ended its reader; ``batch`` is stored before anything else is read.
+        lost_reader: it crashed its reader. ``batch`` is stored before another document is read.
     """
 
     outcome: DocumentOutcome
@@ -101,8 +101,8 @@ class Intake:
     Attributes:
         pipelines: per source, the versions and settings that its documents go through.
         full: read documents again that did not change.
-        listed: per source, what it lists: files that do not say in which encoding they are are looked at together.
-        failing_s: per source, the seconds that documents took which ended their reader; at ``FAILING_S`` the rest of
+        listed: the entries of each source: the encoding of files without a declared one is guessed from all of them.
+        failing_s: per source, the seconds spent on documents that crashed their reader. At ``FAILING_S`` the rest of
             the source is left to the next sync.
     """
 
@@ -239,7 +239,7 @@ class Intake:
     ) -> StoredDocument:
         """Parse and cut a document; ``told`` is metadata from the other files of its source.
 
-        A defect, ours or a parser's, fails this document and not the run; its trace is logged.
+        An unexpected exception fails only this document, not the run. Its traceback is logged.
         """
         try:
             known = freeze({**wanted.entry.metadata, **{key: value or None for key, value in told.items()}})
@@ -284,7 +284,7 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
     """Cut a document in a sandbox process. This process only finds the tokens, with the encoder's tokenizer.
 
     Raises:
-        ReaderLostError: it took too much of either, or ended its process.
+        ReaderLostError: it exceeded a limit or crashed its process.
     """
     starts = array("q", encoder.tokenizer.token_starts(document.text))
     values = {"document": document, "chunker": chunker, "encoder_version": encoder.version}

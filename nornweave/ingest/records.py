@@ -76,7 +76,7 @@ class Gate(Protocol):
         Args:
             candidate: built, not published.
             run_id: of the run that built it.
-            accept: called when something speaks against publication; returns whether a person accepts it. May raise
+            accept: called if there are reasons against publication; returns whether a person accepts them. May raise
                 ``ConfirmationError``.
             progress: called after each query.
 
@@ -131,8 +131,8 @@ class SyncOptions:
         confirm_deletes: carry out the removals that the mass-delete brake holds.
         accept_quality: publish even if the judged sets say that the candidate is worse.
         sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
-        listed: per source id what was listed of it already: only that is compared, unless documents went through
-            another pipeline. Empty: the sources are listed.
+        listed: listings made before, by source id. Only they are compared, unless a pipeline has changed. If empty, the
+            sources are listed.
         wait_s: how long to wait for another writer of the domain.
         run_id: of the run that this sync belongs to, for the publication's event.
     """
@@ -186,12 +186,12 @@ class SyncReport:
     Attributes:
         documents: all stored documents of the domain after this run.
         chunks: all chunks of the domain after this run.
-        embedded: vectors computed in this run.
+        embedded: the vectors computed in this run.
         reused: chunks whose vector was there already, or is another chunk's of the same text.
         sources: source id → what was read of it and what not, of those that were listed as a whole.
         judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
         judged_wrong: a sentence for each judged set that cannot be read, or has places that match no document.
-        quality_warnings: what the judged sets say is worse now, of what was published all the same.
+        quality_warnings: what got worse by the judged sets in a candidate that was published anyway.
         unavailable: source id → why it could not be listed.
         seconds: wall time of the whole; ``step_seconds`` of each step.
         not_copied: why what is published is not in the object store of ``publish``.

@@ -35,7 +35,7 @@ def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -
     """Record a finished run.
 
     Args:
-        is_of_paths: it compared only paths that it was told of; what it could not see is as the run before it saw it.
+        is_of_paths: the run compared only some paths. The rest of the status is copied from the run before.
 
     Raises:
         StoreError: it cannot be written, or another process holds the status for long.

@@ -35,7 +35,7 @@ def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> Fe
     """Return the record of a page or blog post from a list.
 
     Args:
-        base: what its links are relative to.
+        base: the base address of its links.
         kind: of the list.
     """
     identity = id_of(content["id"])
@@ -87,7 +87,7 @@ def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docume
     """Build the document of a page: HTML under its title, with authors, date and space.
 
     Raises:
-        DocumentSkipped: nothing stands on the page.
+        DocumentSkipped: the page is empty.
         DocumentError: too large, or not what the feed wrote.
     """
     page = load_stored(raw, entry.path)
@@ -185,7 +185,7 @@ class ConfluenceFeed(Feed):
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
         """Return the readers of a page: of its space, and of every restricted page from it upwards.
 
-        What nothing is known of counts as restricted.
+        A page without known restrictions counts as restricted.
         """
         key, _, identity = path.partition("/")
         chain = known.body(f"above/{identity}/")
@@ -203,7 +203,7 @@ class ConfluenceFeed(Feed):
     def members(self, known: Known) -> Iterator[Grant]:
         """Ask who may read the spaces and who is in groups. Readers of restricted pages come from the last pass.
 
-        So what is said of a space is no newer than that: a page that was restricted since must not stay open for long.
+        Grants of a space are dated no later than that pass: a page restricted since must not stay open for long.
         """
         return with_people(self._readers(known), self._in_group, self._about)
 
@@ -250,7 +250,7 @@ class ConfluenceFeed(Feed):
     def _restriction(self, identity: str) -> list[FeedRecord]:
         """Ask for the readers of a parent that is not a page, such as a folder; nothing if that is refused.
 
-        What stands above it is not said; the pages below it say that themselves.
+        The answer does not name its parents; the records of its pages do.
         """
         address = f"wiki/rest/api/content/{identity}/restriction/byOperation/read"
         answer = self._site.get(address, {"expand": _OF_ONE}, allowed=frozenset(REFUSED))
@@ -276,7 +276,7 @@ class ConfluenceFeed(Feed):
         """Read the spaces.
 
         Raises:
-            SourceUnavailableError: one that is named is not there, or there is none at all.
+            SourceUnavailableError: a configured space does not exist, or there is no space at all.
         """
         parameters = {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
         pages = pages_of(partial(self._list, "spaces", {**parameters, "limit": WITHOUT_BODIES}), None, "spaces")

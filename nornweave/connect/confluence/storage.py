@@ -85,7 +85,7 @@ def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
         names: account id → name, for mentions.
 
     Returns:
-        HTML whose headings have the ids by which Confluence links to them; empty when the body says nothing.
+        HTML with Confluence's ids of headings; empty if the body has no text.
     """
     source = without_long_references(_without_cdata(_CONTROL.sub(" ", storage.replace("\r\n", "\n"))))
     try:

@@ -41,8 +41,8 @@ class Proposal:
     Attributes:
         id: unique among the proposals, as ``nornweave.yaml`` wants it.
         path: relative to the folder that was looked at; ``.`` for itself.
-        exclude: globs of what is another source.
-        only: globs of what it reads, where it would read more by itself.
+        exclude: globs of other sources below it.
+        only: globs of the files to read, if not all.
     """
 
     id: str
@@ -90,9 +90,9 @@ class _Tree:
 def look_around(root: Path) -> tuple[Proposal, ...]:
     """Return the possible sources below a folder, by path. Links and hidden folders are skipped.
 
-    What a sync would leave out is not counted. Repositories and Slack exports are sources of their own. Of everything
-    else each folder directly below is one source for each domain that reads files of it; or the folder itself is, if
-    files lie in it.
+    Files that a sync would leave out are not counted. Repositories and Slack exports are sources of their own. Any
+    other direct subfolder is one source for each domain that can read its files; if files lie directly in the folder,
+    the folder itself is.
     """
     trees = sorted(
         (tree for tree in _trees(root) if tree.path != "." or tree.type != "files" or tree.has_content),

@@ -24,7 +24,7 @@ class FolderSource:
 
     Attributes:
         suffixes: of the files that are read, unless ``only`` names others; ``include`` names more.
-        has_types: ``include`` adds to them; of kinds that are one export as a whole it means what ``only`` means.
+        has_types: ``include`` adds to the suffixes. In sources that are one export, it means the same as ``only``.
         parser: a function of a module; ``parse`` runs it in the sandbox.
     """
 
@@ -87,7 +87,8 @@ _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Int
 def split_speaker(line: str) -> tuple[str, str] | None:
     """Split a line into speaker and text; ``None`` if it does not start with a name.
 
-    A name has one to four words; of several each starts as names do, so that "The plan is: ship" names nobody.
+    A name has one to four words. In a longer name each word must start like a name's, so "The plan is: ship" has no
+    speaker.
     """
     match = _IN_ANGLES.match(line) or _NAMED.match(line)
     if match is None:

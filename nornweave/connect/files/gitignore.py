@@ -44,7 +44,7 @@ class _Rule:
 class IgnoreFiles:
     """The ``.gitignore`` files of one source, with a common size limit and shared translations.
 
-    What was translated is kept for the life of the process: that takes most of the time of listing a folder again.
+    Translations are kept for the life of the process: they take most of the time of listing a folder again.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class IgnoreFile:
             is_directory: symlinks to directories are none.
 
         Returns:
-            ``True`` ignored, ``False`` asked for again by a ``!`` rule, ``None`` no rule says anything.
+            ``True``: ignored; ``False``: a ``!`` rule includes it again; ``None``: no rule matches.
         """
         if not (self._any_name.match(name) or self._any_path.match(path)):
             return None
@@ -148,7 +148,7 @@ def _split(pattern: str) -> list[list[re.Match[str]]]:
     """Split a pattern into components. A slash inside brackets does not split.
 
     Raises:
-        ValueError: git gives up on the pattern, which ignores nothing then.
+        ValueError: git rejects the pattern, so the rule ignores nothing.
     """
     components: list[list[re.Match[str]]] = [[]]
     end = 0

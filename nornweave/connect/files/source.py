@@ -60,11 +60,11 @@ class FilesSource:
 
     Attributes:
         root: the folder or file; may itself be a symlink and may have any name (``site-packages``).
-        include: globs of files that are read beside those of the domain's file types.
+        include: globs of files to read in addition to the domain's file types.
         only: globs that replace the domain's file types.
-        exclude: globs of what is not read.
+        exclude: globs of files not to read.
         types: globs in place of the domain's file types.
-        metadata: a sidecar file with dates, titles and more, which go before what the files say of themselves.
+        metadata: a sidecar file with dates, titles and more, which override those of the files.
         own: files that are never read.
         history: of the repository around it, if its commits are documents too.
     """

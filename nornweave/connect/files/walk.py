@@ -24,8 +24,8 @@ LINK = "link: to "
 def entry_of(path: str, status: os.stat_result) -> Entry:
     """Return a file's entry from the file system.
 
-    Size and modification time are what a copy or an archive may keep; nobody sets back when the inode changed. What is
-    before the ``@`` stays when a file is moved.
+    The gate has size, modification time and, after ``@``, the inode's change time: copies and archives may keep the
+    first two, but nobody can set back the last. The part before ``@`` stays when a file is moved.
     """
     size, changed_at = status.st_size, status.st_mtime_ns
     gate = f"{size}-{changed_at}-{status.st_ino}@{status.st_ctime_ns}"
@@ -35,7 +35,7 @@ def entry_of(path: str, status: os.stat_result) -> Entry:
 def walk(root: str, rules: Rules, *, ignores: bool, within: Within | None = None) -> Listing:
     """List the files below a directory that the rules accept.
 
-    Symlinks are left out: what they lead to is listed where it lies, if it belongs to the source.
+    Symlinks are left out. Their targets are listed at their own place, if they belong to the source.
 
     Args:
         root: a resolved directory.

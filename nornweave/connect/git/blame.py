@@ -49,10 +49,10 @@ def origins(
         lines: path relative to ``root``, and number from 1 → the line as it was read; the file may differ from the
             commit.
         total_s: seconds that all of it may take.
-        max_files: files that are blamed; of more the first, by path.
+        max_files: the most files to blame, the first ones by path.
 
     Returns:
-        By path and line; lines of which git says nothing in time are left out.
+        Authors by path and line. Lines without an answer in time are left out.
     """
     deadline = time.monotonic() + total_s
     is_shallow = is_shallow_clone(root)

@@ -135,7 +135,7 @@ class Network:
 
     Attributes:
         credentials_env: the variable that holds a password or token.
-        public_only: ask no host that only this machine or its networks reach, with no login of this machine's user.
+        public_only: connect to public hosts only, without logins of this machine's user.
     """
 
     address: GitAddress

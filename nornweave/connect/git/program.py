@@ -60,7 +60,7 @@ def git_command(root: Path, *arguments: str, globs: bool = False) -> list[str]:
     """Return the command line that runs git in ``root``.
 
     Args:
-        globs: paths in ``arguments`` are globs, in which case does not count; else they are names.
+        globs: paths in ``arguments`` are case-insensitive globs; otherwise they are names.
     """
     paths = ("--glob-pathspecs", "--icase-pathspecs") if globs else ("--literal-pathspecs",)
     settings = [part for setting in _CONFIGURATION for part in ("-c", setting)]
@@ -117,8 +117,7 @@ def stream_git(
     Args:
         globs: as ``git_command`` takes it.
         timeout_s: seconds until the end of the output.
-        must_finish: raise when git fails or the deadline passes; otherwise the output just ends, for what is good to
-            know and not needed.
+        must_finish: raise when git fails or the deadline passes. Otherwise the output just ends, for optional facts.
 
     Raises:
         GitFailedError: it exits with an error.
@@ -167,7 +166,7 @@ class Lasting:
         """Call ``talk`` with the program's input and output; return its result.
 
         Args:
-            wanted: what is asked for, in messages.
+            wanted: names the request in messages.
             talk: raises ``OSError`` or ``ValueError`` when the program does not answer as it should.
 
         Raises:

@@ -51,7 +51,7 @@ class Clone:
     Attributes:
         repository: a bare one.
         max_bytes: what the clone may take on disk.
-        lock: the descriptor that holds it, while this process may write it.
+        lock: the descriptor of the lock, while this process holds it.
     """
 
     repository: Path

@@ -107,8 +107,8 @@ class GitSource:
         """List the committed files by path. The gate is the blob id.
 
         Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
-        within ``timeout_s`` (a very long history) has none of them. Nor has one that no commit of a shallow clone
-        touched after its oldest ones, which seem to add all that older ones did.
+        within ``timeout_s`` (a very long history) has none of them. The same holds for files last touched by the oldest
+        commits of a shallow clone, which seem to add everything.
 
         Raises:
             SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.

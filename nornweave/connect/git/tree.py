@@ -85,8 +85,8 @@ _POINTER_BYTES = 8_192
 def leads_outside(root: Path, *, timeout_s: float) -> str | None:
     """Return why a folder's repository is not its own, or ``None``.
 
-    It is when git's files lie inside the folder, or are the ``.git`` folder of one that holds it. A linked work tree
-    and a submodule have theirs elsewhere; they are the folder's own when that place names the folder in turn.
+    A repository is the folder's own if git's files lie inside the folder, or in the ``.git`` of a folder above it. A
+    linked work tree and a submodule have them elsewhere; they count if that place names the folder in turn.
 
     Raises:
         GitFailedError: the folder is in no repository.
@@ -160,7 +160,7 @@ class WorkTree:
 
     Attributes:
         tracked: files that git has.
-        ignored: files, and with a slash at their end folders, that it would never add.
+        ignored: files that git would never add; also folders, with a final slash.
     """
 
     tracked: frozenset[str] = frozenset()
@@ -176,7 +176,7 @@ def repository_above(root: str) -> str | None:
 def look_at(root: str) -> WorkTree | None:
     """Return the work tree of a folder; ``None`` without a repository or without git.
 
-    A folder that is ignored as a whole, but was named as a source, is wanted: then nothing in it is ignored.
+    If an ignored folder itself is the source, nothing in it counts as ignored.
 
     Raises:
         SourceUnavailableError: git does not answer in time.

@@ -45,7 +45,7 @@ class Bounds:
     Attributes:
         seconds: on the clock.
         folder: what it writes to; ``None`` if nothing.
-        inherited: descriptors that it keeps open: a lock that is theirs as well is held until the last of them ends.
+        inherited: descriptors that it inherits. A lock on them is held until the last process with them ends.
     """
 
     seconds: float
@@ -70,7 +70,7 @@ def stream(
 ) -> Generator[bytes, None, tuple[int, str]]:
     """Run a program and yield its output as it comes. Closing the iterator ends the program.
 
-    It has no terminal, so that nothing in it can ask. If this process is killed, its next word to the pipe ends it.
+    It has no terminal, so it cannot prompt. If this process is killed, its next write to the pipe ends it.
 
     Returns:
         Its code, and the end of what it complained about.

@@ -100,7 +100,8 @@ class GithubFeed(Feed):
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
         """Ask who may read the repository: everybody, its organisation's members, or its collaborators.
 
-        GitHub counts among these who is let in by a team, by the organisation's base permission, or as its owner.
+        GitHub's collaborators include people with access by a team, by the organisation's base permission, or as its
+        owner.
         """
         principal = self._principal("repo", self._repository)
         repository = self._client.get(f"repos/{self._repository}").mapping()

@@ -101,7 +101,7 @@ class ProjectFeed(Feed):
     def members(self, known: Known) -> Iterator[Grant]:
         """Ask for the members with their roles, also those through groups. A public project may be open to all.
 
-        What is said of issues is no newer than they are: one that became confidential must not stay open for long.
+        Grants are dated no later than the issues: an issue that became confidential must not stay open for long.
         """
         project = self._client.get(f"projects/{quote(self._project, safe='')}").mapping()
         unread, people = None, dict[str, Mapping[str, Any]]()
@@ -164,7 +164,7 @@ class GitlabFeed(ProjectFeed):
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
         """Return who may read issues or merge requests. A confidential issue is restricted further.
 
-        Its author and those it is assigned to are named beside those whose role is enough.
+        Its author and assignees may read it besides members with a sufficient role.
         """
         opening = known.body(f"{path}/0")
         if opening is None:
@@ -213,7 +213,8 @@ class GitlabFeed(ProjectFeed):
         """Store the threads that differ from the stored ones.
 
         Args:
-            is_changed: they changed lately: what is said within a minute of a change leaves the time of the thread.
+            is_changed: the threads changed lately. A comment within a minute of a change does not change the thread's
+                time.
         """
         same, hidden = list[str](), list[str]()
         for content in listed:
@@ -262,7 +263,7 @@ def wiki_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Doma
     """Build the document of a wiki page like that of a file in its format.
 
     Raises:
-        DocumentSkipped: nothing stands on it.
+        DocumentSkipped: the page is empty.
         DocumentError: too large, or not what the feed wrote.
     """
     page = load_stored(raw, entry.path)

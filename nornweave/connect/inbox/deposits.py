@@ -63,8 +63,8 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
         documents: in order; the last one of a path stays.
 
     Returns:
-        One receipt per document, in order. What its place holds already, content and metadata, is rejected as
-        ``duplicate``.
+        One receipt per document, in order. A document with the same content and metadata as the stored one is rejected
+        as ``duplicate``.
 
     Raises:
         SourceUnavailableError: the folder cannot be written; documents of this call may be in it or not.
@@ -81,7 +81,7 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
 def withdraw(root: Path, source_path: str) -> bool:
     """Remove a document from an inbox. Return whether it was there.
 
-    It is noted that somebody wanted this, so that the next sync removes the document without asking.
+    The removal is recorded as wanted, so that the next sync does not ask for a confirmation.
 
     Raises:
         SourceUnavailableError: the folder cannot be written.

@@ -117,7 +117,7 @@ def header_of(
     """Return all fields but the content.
 
     Raises:
-        DocumentError: the metadata is no JSON or too much of it, or the date is out of range.
+        DocumentError: the metadata are not JSON or too large, or the date is out of range.
     """
     try:
         spelt = json.dumps(metadata, default=_plain, allow_nan=False, ensure_ascii=False)

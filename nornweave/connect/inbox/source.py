@@ -116,7 +116,7 @@ def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Dom
     """Turn a document's JSON file into a document, by the suffix of its path.
 
     Raises:
-        DocumentError: the file is broken, or the content is to its format.
+        DocumentError: the file is broken, or its content is invalid in its format.
     """
     stored = loads(raw) if len(raw) <= MAX_FILE_BYTES else {}
     content = content_of(stored)

@@ -110,8 +110,8 @@ class JiraFeed(Feed):
     def members(self, known: Known) -> Iterator[Grant]:
         """Ask who may browse the projects, and who is in security levels and groups.
 
-        What is said of a project is no newer than the levels of its issues: one that got one must not stay open for
-        long.
+        Grants of a project are dated no later than the levels of its issues: an issue with a new level must not stay
+        open for long.
         """
         return with_people(self._browsers(known), self._in_group, self._about)
 
@@ -204,7 +204,7 @@ class JiraFeed(Feed):
     def _read_site(self) -> FeedRecord:
         """Ask for the site's name, and check the account.
 
-        Jira answers searches of nobody with nothing, which must not be taken for a site where all is deleted.
+        Jira answers anonymous searches with no issues. That must not count as deletion of all issues.
         """
         content = self._site.get(f"{_API}/serverInfo").mapping()
         if content.get("deploymentType", "Cloud") != "Cloud":

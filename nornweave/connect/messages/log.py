@@ -167,7 +167,7 @@ def _local(line: _Line, order: tuple[int, int, int]) -> datetime | None:
 def _split_speaker(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
     """Split the rest of a line into speaker and text; ``None`` for a notice.
 
-    In exports of messengers names are anything before a colon, and what nobody says is a notice.
+    In messenger exports any text before a colon is a name, and a line without a name is a notice.
     """
     plain = text.lstrip()
     if is_stamped and (match := _IN_ANGLES.match(plain) or _ACTION.match(plain)):

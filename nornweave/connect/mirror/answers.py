@@ -45,7 +45,7 @@ class Trouble:
     """The problem with an answer.
 
     Attributes:
-        error: raised where no other attempt is made.
+        error: raised if there is no further attempt.
         is_passing: another attempt may succeed.
         wait_s: before it; ``None`` for a pause that doubles with each attempt.
     """
@@ -153,7 +153,7 @@ def listed(content: Mapping[str, Any], key: str, place: str) -> list[dict[str, A
     """Return the objects of the list under a key.
 
     Raises:
-        SourceUnavailableError: there is no list, from whose emptiness nothing may be concluded.
+        SourceUnavailableError: there is no list. That must not count as an empty one.
     """
     found = content.get(key)
     if not isinstance(found, list):

@@ -113,7 +113,7 @@ class ApiClient:
         token_name: where the secret comes from, for messages, such as the environment variable's name.
         secrets: parameters of the query that every request has and no message shows.
         advice: status → what to do.
-        public_only: ask no host that only this machine or its networks reach.
+        public_only: connect to public hosts only.
 
     Attributes:
         ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
@@ -201,7 +201,7 @@ class ApiClient:
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
         """Return the problem with an answer of unexpected status, or ``None``.
 
-        APIs that have a word of their own for it say so in place of this.
+        Subclasses override this for APIs with their own errors.
         """
         if 200 <= answer.status < 300:
             return None

@@ -122,7 +122,7 @@ def with_people(
 ) -> Iterator[Grant]:
     """Yield the grants, then grants of their groups' members and of people's addresses.
 
-    Somebody whose account was closed, or of whom the site does not tell, is in nothing: another site may still tell.
+    People with a closed or unknown account get no grants here; another site may still grant them.
 
     Args:
         in_group: asks for the people of a group.

@@ -186,7 +186,7 @@ class FeedRecord:
     Attributes:
         key: names it within the source; a document is assembled from its records in the order of their keys.
         document: path of the document that it belongs to; empty for what belongs to none, such as a list of people.
-        is_verified: the API has just said it; otherwise it is what was known, written anew.
+        is_verified: it comes from the API now; otherwise it is an older record, written again.
     """
 
     key: str
@@ -206,9 +206,9 @@ class RecordPage:
 
     Attributes:
         records: new or changed, or the same as before.
-        confirmed: prefixes of the keys of records of which the API says that they are as they were.
-        kept: prefixes of the keys of records of which the API says nothing now; they outlive a complete listing.
-        gone: prefixes of the keys of records that are no longer there; applied before ``records`` are stored.
+        confirmed: key prefixes of records that the API confirms as unchanged.
+        kept: key prefixes of records that the API does not mention now. They survive a complete listing.
+        gone: key prefixes of deleted records, applied before ``records`` are stored.
         listed: prefixes of the keys that this pass names completely: what starts so and was neither sent, confirmed nor
             kept until the pass ends is gone then. A full pass names everything.
         position: where a pass that was interrupted after this page goes on; of a page of a stage, where the stage does.
@@ -294,8 +294,8 @@ def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}")
 def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:
     """Return the documents with the oldest confirmations, by the second part of their keys.
 
-    What an API does not tell of by itself, such as deletions, is found so within as many passes as it takes to ask for
-    every document once.
+    This finds changes that the API does not list, such as deletions, after enough passes to ask for every document
+    once.
     """
     records = known.oldest(prefix, before=before, limit=limit)
     return list(dict.fromkeys(key.split("/")[1] for key, _ in records))
@@ -334,13 +334,13 @@ class Feed(ABC):
         """Return a document's bytes. Equal contents give equal bytes.
 
         Raises:
-            DocumentSkipped: there is nothing in it that says anything.
+            DocumentSkipped: it has no content.
         """
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
         """Return a document's readers as statements. A reader must be in one principal of each.
 
-        All have to be met; without any, nobody may read it.
+        A reader must meet all statements. Without any, nobody may read the document.
         """
         raise NotImplementedError
 

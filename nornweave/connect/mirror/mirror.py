@@ -145,7 +145,7 @@ class Mirror(Known):
         """Continue the interrupted pass, or start a new one.
 
         Args:
-            full: a full pass is due; one of changes that was interrupted is given up for it.
+            full: start a full pass, and give up an interrupted pass for changes.
             anew: start a new one in any case.
             now: seconds since 1970.
         """

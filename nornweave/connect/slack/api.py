@@ -69,7 +69,7 @@ class SlackApi(ApiClient):
         Raises:
             SlackError: it refuses; with what to do.
             PositionLostError: it does not know the cursor any more.
-            SourceUnavailableError: it does not answer, answers nonsense, or limits its rate for too long.
+            SourceUnavailableError: Slack does not answer, gives an invalid answer, or limits the rate for too long.
         """
         answer = self.get(method, parameters)
         return answer, answer.mapping()

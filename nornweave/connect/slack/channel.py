@@ -46,7 +46,7 @@ class Channel:
 class ChannelReader:
     """Reads the channels of one pass in pages. The position of a page is the last message read.
 
-    Everything from that message on is settled.
+    Everything from that message on is read.
 
     Attributes:
         is_thorough: all threads are read again.
@@ -69,7 +69,7 @@ class ChannelReader:
     def read(self, channel: Channel, latest: str) -> Iterator[RecordPage]:
         """Read a channel from before the message ``latest`` (empty: from the newest) backwards.
 
-        A channel that was not read to its end before under its name is read to its end now.
+        A channel that was never read completely under its present name is read completely now.
         """
         key = f"channel/{channel.id}/"
         before = self.known.body(key) or {}

@@ -108,7 +108,7 @@ class SlackFeed(Feed):
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
         """Ask for the members of channels. Public ones are open to everybody but guests who are not in them.
 
-        Somebody of another workspace is known by their account alone: this one has not verified their address.
+        People of other workspaces have only their account: this workspace has not verified their addresses.
         """
         _, workspace = self._api.ask("auth.test")
         team, staff, guests, known_by_address = str(workspace.get("team_id")), set[str](), set[str](), 0

@@ -76,7 +76,7 @@ def _reference(target: str, label: str, directory: Directory) -> str:
 def body_of(message: Mapping[str, Any], directory: Directory) -> str:
     """Return a message's whole text: its text or else blocks, attachments, titles of files.
 
-    Previews of links (unfurls) repeat what others wrote and count only where there is nothing else.
+    Previews of links (unfurls) repeat foreign text and count only if there is nothing else.
     """
     text = as_is(message.get("text"), str) or ""
     text = text or "\n".join(_blocks(message.get("blocks")))

@@ -163,7 +163,7 @@ def stackexchange_document(
     """Parse a file of questions and answers; see ``parse_stackexchange``.
 
     Args:
-        is_dated: ``entry.updated_at`` is a statement, and goes before the date of the questions.
+        is_dated: ``entry.updated_at`` was stated, and overrides the date of the questions.
 
     Raises:
         DocumentError: too large, or no such file.

@@ -166,7 +166,7 @@ class StackExchangeFeed(Feed):
     ) -> tuple[tuple[list[dict[str, Any]], int], _Place | None]:
         """Return a page of a list with the list's start time, and the next position.
 
-        That begins with the last item's ``moment``, which may be several items'.
+        The next page begins with the last item's ``moment``, which several items may share.
         """
         place = place or _Place()
         start: dict[str, str | int] = {} if place.start is None else {"min": place.start}

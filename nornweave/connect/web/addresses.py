@@ -80,7 +80,7 @@ class AddressScope:
     """The scope of a source: which addresses belong to it.
 
     Attributes:
-        prefix: addresses have to begin so, whatever their scheme.
+        prefix: the required beginning of addresses, in either scheme.
         keeps_queries: links that differ in their query lead to different pages.
     """
 
@@ -186,7 +186,7 @@ class Robots:
         """Tell whether a page may be requested.
 
         Raises:
-            SourceUnavailableError: robots.txt cannot be read now, so that nothing may be asked for.
+            SourceUnavailableError: robots.txt cannot be read now, so no page may be requested.
         """
         return bool(self._of(address).can_fetch(address, AGENT))
 

@@ -62,12 +62,11 @@ class PageOutcome:
     """The outcome of a page's request.
 
     Attributes:
-        kind: it is a document; it is as it was; it is at ``target``; it is left out; it is not there any more; it could
-            not be read now.
+        kind: a document, unchanged, moved to ``target``, left out, gone, or not readable now.
         body: of a document, as it is stored.
-        links: where it leads inside the source; ``None`` where nothing is known.
-        canonical: another page of the source that it calls its own address.
-        reason: why it is left out or failed; empty where nobody has to be told.
+        links: the page's links inside the source; ``None`` if unknown.
+        canonical: another page of the source that it names as its canonical address.
+        reason: why it is left out or failed; empty if that is not reported.
     """
 
     kind: Kind
@@ -99,10 +98,10 @@ class PageReader:
 
         Args:
             address: normalized.
-            before: what is stored of it; it is asked whether that is still so.
+            before: the stored page, for a conditional request.
 
         Raises:
-            SourceUnavailableError: nothing may be asked for now.
+            SourceUnavailableError: the site may not be asked now.
         """
         if not self._robots.allows(address):
             return PageOutcome(kind="left", reason=f"robots.txt does not allow {AGENT!r} to read it")

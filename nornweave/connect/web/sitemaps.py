@@ -39,7 +39,7 @@ class ListedPage:
 
     Attributes:
         is_sitemap: it is another sitemap, not a page.
-        changed_at: as the sitemap says it; empty where it says nothing.
+        changed_at: the date in the sitemap; empty if there is none.
     """
 
     address: str
@@ -118,7 +118,7 @@ class CrawlProgress:
         roots: the sitemaps that the reading began with.
         read: the sitemaps that were read.
         next: number of the next address in the queue.
-        queued: addresses in the queue, those included that were asked for.
+        queued: addresses in the queue, requested ones included.
         stored: pages that are documents.
         missed: addresses that ``max_pages`` left out.
         is_listed: sitemaps name every page, in a pass for changes.
@@ -141,7 +141,7 @@ class SitemapReader:
     """The sitemaps of one pass.
 
     Attributes:
-        progress: holds those that are left to read.
+        progress: has the sitemaps that are left to read.
         before: what the last pass left: ``roots`` and ``sitemaps``.
     """
 

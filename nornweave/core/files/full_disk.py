@@ -32,7 +32,7 @@ def translate_full_disk(folder: Path) -> Iterator[None]:
     """Translate errors of a full disk into ``DiskFullError``; any other error passes unchanged.
 
     Args:
-        folder: what is written to, where the error does not say.
+        folder: the folder that is written to, used if the error names no file.
 
     Raises:
         DiskFullError: a disk is full.

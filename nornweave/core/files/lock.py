@@ -32,7 +32,7 @@ def hold_lock(file: Path, *, wait: bool = True) -> Iterator[None]:
     """Create a file if it is missing, and lock it against other threads and processes.
 
     Raises:
-        BlockingIOError: another one holds it, and that is not waited for.
+        BlockingIOError: another process holds the lock and ``wait`` is false.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as stream:
@@ -76,7 +76,7 @@ class Lock(Protocol):
         """Save the domain's files as they are now, for the next holder.
 
         Args:
-            overwriting: leave no bytes of what they replace.
+            overwriting: erase the bytes of replaced files.
 
         Raises:
             LeaseLostError: the lock is not held any more; what others see stays.

@@ -178,7 +178,7 @@ def open_regular(path: str | Path, *, follows: bool = True) -> BinaryIO:
     """Open a regular file for reading. Pipes and devices are refused without blocking.
 
     Args:
-        follows: whether it may be a link. A resolved path is none, so one that appears there is foul play.
+        follows: whether the path may be a link. A link in place of a resolved path is an attack.
 
     Raises:
         DocumentError: it is not a regular file.

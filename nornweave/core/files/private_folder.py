@@ -27,7 +27,7 @@ def check_folder(data_dir: Path, *, make: bool = False) -> None:
     """Check that ``data_dir`` is a folder or can become one.
 
     Args:
-        make: make it, if it is not there: only this tells whether it can be made.
+        make: create it if it is missing. Only this shows whether it can be created.
 
     Raises:
         ConfigError: it cannot; missing rights and full disks are other errors.

@@ -32,7 +32,7 @@ class OwnFiles:
     Attributes:
         data_dir: of the workspace; remote sources keep there what they have read.
         files: the configuration, and the files with tokens or keys that it names.
-        folder: of the configuration. Who may write below it may not lead a source out of it by a link.
+        folder: of the configuration. Links below it must not lead a source out of it.
     """
 
     data_dir: Path
@@ -73,7 +73,7 @@ def check_place(key: str, place: Path, own: OwnFiles) -> None:
     """Refuse a file or folder that no source may read. Links are followed.
 
     Raises:
-        ConfigError: it is one, or lies in one; or a link leads it out of the folder of the configuration.
+        ConfigError: no source may read it or a folder above it, or a link leads out of the configuration's folder.
     """
     target = os.path.realpath(place)
     *above, name = Path(target).parts

@@ -48,7 +48,7 @@ def allow_more_cpu(seconds: float) -> None:
 def has_grown() -> bool:
     """Tell whether the peak memory of this process exceeds ``RETIRE_BYTES``.
 
-    ``getrusage`` does not tell on Linux: a process starts with the peak of the one that it was forked from.
+    ``getrusage`` is no help on Linux: a process inherits the peak of its parent.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")

@@ -62,7 +62,7 @@ class _Child:
     def ask(self, request: Mapping[str, object], raw: bytes, cpu_s: float) -> Mapping[str, JsonValue]:
         """Send a request and wait for the answer as long as the process works; its CPU limit ends it.
 
-        On a busy machine it works slowly; what is read must not depend on that.
+        A busy machine slows the process down. That must not change which documents can be read.
 
         Raises:
             TimeoutError: it did nothing.

@@ -88,7 +88,8 @@ def word_pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
 def pair_key(pair: tuple[str, str]) -> int:
     """Return the 32-bit key of a word pair in the index.
 
-    Among ten million distinct pairs one query in 400 meets a stranger's: evidence, which is weighed, not a filter.
+    Keys can collide: with ten million distinct pairs, one query in 400 finds a wrong one. So pairs add to a score and
+    never filter.
     """
     return zlib.crc32(f"{pair[0]} {pair[1]}".encode())
 

@@ -51,7 +51,7 @@ def plain_json(values: dict[str, Any]) -> dict[str, Any]:
     """Return an object; refuse one that JSON cannot express or that is nested too deeply.
 
     Raises:
-        ValueError: NaN or an infinite number, text that is none, more than ``MAX_DEPTH`` levels.
+        ValueError: NaN or an infinite number, text that ``textual`` refuses, more than ``MAX_DEPTH`` levels.
     """
     for value, depth in _values(values):
         if depth > MAX_DEPTH:
@@ -79,7 +79,7 @@ def moment(value: object) -> object:
     """Parse an ISO 8601 date or time, in UTC if it has no offset.
 
     Raises:
-        ValueError: it is none, or lies outside the years 1 to 9999.
+        ValueError: it is not a date, or lies outside the years 1 to 9999.
     """
     if not isinstance(value, str):
         return value

@@ -74,7 +74,8 @@ def decode(raw: bytes, likely: str = "") -> str:
     Line ends stay as they are; a byte order mark is left out, and a letter and its accent are one character.
 
     Args:
-        likely: what ``likeliest`` says of all files of a source together; unless given, this one has to do.
+        likely: the result of ``likeliest`` for all files of the source. Without it, only this file is used for the
+            guess.
 
     Raises:
         DocumentError: too large, empty, or binary content under a text's name.
@@ -94,7 +95,7 @@ def composed(text: str) -> str:
 def whole_characters(value: T) -> T:
     """Replace lone surrogates by U+FFFD in a text, a record or a collection. No store accepts them.
 
-    Formats with escapes of their own (JSON, mail) can hold what no encoding can.
+    Escapes in JSON and mail can produce surrogates that no encoding can hold.
     """
     return cast(T, _with_whole_characters(value))
 
@@ -164,7 +165,7 @@ def is_unknown(raw: bytes) -> bool:
 def likeliest(files: Iterable[bytes]) -> str:
     """Guess the common encoding of some files.
 
-    A guess needs some dozens of letters to stand on; Windows-1252 is by far the likeliest where it makes words of them.
+    A guess needs some dozens of letters. If Windows-1252 turns them into words, it is by far the likeliest.
     """
     sample = _sample(files)
     odd = _odd_share(sample.decode("cp1252", "replace"))

@@ -97,7 +97,7 @@ _NUMBERED = frozenset({"github", "gitlab", "jira"})
 def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
     """Count the terms of a chunk: term → occurrences in each of ``types.FIELDS``.
 
-    With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
+    Every code chunk has its language as a term. So "python" in "python sort a list" prefers all Python code, not only
     chunks that mention the word.
     """
     titles = (document.title, chunk.title, chunk.metadata.get("language"), thread_number(document, chunk))
@@ -241,8 +241,8 @@ def thread_number(document: Document, chunk: Chunk) -> str | None:
 def asked_keys(text: str) -> set[str]:
     """Return the lookup keys that a query mentions.
 
-    Neighbouring words may be a name, so that "rate limits" in a question finds the section of that name; a single word
-    only when it is written like a name or is the whole query, for "set" and "get" are headings somewhere.
+    Neighbouring words may be a name: "rate limits" in a question finds the section of that name. A single word counts
+    only if it is written like a name or is the whole query, because "set" and "get" are headings somewhere.
     """
     paths = paths_in(text)
     words = _WORD.findall(text)[:MAX_WORDS]

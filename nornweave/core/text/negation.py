@@ -70,7 +70,7 @@ def is_question(text: str) -> bool:
 def negated_terms(text: str) -> frozenset[str]:
     """Return the terms that a question negates; none if it describes something that does not work.
 
-    The negation follows what is asked for: "which endpoints do not"; further back it is of something else.
+    The negation must follow the subject closely ("which endpoints do not"). Further back it negates something else.
     """
     is_asked = _ASKS_WITHOUT.search(text) is not None or len(text.split()) <= _SHORT_WORDS
     return frozenset(_negated(text)) if is_asked and not _SYMPTOM.search(text) else frozenset()

@@ -35,7 +35,7 @@ class Passage:
 
     Attributes:
         author: of a quotation, empty where nobody is named; ``None`` for what the sender says.
-        is_forwarded: it was passed on, and stands nowhere else perhaps.
+        is_forwarded: a forwarded text, which may stand nowhere else.
     """
 
     text: str

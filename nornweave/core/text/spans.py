@@ -124,7 +124,7 @@ def cut(text: str, span: Span, boundary: re.Pattern[str]) -> Iterator[Span]:
 def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span]:
     """Join neighbouring ``pieces`` while the result has at most ``limit`` tokens. Nothing between them is lost.
 
-    A piece that is larger than the limit by itself comes out alone.
+    A piece that exceeds the limit stays alone.
     """
     current: Span | None = None
     for piece in pieces:

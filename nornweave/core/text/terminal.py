@@ -65,7 +65,7 @@ def configure_logging(
     """Send log records from ``LOG_LEVEL`` on to stderr, as ``NORNWEAVE_LOG_FORMAT``: text or json.
 
     Args:
-        added: gives records what the line has besides; other handlers are then replaced.
+        added: adds further fields to records. If given, other handlers are replaced.
     """
     handler = logging.StreamHandler()
     as_json = environment.get("NORNWEAVE_LOG_FORMAT", "").strip().lower() == "json"

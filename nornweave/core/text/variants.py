@@ -70,7 +70,7 @@ class Variant(NamedTuple):
     """The language and version of a document, by its path.
 
     Attributes:
-        family: its path without what tells variants apart; documents of one family are variants of each other.
+        family: the path without language and version. Documents of one family are variants of each other.
         language: two letters; empty where the path names none.
         version: empty where the path names none.
         standing: ``KEPT``, ``DEVELOPED``, ``NUMBERED`` or ``CURRENT``, what names no version being current.
