@@ -42,8 +42,8 @@ def _spare_searching_for_pandas() -> None:
     """Let DuckDB look for pandas only once when it is not installed.
 
     DuckDB 1.5.5 imports pandas twice for each parameter of a statement until that succeeds. A failed import searches
-    the whole path, which takes longer than most small statements. DuckDB keeps the empty module that it is shown here;
-    nobody else sees it.
+    the whole path, which takes longer than most small statements. DuckDB keeps the empty module from here; no other
+    code sees it.
     """
     if util.find_spec("pandas") is None:
         sys.modules["pandas"] = ModuleType("pandas")
@@ -80,7 +80,7 @@ def connect_memory(*, spill: Path) -> Connection:
 def attach(connection: Connection, path: Path, name: str, *, is_small: bool = False) -> None:
     """Attach a file for writing as ``name`` (a constant in the code).
 
-    In a small one blocks are of 16 kB: each table takes several, and of the usual 256 kB twenty tables fill 5 MB.
+    A small file gets blocks of 16 kB. Each table takes several, so with the usual 256 kB twenty tables fill 5 MB.
     """
     size = ", block_size 16384" if is_small else ""
     connection.execute(f"attach {quote(str(path))} as {name} (row_group_size {ROW_GROUP_SIZE:d}{size})")

@@ -89,7 +89,7 @@ class DuckDBStore:
         """Return the texts of a document's chunks in a generation; none if it lacks the document.
 
         Args:
-            also_gone: also what its files still hold and nobody finds.
+            also_gone: include gone documents, which the files still hold.
         """
         files = self.files.data_files(generation)
         values = [deleted.source_id, deleted.path]
@@ -106,7 +106,7 @@ class DuckDBStore:
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the local files with a generation's documents, chunks and facts.
 
-        A manifest that cannot be read stands for those that it names.
+        If the manifest cannot be read, it is returned alone.
         """
         return self.files.named_files(generation)
 

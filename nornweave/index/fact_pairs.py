@@ -32,8 +32,8 @@ def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[Locat
         files: domain → files of its generation, one for each segment.
 
     Returns:
-        Facts by domain and place; pairs of places among them, each once, in order. Files of code and documentation that
-        stand apart, such as tests and changelogs, are left out, as drift leaves them out.
+        Facts by domain and place; pairs of places among them, each once, in order. Tests, changelogs and similar files
+        are left out, as in drift.
 
     Raises:
         StoreError: a file is missing, damaged or older than facts.

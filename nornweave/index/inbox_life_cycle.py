@@ -47,9 +47,9 @@ class DocumentState:
     """The state of one document.
 
     Attributes:
-        generation: that has it, in this or an older version; ``None`` where none has.
+        generation: the generation with this document, perhaps in an older version, or ``None``.
         updated_at: ISO 8601, UTC.
-        size: bytes that were handed in, of other sources bytes of its text; ``None`` where nothing is stored.
+        size: the deposited bytes, or for other sources the bytes of its text; ``None`` if nothing is stored.
     """
 
     source_path: str
@@ -111,7 +111,7 @@ class Shelf:
         """Return the requested documents by source and path.
 
         Raises:
-            QueryError: the cursor is none of ours.
+            QueryError: the cursor is invalid.
             SourceUnavailableError: the inbox cannot be read.
             StoreError: the generation cannot be read.
         """
@@ -221,7 +221,7 @@ def read_cursor(cursor: str | None) -> DocumentPlace:
     """Read a cursor.
 
     Raises:
-        QueryError: it is none of ours.
+        QueryError: it is not a valid cursor.
     """
     if cursor is None:
         return "", ""

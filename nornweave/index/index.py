@@ -28,8 +28,8 @@ SAMPLE = 64
 class Index:
     """One domain's published index, open for reading. Thread-safe; a context manager.
 
-    Its operations are those of its parts, of one file or of several segments. ``within`` says which chunks may be
-    found; without, all that may be seen can.
+    Its operations are those of its parts: one file or several segments. ``within`` limits a search to some chunks; by
+    default all visible chunks are searched.
 
     Raises:
         StoreError: from every operation, when what was published cannot be read.
@@ -121,8 +121,8 @@ class Index:
     def seen_by(self, viewer: Viewer) -> Index:
         """Return a viewer's view of the generation, as if the rest had never existed.
 
-        The view shares everything with the generation, has to be done with before that is closed, and is not to be
-        closed itself.
+        The view shares everything with the generation. Do not use it after the generation is closed, and do not close
+        it.
         """
         return _view(self, self._parts.seen_by(viewer))
 

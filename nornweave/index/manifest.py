@@ -32,7 +32,7 @@ class SegmentFile(_Record):
     """One file of a generation.
 
     Attributes:
-        name: in the folder of the generations; of a candidate's new files, the one that they will have.
+        name: the file name in the generations' folder; for a candidate's new files, the final name.
         checksum: size and CRC-32, as in the file beside it.
         terms: of all chunks together, in each field.
         gone: which documents are gone, a bit each, compressed; empty for none.
@@ -101,7 +101,7 @@ class Manifest(_Record):
     def counts(self) -> GenerationCounts:
         """Return the sums over all segments, without gone documents.
 
-        Every chunk of a segment had its vector and its terms when that was built, or it was not published.
+        Every chunk has a vector and terms: a segment without them is never published.
         """
         gone = sum(segment.gone_chunks for segment in self.segments)
         return GenerationCounts(

@@ -106,10 +106,10 @@ class VerifiedSource:
 
     Attributes:
         listed_at: when it last named all of its documents.
-        verified_at: when it last confirmed its documents, but for those of ``documents``.
+        verified_at: when it last confirmed all documents that ``documents`` does not name.
         documents: by path, when it last confirmed each of the others.
-        bound: how soon a change there counts, where the source itself is not configured: at a replica.
-        commit: that was read last, of a repository.
+        bound: how soon a change at the source counts; set on a replica, where the source is not configured.
+        commit: the last commit read from a repository.
     """
 
     listed_at: str | None = None

@@ -79,7 +79,7 @@ class Tally:
     """The number of a source's documents with one pipeline in the manifest, and of the stored ones.
 
     Attributes:
-        past: how many are commits and releases, which come and go without anybody losing anything.
+        past: the number of commits and releases, whose removal needs no confirmation.
     """
 
     source_id: str
@@ -217,7 +217,7 @@ class Writer(Protocol):
         """Return the entry of every document, by source id and path.
 
         Args:
-            within: per source id, the paths of which it is asked; ``None``: of all documents, there of all sources.
+            within: paths by source id; ``None`` for all documents of a source, or of all sources.
         """
 
     def tally(self) -> tuple[Tally, ...]:
@@ -229,7 +229,7 @@ class Writer(Protocol):
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
         """Give chunks of an older pipeline vector keys of this one.
 
-        They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
+        These chunks belong to documents that could not be read again. A generation must not mix vectors of two
         encoders.
         """
 
@@ -264,7 +264,7 @@ class Writer(Protocol):
         """Build a generation that readers do not see yet.
 
         Args:
-            facts: what a reader must know of how it was made (encoder, analyzer, versions); kept in the generation.
+            facts: how the generation was made (encoder, analyzer, versions); stored in it for readers.
         """
 
     def publish(self, candidate: Candidate) -> Publication:
@@ -277,13 +277,13 @@ class Writer(Protocol):
         """Publish the same documents with this query map (``None``: without one); later generations keep it.
 
         Returns:
-            What answers now; ``None`` if nothing was done: a sync is due, or somebody went back to an older generation.
+            The new generation; ``None`` if nothing was done, because a sync is due or an older generation is published.
         """
 
     def write_again(self, deleted: Deleted) -> bool:
         """Publish the generation again without a deleted document's remains in its files.
 
-        If a sync is due, that does it.
+        If a sync is due, nothing is done: the sync does it.
 
         Returns:
             Whether something was published.

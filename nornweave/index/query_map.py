@@ -31,7 +31,7 @@ class QueryMap(BaseModel):
         shape: rank and dimensions.
         factors: ``down``, then the transpose of ``up``, in half precision, in base64.
         fitted_at: ISO 8601, UTC.
-        examples: commits that it was learnt from; ``tested``: those that maps of older ones were tested with.
+        examples: commits that it was learnt from; ``tested``: commits used to test maps learnt from older ones.
         before, after: the share of these with a changed file among the first three, without a map and with one.
     """
 
@@ -72,13 +72,13 @@ class QueryMapReport:
     """The result of learning a map.
 
     Attributes:
-        reason: why it is to be in force, or is not.
+        reason: why the map is used, or not.
         at: ISO 8601, UTC.
         gain: in hits among the first three, with a 95 % ``interval``; ``None`` where nothing was tested.
         newest: when the newest example was made, ISO 8601.
         generation: that answers since.
-        learnt_at: when the map that is to be in force was learnt; empty for none.
-        query_map: that map; the file does not have it.
+        learnt_at: when the map to use was learnt; empty for none.
+        query_map: the map to use; not stored in the file.
     """
 
     reason: str

@@ -44,7 +44,7 @@ class Elsewhere(Protocol):
         """Download a file if the remote place has it.
 
         Raises:
-            StoreError: it is there, and cannot be brought whole.
+            StoreError: it exists, but cannot be downloaded completely.
         """
 
     def look(self) -> None:
@@ -58,7 +58,7 @@ class Elsewhere(Protocol):
 class SegmentFiles:
     """The files of segments below ``folder``.
 
-    They may lie ``elsewhere``: one that is read is brought here first, and one that is not is never brought.
+    They may lie ``elsewhere``. A file is downloaded only when it is read.
     """
 
     def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
@@ -300,7 +300,7 @@ class KeptGenerations(SegmentFiles):
     def _removed_since(self, generation: GenerationId) -> set[int]:
         """Return the numbers of later generations that were published and then removed.
 
-        Where nothing was noted all between count.
+        Without records, all numbers in between count.
         """
         first = number_of(generation) + 1
         noted = {number_of(move.generation) for move in read_moves(self.folder)}

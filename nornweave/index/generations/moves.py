@@ -43,7 +43,7 @@ class Then:
     """The generation that answers for a moment, or the nearest kept one.
 
     Attributes:
-        published_at: when it was published; ``None`` where only its name was asked for and nothing says when.
+        published_at: when it was published; ``None`` if it was requested by name and the time is unknown.
         notice: what the asker should know; empty if the generation is exactly the one that was current.
     """
 
@@ -117,7 +117,7 @@ def kept_by(policy: KeepSettings, moves: Iterable[Move]) -> set[GenerationId]:
     """Return the generations that a policy keeps: the last of each of the newest days, weeks and months.
 
     Args:
-        moves: to generations that there are, oldest first. Days without any do not count.
+        moves: the publications of existing generations, oldest first. Days without any do not count.
     """
     kept: set[GenerationId] = set()
     moves = list(moves)
@@ -136,7 +136,7 @@ def then(as_of: AsOf, moves: Sequence[Move], kept: Sequence[GenerationId]) -> Th
         kept: the generations that there are, oldest first.
 
     Returns:
-        The generation that was current; where that is not kept, the newest kept one before it, with a notice.
+        The generation published then; if it is not kept, the newest kept one before it, with a notice.
 
     Raises:
         GenerationNotKeptError: nothing that was published so early is kept.

@@ -73,8 +73,8 @@ class GenerationFiles(KeptGenerations):
         """Point readers at a complete generation.
 
         Args:
-            at: when it was published, where that was elsewhere.
-            built_at: when it was built; as it was noted before, or by the time of the file, unless given.
+            at: the time of publication, if another machine published it.
+            built_at: the time of the build; by default as recorded, or else the file's time.
 
         Raises:
             NoGenerationError: there is no such file.
@@ -155,7 +155,7 @@ def _remove(file: Path) -> None:
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
     """Return the segments that no manifest names; none if a manifest cannot be read.
 
-    Of one that lies elsewhere only the checksum is here.
+    Of a remote segment only the checksum is here.
     """
     here = {file.name.removesuffix(SUFFIX) for file in files.folder.iterdir()}
     segments = [files.folder / name for name in sorted(here) if SEGMENT.match(name)]

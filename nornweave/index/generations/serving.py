@@ -60,8 +60,8 @@ class OpenGeneration:
 class PastGenerations:
     """The older generations of one domain, opened on demand. Thread-safe.
 
-    At most ``MOST_PAST`` stay open. One that is opened again after a publication goes by the statements of access of
-    that, and one whose files were removed answers nobody any more.
+    At most ``MOST_PAST`` stay open. After a publication they are opened again with its access rules. A removed
+    generation answers no more.
     """
 
     def __init__(self, files: KeptGenerations, statements: Mapping[str, Statement]) -> None:
@@ -76,7 +76,7 @@ class PastGenerations:
 
         Raises:
             GenerationNotKeptError: nothing that was published so early is kept.
-            StoreError: what is kept cannot be told.
+            StoreError: the kept generations cannot be listed.
         """
         return then(as_of, self._files.moves(), self._files.all())
 
@@ -181,7 +181,7 @@ class _Opener:
         """Open the published generation, or else the newest readable older one.
 
         Returns:
-            Its name and the index; ``None`` if nothing is better than what is ``serving``.
+            Its name and the index; ``None`` if no generation is better than ``serving``.
         """
         try:
             opened = published, self._files.open(published, self._statements)
@@ -253,7 +253,7 @@ class ServedGeneration:
 
         Args:
             access: source id → groups that may see its documents, as the configuration says now.
-            now: the clock that retries go by, in seconds.
+            now: the clock for retries, in seconds.
         """
         self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
         self.past = PastGenerations(files, self._statements)
@@ -319,7 +319,7 @@ class ServedGeneration:
     def use(self, viewer: Viewer, generation: GenerationId | None = None) -> Iterator[Index]:
         """Open a viewer's view of a generation for one query.
 
-        Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
+        This is the only way to a generation, so no answer can be made without a viewer.
 
         Args:
             generation: an older one that is kept; ``None`` for the current one.

@@ -33,7 +33,7 @@ class AccessToday:
 
     Attributes:
         present: the rules of the documents that are published, by document id.
-        former: later rules of those that are gone.
+        former: later rules of documents that are gone now.
     """
 
     present: Mapping[str, Rule]
@@ -52,7 +52,7 @@ def access_today(
     """Read today's access rules.
 
     Args:
-        removed: numbers of the later generations that are not kept: what they stated has to be remembered.
+        removed: numbers of later generations that are not kept. Their rules must have been stored.
 
     Raises:
         StoreError: one cannot be read.

@@ -44,7 +44,7 @@ class AnyName:
 class PathGlob:
     """The document's path in its source equals this or matches it as a glob (see ``path_expression``).
 
-    With ``or_changed`` what changed such a path meets it too.
+    With ``or_changed`` a commit that changed such a path meets it too.
     """
 
     pattern: str
@@ -69,7 +69,7 @@ class Under:
 class Between:
     """A moment in the field lies between two moments, both included; ``None`` leaves an end open.
 
-    A date without a time is the whole day. What has no such moment does not meet the condition.
+    A date without a time is the whole day. A chunk without such a moment does not meet the condition.
     """
 
     field: str

@@ -73,7 +73,7 @@ class FileCounts:
         """Store the parameters.
 
         Args:
-            masks: of the last filters, which viewers share.
+            masks: the masks of recent filters, shared by viewers.
             visible: what may be seen; ``None`` for everything.
             live: which documents there are, whoever may see them; ``None`` for all.
         """

@@ -82,8 +82,8 @@ def find_lines(
     """Find the first lines that match.
 
     Args:
-        documents: numbers of those that may be read, ascending; no other text is touched.
-        deadline: ``time.monotonic()`` after which what has been found is returned.
+        documents: numbers of the visible documents, ascending. Other texts are not read.
+        deadline: a ``time.monotonic()``; then the lines found so far are returned.
 
     Raises:
         QueryError: the expression is not one of RE2.
@@ -181,7 +181,7 @@ class WordTexts:
 
     Attributes:
         texts: source, path and text of the first of them.
-        beyond: how many others hold it.
+        beyond: the number of further documents with the word.
         is_complete: whether all documents were looked through.
     """
 
@@ -196,7 +196,7 @@ def find_texts(
     """Find the documents that contain a word, in the way of ``find_lines``.
 
     Args:
-        word: with nothing around it that is part of a name.
+        word: matched as a whole name.
         endings: of the paths that are looked at, such as ``.py``.
     """
     parameters = {"wanted": word, "pattern": rf"(?:^|[^\w$]){re.escape(word)}(?:$|[^\w$])", "endings": list(endings)}
@@ -275,7 +275,7 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
     """Return the best completions in order.
 
     Args:
-        documents: which may be seen, by number; ``None`` for all.
+        documents: a mask of the visible documents; ``None`` for all.
         typed: what the text or a word in it begins with, in either case.
 
     Raises:

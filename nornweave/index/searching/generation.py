@@ -39,7 +39,7 @@ class OpenFile:
     """The open parts of one file, shared by all viewers.
 
     Attributes:
-        live: which of its documents there are in this generation, by number; ``None`` for all.
+        live: a mask of the documents that are not gone in this generation; ``None`` for all.
     """
 
     file: GenerationFile
@@ -137,10 +137,10 @@ def open_shared(
     """Open a segment once for all generations of this process; ``stack`` closes it after its last use.
 
     Args:
-        stack: ends the use.
-        live: which of its documents there are, by number; ``None`` for all.
-        statements: what the configuration says now about who may see each source, beside what the file says.
-        today: of an older generation, what is stated of its documents today.
+        stack: closing it ends the use.
+        live: a mask of the documents that are not gone; ``None`` for all.
+        statements: the access statements of the current configuration by source, in addition to the file's.
+        today: today's access rules, for an older generation.
 
     Raises:
         StoreError: the file is missing, damaged or of another schema.

@@ -44,8 +44,8 @@ class Keys(Protocol[K_contra]):
 class TextKeys:
     """Text keys in the order of code points. An Arrow array takes a third of a Python list's memory.
 
-    Every ``_STEP``-th is a Python string as well: a scalar of Arrow takes a microsecond, and a search 20 of them. A
-    query asks for its words several times, and queries share theirs.
+    Every ``_STEP``-th key is also a Python string, because reading an Arrow scalar takes a microsecond and a search
+    reads 20. Results are cached: a query repeats its words, and queries share them.
     """
 
     def __init__(self, starts: NDArray[Any], text: NDArray[np.uint8]) -> None:
@@ -58,7 +58,7 @@ class TextKeys:
     def near(self, field: str, word: str) -> list[str]:
         """Return the keys ``field:…`` at one edit from ``field:word``: a letter added, removed, replaced or swapped.
 
-        One edit leaves the letters before the middle as they are, or those behind it; what shares neither is not read.
+        One edit leaves one half of a word unchanged. Only keys that share a half are read.
         """
         start, middle = f"{field}:", len(word) // 2
         first, last = self._lower_bound(start), self._lower_bound(f"{field};")
@@ -110,7 +110,7 @@ class NumberKeys:
 class Lengths:
     """The number of chunks, and the number of their terms in each of ``types.FIELDS``.
 
-    Whole numbers, so that the sum over the segments of a corpus is that of the corpus, whatever the order.
+    Whole numbers, so that sums over segments are exact in any order.
     """
 
     chunks: int
@@ -162,8 +162,8 @@ class InvertedLists(Generic[K_contra]):
 class FrequentTerms:
     """The weights of frequent terms in every chunk, one array per term. Thread-safe.
 
-    Nearly all postings that a question touches are of a few function words. The arrays are made when they are first
-    asked for; those asked for last are kept, in 8 MB unless said otherwise.
+    Nearly all postings of a question belong to a few function words. Arrays are computed at first use, and the last
+    used ones are kept within ``most_bytes`` (default 8 MB).
     """
 
     def __init__(self, chunk_count: int, size: int, most_bytes: int = FREQUENT_BYTES) -> None:
@@ -171,7 +171,7 @@ class FrequentTerms:
 
         Args:
             chunk_count: chunks that can be found.
-            size: of an array, which has a place for the others as well.
+            size: the size of an array, which has a place for every chunk.
             most_bytes: of all arrays.
         """
         self._chunk_count = chunk_count

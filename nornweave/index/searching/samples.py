@@ -110,7 +110,7 @@ def read_texts(rows_of: Rows, documents: Iterable[int]) -> dict[int, str]:
 def read_indexed(rows_of: Rows, domain: str, path: str, sees: Callable[[int], bool]) -> tuple[IndexedDocument, ...]:
     """Return the documents at a path, one per source, with everything that was indexed.
 
-    Claims are not part of it.
+    Facts are not included.
 
     Raises:
         StoreError: the generation cannot be read.

@@ -79,7 +79,7 @@ class FileSearch:
     ) -> Scores:
         """Return the scores of ``sparse``; ``frequent`` names the frequent terms of all segments together.
 
-        Sums depend on their order in the last bit, and the order on which terms are frequent.
+        The order of addition affects the last bit of a sum, and it depends on which terms are frequent.
         """
         terms = self._weighted(bm25)
         scores = np.zeros(self._size, np.float32)

@@ -52,9 +52,9 @@ class Numbering:
     """The global numbers of each segment's chunks and documents. Gone ones have no number.
 
     Attributes:
-        chunks: of each segment, the number in the whole of each of its chunks; ``size`` for those that are gone.
-        documents: the same of documents.
-        of_chunks: the document of each chunk, in the whole.
+        chunks: for each segment, the global numbers of its chunks; ``size`` for gone ones.
+        documents: the same for documents.
+        of_chunks: the global document number of each global chunk.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -126,7 +126,7 @@ COMPLETIONS_BEYOND = 200
 class Segments:
     """A viewer's view of several files. Implements the parts of ``Index``.
 
-    Dense retrieval scores more candidates in full than one file would, so it may find what that misses.
+    Dense retrieval scores more candidates exactly than one file would, so it may find more.
     """
 
     def __init__(self, segments: Sequence[Segment], numbering: Numbering | None = None) -> None:
@@ -427,7 +427,7 @@ def open_segments(files: Sequence[Path], manifest: Manifest, opening: Callable[.
     """Open the files of a manifest as one index.
 
     Args:
-        opening: opens one, given what closes it, its path and which of its documents there are.
+        opening: opens a segment from a closing stack, its path and a mask of its documents.
 
     Raises:
         StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.

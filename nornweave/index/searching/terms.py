@@ -71,8 +71,8 @@ _SLICE = 1 << 18
 class WeightedTerms:
     """The chunks of each term and its weight there before idf, for one BM25 setting. Thread-safe.
 
-    What a term counts for is made of frequencies when it is asked for: it depends on the average length of the corpus,
-    which is another one after every publication.
+    Weights are computed from frequencies on demand: they depend on the corpus's average length, which changes with
+    every publication.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class TermLists:
     def frequencies(self, fields: FieldWeights) -> Scores:
         """Return each term's weighted occurrences, parallel to ``lists.chunk_nos``.
 
-        If not all fields count once these are made when they are first asked for, four bytes a posting; those of the
-        last few are remembered. An earlier version did not write fields: then all count once.
+        If the fields have different weights, the numbers are computed on demand (four bytes per posting), and those of
+        recent settings are kept. A file of an earlier version has no fields: then all have weight 1.
         """
         if set(fields.values) == {1} or not self._fields:
             return self._all

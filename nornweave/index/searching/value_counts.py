@@ -37,8 +37,8 @@ class ValueCounts:
     """The values of a field.
 
     Attributes:
-        documents: that have any.
-        frequent: those that most chunks have, then most documents, then by value.
+        documents: the number of documents with a value.
+        frequent: the most frequent values: by chunks, then documents, then value.
         least, most: of numbers and moments (ISO 8601); ``None`` for texts and where there are none.
     """
 

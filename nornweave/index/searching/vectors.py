@@ -36,7 +36,7 @@ class VectorIndex(Protocol):
 
         Args:
             query: normalised vector.
-            seen: chunks that there are at all, ascending; those of ``within`` are among them. ``None`` for all.
+            seen: the visible chunks, ascending, including ``within``; ``None`` for all.
         """
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
@@ -49,10 +49,9 @@ class VectorIndex(Protocol):
 class VectorMatrix:
     """All vectors, of shape ``(chunks, dimensions)``, by chunk number.
 
-    A search places every vector by one byte a component, which reads a quarter of the memory, and scores the best of
-    them again in full. What is returned is scored in full; of the ten nearest among random vectors it misses less than
-    one in a hundred. Mapped from a file, the bytes are shared by all processes, and of the vectors in full only those
-    are read that are scored again.
+    A search first ranks all vectors by their 8-bit codes, which reads a quarter of the memory, and then scores the best
+    ones exactly. All returned scores are exact; of the ten nearest among random vectors it misses less than one in a
+    hundred. All processes share the mapped codes, and of the exact vectors only the best ones are read.
     """
 
     def __init__(self, matrix: Vectors, codes: NDArray[np.int8], scales: Scores) -> None:
@@ -93,9 +92,9 @@ class HnswVectors:
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
         """Return the ``k`` most similar chunks.
 
-        An index filters after it has searched, which loses chunks that qualify (vss 1.5.5), and it knows chunks that
-        must not be seen. So the matrix is searched where some chunks do not count. Scores are always those of the
-        matrix: they do not tell which of the two was searched.
+        The index filters after its search, which loses qualifying chunks (vss 1.5.5), and it holds invisible chunks. So
+        any search that excludes chunks uses the matrix. Scores always come from the matrix, so they do not reveal which
+        one was searched.
         """
         if within is not None or seen is not None:
             return self._matrix.search(query, k, within, seen)
@@ -116,7 +115,7 @@ class HnswVectors:
 def nearest_statement(dimensions: int) -> str:
     """Return a query for which DuckDB uses the index.
 
-    vss 1.5.5 takes part only when what is sorted by is what is selected: ``1 - distance as score`` scans every vector
+    vss 1.5.5 uses its index only if the sort key itself is selected: ``1 - distance as score`` scans every vector
     (300,000 chunks: 336 ms instead of 5).
     """
     return f"""
@@ -155,8 +154,8 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
     Args:
         connection: at the generation, with ``vss`` loaded.
         arrays: that ``write_vectors`` wrote.
-        search_width: candidates that a search keeps (``hnsw_ef_search``). The index does not keep it (vss 1.5.5), and
-            with the default of ``vss`` finds .95 of the ten nearest.
+        search_width: the candidates of a search (``hnsw_ef_search``). The index does not store it (vss 1.5.5), and the
+            default of ``vss`` finds .95 of the ten nearest.
     """
     connection.execute(f"set global hnsw_ef_search = {search_width:d}")
     return HnswVectors(connection, load_matrix(arrays))
@@ -180,8 +179,8 @@ def encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
 def products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
     """Return the product of a vector with each row, both of one type.
 
-    Of bytes SimSIMD takes a third of the CPU time that ``rows @ vector`` takes of numbers in full (NumPy 2.4). Each row
-    is multiplied by itself, so that equal rows have equal products.
+    For bytes, SimSIMD takes a third of the CPU time of ``rows @ vector`` in float32 (NumPy 2.4). Each row is multiplied
+    separately, so that equal rows have equal products.
     """
     if not len(rows):
         return np.zeros(0, np.float32)

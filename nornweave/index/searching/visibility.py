@@ -100,7 +100,8 @@ class Visible:
 def picking(documents: Mask) -> tuple[str, str]:
     """Return an SQL condition on ``document_no``, and its value as text.
 
-    It names these documents, or the others if they are fewer, as in a segment of which little is gone.
+    The condition lists these documents, or excludes the others if they are fewer, as in a segment with few gone
+    documents.
     """
     kept = np.flatnonzero(documents)
     is_most = 2 * len(kept) > len(documents)
@@ -125,9 +126,10 @@ class Visibilities:
 
         Args:
             sources: the statements of the sources when the generation was built, as JSON.
-            also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
-            today: of an older generation, what is stated of its documents today; both have to be met.
-            live: which documents there still are, by number; nobody may see the others. ``None`` for all.
+            also: the statements of the current configuration. Both must be met, so a stricter configuration needs no
+                sync.
+            today: today's rules for an older generation. They must be met as well.
+            live: a mask of the documents that are not gone; nobody may see gone ones. ``None`` for all.
 
         Raises:
             ValueError: a rule is broken.

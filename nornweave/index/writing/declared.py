@@ -59,8 +59,8 @@ class TypedReading:
 def read_values(type_: str, said: JsonValue) -> TypedReading:
     """Read a value, or each member of a list, as ``keyword``, ``integer``, ``number``, ``boolean`` or ``date``.
 
-    Texts count as the number, boolean or date that they spell, for reST, HTML and paths have nothing but texts. Nulls
-    and blank texts say nothing.
+    A text counts as the number, boolean or date that it spells, because reST, HTML and paths have only texts. Nulls and
+    blank texts have no value.
     """
     members = said if isinstance(said, Sequence) and not isinstance(said, str) else [said]
     values: list[TypedValue] = []

@@ -78,8 +78,8 @@ def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
     the size of one, and writes a document 4 times (``python -m lab.bench --only segments``).
 
     Args:
-        held: of the newest publication.
-        changed: chunks of the documents that are written in any case.
+        held: the segments of the last publication.
+        changed: the number of chunks of documents that must be written.
     """
     if changed + sum(each.live for each in held) <= SMALLEST:
         is_whole = not changed and all(each.live == each.chunks for each in held)
@@ -101,7 +101,7 @@ class Plan:
     """The segments of the candidate.
 
     Attributes:
-        kept: segments that stay, each without what is gone of it now.
+        kept: the segments that stay, with their newly gone documents.
         written: names of those that are to be built; the temporary table ``placed`` has the documents of each.
     """
 
@@ -116,8 +116,8 @@ def plan(
 
     Args:
         connection: at the working file; the table ``placed`` is made there.
-        published: the segments of the newest publication that are sound and were built as this one is.
-        files: of the domain; a segment of which more is gone now is brought here.
+        published: the undamaged segments of the last publication that were built with the same settings.
+        files: of the domain. A segment with newly gone documents is downloaded.
 
     Raises:
         StoreError: a segment cannot be brought.
