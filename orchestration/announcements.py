@@ -110,7 +110,7 @@ class Outbox:
         the removal.
 
         Args:
-            heed_pause: try nothing while the receiver is left alone after it failed.
+            heed_pause: do nothing during the pause after a failure.
             total_s: seconds for all events together, however slowly the receiver answers.
 
         Returns:
@@ -171,7 +171,7 @@ class Webhook:
     """Receives events by ``POST``.
 
     Args:
-        url: of the receiver; the log names its host alone, for the rest of an address may be a secret.
+        url: of the receiver. The log names only the host, because the rest may be a secret.
         secret: signs the events: ``whsec_`` and base64, or any text; ``None`` leaves the signature out.
     """
 
@@ -197,7 +197,7 @@ def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, 
     """Return the headers of Standard Webhooks: event id, time, and the signature over both and the body.
 
     Args:
-        name: of the event; the same at every attempt, so that a receiver knows what it has already.
+        name: of the event; the same at every attempt, so that a receiver recognises repetitions.
         secret: ``None`` leaves the signature out.
 
     Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
@@ -310,7 +310,7 @@ class Announcements:
         """Announce new and ended alarms. A failure to store them is only logged.
 
         Args:
-            domain: that it is about; ``None`` for the answers over all domains.
+            domain: of the alarms; ``None`` for answers over all domains.
         """
         book = AlarmBook(self._settings.data_dir / "alarms" / f"{domain.value if domain else ANSWERS}.json", domain)
         try:
@@ -322,7 +322,7 @@ class Announcements:
         """Send undelivered events, a few seconds for each receiver at most.
 
         Args:
-            heed_pause: leave a receiver alone that failed a short while ago.
+            heed_pause: skip a receiver during the pause after a failure.
         """
         for outbox in self._outboxes:
             outbox.deliver(heed_pause=heed_pause)

@@ -44,8 +44,8 @@ class Watched:
 
     Attributes:
         process: the mark of the process that watches.
-        sources: by ``domain/source``, what changes when the source has to be listed.
-        ledger: changes when something was published that the ledger has not seen; empty at first.
+        sources: ``domain/source`` → a mark that changes when the source must be listed.
+        ledger: a mark that changes when a publication is not in the ledger yet; empty at first.
     """
 
     process: str = ""
@@ -266,8 +266,8 @@ class Sight:
     """The result of listing the sources.
 
     Attributes:
-        marks: ``domain/source`` → digest of its listing; what was not looked at keeps its old mark.
-        listed: what was looked at.
+        marks: ``domain/source`` → digest of its listing. Sources that were not listed keep their old mark.
+        listed: the sources that were listed.
         changed: domains with another listing than last time.
         problems: sources that could not be listed, or not in time.
     """

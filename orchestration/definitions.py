@@ -99,7 +99,7 @@ def settings_from_environment(environment: Mapping[str, str] | None = None) -> S
     Files that the process writes from now on can be read by this user only.
 
     Raises:
-        ConfigError: the file is missing or wrong; the error has no cause, so that its trace stays short.
+        ConfigError: the file is missing or wrong. The error has no cause, which keeps its traceback short.
     """
     environment = os.environ if environment is None else environment
     file = Path(environment.get(CONFIG_VARIABLE) or "nornweave.yaml")

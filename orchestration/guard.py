@@ -60,7 +60,7 @@ def public_url(environment: Mapping[str, str]) -> str | None:
     """Return the configured address at which a proxy on this machine serves the UI, or ``None``.
 
     Raises:
-        ConfigError: it is no address, or no token is set: it brings people from elsewhere.
+        ConfigError: it is not an address, or no token is set: a public address needs one.
     """
     url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
     parts = urlsplit(url)
@@ -79,8 +79,8 @@ class Guard:
         app: Dagster's web server.
         token: programs send it as bearer token, browsers as the password of Basic authentication. ``None`` asks for
             none. A cookie would not do: browsers send it to every port of a machine, Basic credentials to one.
-        public_url: the address at which people open the UI, where a proxy on this machine answers for it. ``app``
-            stands below its path; the proxy may leave that in the path of a request or take it away.
+        public_url: the UI's address behind a proxy on this machine. The app is below its path, which the proxy may keep
+            in requests or remove.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, public_url: str | None = None) -> None:

@@ -24,11 +24,11 @@ REMEDY = "stop NornWeave and move that folder away: runs and ticks begin anew, d
 def make_whole(file: Path, make: Callable[[str], object]) -> None:
     """Create a database atomically, unless there is a complete one.
 
-    Dagster makes tables one by one, that of its version last, and never completes what a process left that ended in
-    between. Such a file, of an earlier version, is put aside as ``NAME.half-made``.
+    Dagster creates tables one by one, that of its version last, and never completes a file whose creator was killed.
+    Such a file is put aside as ``NAME.half-made``.
 
     Args:
-        file: need not be there, nor its folder.
+        file: it and its folder may be missing.
         make: makes a database of the same name in a folder.
 
     Raises:

@@ -60,7 +60,7 @@ class HookSyncs:
 
         Raises:
             ConfigError: the configuration is wrong.
-            StoreError: what was told cannot be read.
+            StoreError: the queue of events cannot be read.
             OSError: a sync cannot be started.
         """
         for domain in [each for each, started in self._running.items() if started.process.poll() is not None]:

@@ -102,7 +102,7 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
 def open_instance(settings: Settings) -> dg.DagsterInstance:
     """Open the instance for runs in this process; a context manager.
 
-    What a run prints is not captured: capturing redirects this process's own stderr, where people look at it.
+    The output of runs is not captured, because that would redirect this process's own stderr.
 
     Raises:
         ConfigError: as ``write_instance``.

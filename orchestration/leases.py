@@ -102,7 +102,7 @@ class LeaseWatch:
         """Return the seconds since a lease last changed or disappeared.
 
         Args:
-            now: of a clock that nobody sets.
+            now: of a monotonic clock.
         """
         seen, silent, looked_at = self._seen.get(run_id, ("", 0.0, now))
         silent = silent + min(now - looked_at, 2 * LOOK_S) if seen == lease else 0.0
@@ -142,8 +142,8 @@ class HereRunLauncher(DefaultRunLauncher):
 def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
     """Mark dead runs as failed. Return their number.
 
-    A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut. A process
-    of this machine that has ended is seen at once; of others the lease is compared with the clock, with room for both.
+    A killed process cannot end its run, and a run that never ends blocks its domain's queue. An ended process of this
+    machine is recognised at once. For other machines the lease is compared with the clock, with a tolerance.
     """
     now, failed = present(), 0
     for run in instance.get_runs(dg.RunsFilter(statuses=list(BEGUN))):

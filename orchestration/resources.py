@@ -245,7 +245,7 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
         options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
             nothing.
         retries: how often to try again after an error that may pass by itself.
-        console_level: of what a run also logs on stderr; all of its events are in the UI in any case.
+        console_level: the level of events that a run also logs to stderr. The UI shows all events.
     """
     config = {
         "full": options.full,

@@ -44,7 +44,7 @@ class SyncRun:
     """The result of a run.
 
     Attributes:
-        outcomes: per domain its report, or why there is none.
+        outcomes: by domain, its report or why there is none.
         failed_after: assets after the domains that failed, asset → why; the publications stand.
         unrecorded: why the run is not in the history; empty when it is.
     """
@@ -85,9 +85,9 @@ def materialize(
     Args:
         settings: of all domains; a domain without a source may be named too.
         domains: which to sync; each succeeds or fails on its own.
-        options: ``run_id`` is ignored, the run has its own; what they confirm is confirmed on disk, for this run.
+        options: ``run_id`` is ignored. Confirmations are stored on disk for this run.
         progress: called with ``("<domain> <step>", done, total)``; without it progress is logged in the run.
-        after: what follows the publications.
+        after: the assets that follow the publications.
         opened: syncs of domains that are open already.
 
     Returns:

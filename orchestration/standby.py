@@ -27,12 +27,13 @@ def wait_until_alone(
 
     Args:
         environment: may name the database.
-        open_database: makes its tables; called before anything is yielded.
-        prepare: called once while another Dagster works: what can be done before that has ended.
+        open_database: creates the tables; called before the context begins.
+        prepare: called once while another Dagster works, for work that can be done ahead.
         note: called every second while it waits.
 
     Yields:
-        What is set once another Dagster has taken over, because this one was paused or cut off: it has to end.
+        An event that is set when another Dagster has taken over, because this one was paused or cut off. Then this one
+        must end.
 
     Raises:
         StoreError: the server cannot be reached at the beginning; later it is waited for.

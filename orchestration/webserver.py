@@ -40,10 +40,8 @@ WATCH_AGAIN_S = 5.0
 class DagsterProcesses:
     """The code servers and the daemon of the instance in ``DAGSTER_HOME``.
 
-    Starting them takes most of the time of a start. A standby starts them while it waits; the daemon does nothing then.
-
-    ``dagster dev`` starts the same processes. Code servers listen on sockets in the file system, which only this user
-    can open.
+    Starting them takes most of the start time. A standby starts them while it waits, with an idle daemon. ``dagster
+    dev`` starts the same processes. Code servers listen on sockets in the file system, which only this user can open.
 
     Attributes:
         servers: a workspace file that names the sockets of the code servers.
@@ -166,12 +164,13 @@ def run_webserver(
 
     Args:
         processes: that it needs; they are stopped at the end.
-        url: at which people open it, behind a proxy.
+        url: the public address behind a proxy.
         is_over: set when another Dagster has taken over.
         note: called every few seconds while it answers.
 
     Returns:
-        The exit code: 0 after a signal, 1 when the daemon or the server ended by itself, or it is over.
+        The exit code: 0 after a signal; 1 if the daemon or the server ended by itself, or another Dagster has taken
+        over.
     """
     configure_loggers(log_level=LOG_LEVEL)
     try:

@@ -53,8 +53,8 @@ class Follower:
 
         Args:
             folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
-            own: what this machine says itself, for that file; see ``replica_configuration``.
-            keys: public keys of which one must have signed what the store says; none: it is believed.
+            own: this machine's own settings for that file; see ``replica_configuration``.
+            keys: the public keys of trusted publishers. Without any, signatures are not checked.
         """
         self._store = store
         self._own = own
@@ -259,7 +259,7 @@ def bring(
     """Download and serve a committed generation. Remove generations that must not answer any more.
 
     Raises:
-        MissingObjectError: the store has one of the objects no more.
+        MissingObjectError: an object is no longer in the store.
         PublicationError: the store cannot be reached, or what it has is damaged, older or of another domain.
         Stopped: the replica is shutting down.
     """
@@ -284,7 +284,7 @@ def _is_here(store: ObjectStore, commit: PublishedCommit, current: GenerationId 
     """Tell whether the committed generation is the current one here.
 
     Raises:
-        PublicationError: something newer does.
+        PublicationError: a newer generation answers.
     """
     if current and number_of(current) > commit.number:
         raise PublicationError(

@@ -78,7 +78,7 @@ class Lease:
 
     Args:
         database: address of the PostgreSQL server; never shown, since it may hold a password.
-        name: of what is leased.
+        name: the name of the lease.
         purpose: of the holder, for people who wait for it.
         seconds: that a lease lives without a renewal.
     """

@@ -173,13 +173,13 @@ def dismiss(settings: Settings, conflict_id: str, *, undo: bool = False) -> str:
     """Dismiss the conflict of two statements, wherever they stand, or undo that.
 
     Args:
-        conflict_id: of an entry of the ledger, or of a conflict of an answer.
+        conflict_id: the id of a ledger entry, or of a conflict in an answer.
 
     Returns:
         The id of the two statements.
 
     Raises:
-        QueryError: it is neither.
+        QueryError: there is no such conflict.
         StoreError: the ledger cannot be read or written.
     """
     place = ledger_place(settings)

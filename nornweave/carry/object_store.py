@@ -77,7 +77,7 @@ class ObjectStore:
         """Return an object; ``None`` if it still has the tag ``unless``.
 
         Args:
-            arrived: told how many bytes came, piece by piece; what it raises ends the request.
+            arrived: called with the number of bytes of each piece. An exception from it ends the request.
 
         Raises:
             MissingObjectError: there is none.

@@ -150,9 +150,9 @@ def push(
     Args:
         objects: where to.
         prefix: of the domain.
-        fence: of the claim that is held; its own parts of an earlier try are used again.
+        fence: of the held claim. Its parts from an earlier try are used again.
         paths: the files by the names that the commit gives them.
-        named: the files of commits that are kept. What was lost of them is stored anew.
+        named: the files of kept commits. Lost parts of them are stored again.
         digests: of the files.
 
     Raises:
@@ -199,8 +199,8 @@ def pull(
         objects: where they lie.
         folder: of the domain.
         files: of the commit.
-        is_later: whether a file is only brought when it is read.
-        arrived: is told how many bytes came, by several threads; what it raises ends the pull.
+        is_later: whether a file is downloaded only when it is read.
+        arrived: called by several threads with numbers of received bytes. An exception from it ends the pull.
 
     Raises:
         MissingObjectError: an object is gone.

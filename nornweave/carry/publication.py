@@ -64,8 +64,8 @@ class PublishedCommit(SignedDocument):
     Attributes:
         commit: its name, which no other has.
         fence: grows with every commit.
-        number: by which replicas know it; grows with every publication, also with one of an older generation.
-        built_as: the name that the publisher's disk has it under.
+        number: the generation's number on replicas. It grows with every publication, also of an older generation.
+        built_as: the generation's name on the publisher's disk.
         replaced: the oldest first.
         oldest: older generations must not be served any more: replicas remove them.
     """
@@ -106,13 +106,13 @@ class PublishedCommit(SignedDocument):
 class Publication:
     """The commits of one domain in an object store. Implements ``parts.Claim``.
 
-    Nobody holds it: of two that have taken it the second one to commit is refused.
+    A publication is not locked: of two that took it, the second to commit is refused.
 
     Args:
         store: where it is.
         domain: by its folder.
-        signer: signs what is committed; who only reads has none.
-        keys: public keys of which one must have signed what is read; none: it is believed.
+        signer: signs commits; ``None`` for readers.
+        keys: the public keys of trusted publishers. Without any, signatures are not checked.
     """
 
     def __init__(
@@ -179,8 +179,8 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
     Args:
         kind: of the document.
         content: as it was stored.
-        where: it was, for messages.
-        keys: the public keys of which one must have signed it; none: it is believed.
+        where: the document's place, for messages.
+        keys: the public keys of trusted publishers. Without any, the signature is not checked.
 
     Raises:
         PublicationError: it is damaged or of another format, or none of these keys has signed it.

@@ -39,9 +39,9 @@ class Upload:
     """Copies a domain's published generation to the object store.
 
     Attributes:
-        settings: which name the store.
-        take_over: publish also where another publisher was the last one.
-        full: copy files also when the store has them, as after damage there.
+        settings: with the store.
+        take_over: publish even if another publisher was the last one.
+        full: copy all files, for example after damage in the store.
     """
 
     settings: Settings
@@ -56,7 +56,7 @@ class Upload:
         """Copy the generation if the store lacks it. Return the record of the store's copy.
 
         Args:
-            confirm: fails when the domain is another machine's by now.
+            confirm: raises if another machine has taken over the domain.
 
         Returns:
             ``None`` when nothing is published here.
@@ -193,7 +193,7 @@ def publish_domains(
     """Copy the published generations of some domains and the workspace document to the store.
 
     Returns:
-        By domain what the store has now, ``None`` where nothing is published, or why it could not be copied.
+        By domain, the record of the store's copy, ``None`` if nothing is published, or why it could not be copied.
 
     Raises:
         ConfigError: no store is configured.

@@ -43,7 +43,7 @@ class SilentRun:
     """An unfinished run that does not renew its lease.
 
     Attributes:
-        domain: which it keeps from being synced; empty for a run of several, which keeps none.
+        domain: the domain that it blocks; empty for a run of several domains, which blocks none.
         state: of Dagster, such as ``STARTED``.
         process: that renewed its lease last, for people.
         since: when that was; ISO 8601, UTC.
@@ -91,7 +91,7 @@ def lease_value(process: str, mark: str) -> str:
 
     Args:
         process: that renews it, for people.
-        mark: the same for machines of the same kernel; empty before the process that executes the run has begun.
+        mark: identifies the process; empty until the executing process has started.
     """
     return json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": process, "mark": mark})
 

@@ -136,10 +136,10 @@ class SharedFolder:
 
     Args:
         folder: of the domain on this machine.
-        claim: makes the claim for a purpose; nobody has to hold one to read.
-        objects: where the parts lie of what is committed under a claim.
-        committed: tells which commit counts, where readers ask for it; elsewhere what is published is pulled once a
-            command or a step.
+        claim: makes a claim for a purpose. Reading needs none to be held.
+        objects: the store with the parts of a claim's commits.
+        committed: returns the current commit, if readers check for it. Otherwise the publication is pulled once per
+            command or step.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class SharedFolder:
     def pull(self) -> bool:
         """Download the published generations without a claim. Return whether they are here.
 
-        A process that writes the domain on this machine has newer ones: then nothing is done.
+        Do nothing while a process on this machine writes the domain: it has newer ones.
         """
         folder, claim, objects = self._folder, self._reader, self._objects(self._reader)
         try:

@@ -32,7 +32,7 @@ class Following:
         url: of the store.
         published: the generation that the store names, as far as it is known.
         published_at: when that was published, ISO 8601.
-        behind_s: for how long it has been known and is not here, or nobody has known which it is; 0 when it is here.
+        behind_s: seconds since it was known but not here, or since the store last answered; 0 if it is here.
         checked_s: seconds since the store last answered and had all that it names; ``None``: never yet.
         problems: what is wrong, for people.
     """
@@ -109,7 +109,7 @@ class Published:
 
     Attributes:
         url: of the store.
-        number: under which the store has it; 0 before the first time.
+        number: the number in the store; 0 before the first copy.
         commit: its name in the store.
         built_as: the generation's name on this disk.
         at: when, ISO 8601.
@@ -136,7 +136,7 @@ class DomainStanding:
         published: the generation that the store names.
         published_at: when it was published, ISO 8601.
         generation: the newest that is complete here.
-        behind_since: when the replica learnt of one that it does not have yet, in seconds since 1970.
+        behind_since: when the replica learnt of a generation that it lacks, in seconds since 1970.
         problem: why it does not have it.
     """
 

@@ -29,7 +29,7 @@ def hold_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float)
     """Lock a domain that several machines share and bring its files here. Otherwise do nothing.
 
     Yields:
-        What fails once another machine has taken over.
+        A function that raises once another machine has taken over.
     """
     if shared := leased_folder(settings, domain):
         with shared.lock(purpose, wait_s) as lock:
@@ -155,8 +155,8 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
     """Return the domain's encoder. A process loads it once.
 
     Args:
-        like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,
-            leave it out and take the fastest.
+        like: the version of existing vectors, whose precision new ones must have. Queries omit it and use the fastest,
+            because they can search vectors of any precision.
     """
     return _load(configured.embedding, machine_cache(settings.data_dir / "models"), like)
 

@@ -51,8 +51,8 @@ class WorkspaceDocument(SignedDocument):
             and groups.
         served: the domains that have a source or an inbox.
         ledger: the conflict ledger as its file says it.
-        verified: by domain what its sources confirmed of the generation that the store has.
-        membership: by source what it said of its members.
+        verified: by domain, the sources' confirmations of the stored generation.
+        membership: by source, its table of members.
     """
 
     publisher: PublisherId
@@ -193,8 +193,8 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
     """Return a replica's configuration file. Its sources only define access.
 
     Args:
-        own: what is said where the replica runs: ``access``, and of ``fusion`` to which models questions are sent. The
-            store does not say it, whoever can write there.
+        own: the replica's own settings: ``access``, and the models of ``fusion`` that receive questions. The store must
+            not set them, because others may write there.
     """
     sources = [
         {"id": one["id"], "domain": one["domain"], "type": "inbox", "path": "nowhere", "access": one["access"]}

@@ -39,13 +39,13 @@ class EvaluationComparison:
     """The comparison of two evaluations over the same queries.
 
     Attributes:
-        queries: that both have.
+        queries: the number of queries that both have.
         before: mean over them.
         after: mean over them.
         low: lower end of the 95 % bootstrap interval of the mean difference.
         high: upper end.
         p_value: two-sided, of the paired randomisation test; 1 when no query differs.
-        p_drop: one-sided: how probable so large a drop is if both are equally good.
+        p_drop: one-sided: the probability of such a drop if both are equally good.
         worse: worst first, then by query id.
         better: how many queries gained.
     """
@@ -69,9 +69,8 @@ class EvaluationComparison:
 def compare(before: Mapping[str, float], after: Mapping[str, float]) -> EvaluationComparison | None:
     """Compare two measurements over the queries that both have.
 
-    Under the null hypothesis the two values of a query could as well be the other way round, so the sign of each
-    difference is flipped at random (seeded, 10,000 times; all ways where few queries differ) and the mean compared with
-    the one that was found.
+    Under the null hypothesis the two values of a query can be swapped. So the sign of each difference is flipped at
+    random (seeded, 10,000 times; all ways if few queries differ), and the means are compared with the observed one.
 
     Returns:
         ``None`` when they have no query in common.

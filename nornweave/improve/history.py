@@ -253,8 +253,8 @@ def _no_rows(_statement: str, _parameters: Sequence[Any]) -> Sequence[Sequence[A
 def _is_held(error: duckdb.Error) -> bool:
     """Tell whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
 
-    Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
-    The beginning decides: what follows names the file, and a "block" of it that is damaged.
+    Another process holds its lock, or this process has it open in the other mode. Only the beginning of the message is
+    compared: the rest names the file.
     """
     return str(error).startswith(_HELD)
 

@@ -42,7 +42,7 @@ class QueryValue:
     """One measure of one stage for one query.
 
     Attributes:
-        digest: of the query's text, filters and judgments: where it differs, values cannot be compared.
+        digest: of the query's text, filters and judgments. If it differs, values cannot be compared.
     """
 
     stage: str
@@ -60,9 +60,9 @@ class Evaluation:
         run_id: shared by what was evaluated together; the Dagster run's where there was one.
         domain: the set's own.
         origin: who made the judgments: people, public, generated, feedback.
-        scope: what it was run against; see ``evals.results.Scope``.
+        scope: one domain or all; see ``evals.results.Scope``.
         verdict: what was evaluated, and what became of it.
-        measured: those that count: with a relevant judgment whose document is there.
+        measured: the number of queries that count: with a relevant judgment of an existing document.
         missing: judged documents that the generation does not hold.
         failed: queries that were refused or could not be answered; they count as unanswered.
         p50_ms: median time of a query with the rankings of all stages.

@@ -37,7 +37,7 @@ def default_weights() -> Path:
     """Return the folder of the default model; the first call on a machine may fetch 80 MB.
 
     Raises:
-        EncoderError: they are not there and cannot be fetched.
+        EncoderError: the weights are missing and cannot be fetched.
     """
     package = importlib.util.find_spec(FILES.parts[0])
     if package and package.origin:
@@ -50,7 +50,7 @@ def unpacked(requirement: str, sha256: str, folder: Path) -> Path:
 
     Args:
         requirement: name and version, ``name==1.0``.
-        folder: where the files are to lie; appears whole or not at all.
+        folder: for the files. It is created atomically.
 
     Raises:
         EncoderError: no installer can fetch it.
@@ -120,7 +120,7 @@ class ModelFolder:
 
     Attributes:
         name: what people call it; never a path.
-        digest: of every file that decides about its vectors or scores.
+        digest: of every file that affects its vectors or scores.
     """
 
     name: str

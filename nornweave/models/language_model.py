@@ -41,9 +41,9 @@ class Prompt:
 
     Attributes:
         messages: ``role`` and ``content`` of each, the system's first.
-        allowed: citation as the model is to write it, without brackets → the domain and the chunk that it names.
-        mark: what the fences around quoted data consist of.
-        urls: addresses of the passages; no others may be links in what it writes.
+        allowed: citation in the expected form, without brackets → its domain and chunk.
+        mark: the text of the fences around quoted data.
+        urls: the addresses of the passages. The answer may link to no others.
     """
 
     messages: tuple[Mapping[str, str], ...]
@@ -110,7 +110,7 @@ RUNTIME = Runtime()
 def why_not_asked(litellm: Any, model: str) -> str | None:
     """Return why a model cannot be called (unknown provider, missing key), or ``None``.
 
-    Of credentials other than a key (roles, profiles, tokens of a cloud) LiteLLM sees only some; those are tried.
+    LiteLLM cannot see all credentials other than keys (cloud roles, profiles, tokens). With those a call is tried.
     """
     try:
         _, provider, key, _ = litellm.get_llm_provider(model)

@@ -41,8 +41,8 @@ class Reranker(Protocol):
         """Score every text, longest first. Thread-safe.
 
         Args:
-            texts: what may answer; cut to what the model sees.
-            deadline: on ``time.monotonic()``'s clock; looked at before each batch, so one batch at most overruns it.
+            texts: possible answers, cut to the model's maximum length.
+            deadline: a ``time.monotonic()``, checked before each batch, so that at most one batch overruns it.
 
         Returns:
             One score in [0, 1] per text, in the order of the texts: the sigmoid of the model's logit.
@@ -114,7 +114,7 @@ class SlotState:
     """The state of a cross-encoder.
 
     Attributes:
-        status: ``off`` where none is configured or nobody asked for it yet.
+        status: ``off`` if none is configured or loading has not started.
         reason: why it is unavailable.
     """
 
@@ -131,8 +131,8 @@ OFF, LOADING, READY = SlotState("off"), SlotState("loading"), SlotState("ready")
 class RerankerSlot:
     """Holds a cross-encoder that several domains may share. Every method is thread-safe.
 
-    It is loaded once, when ``start`` is called first; how that went is logged once. Until it is ready, and for good
-    when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
+    The first ``start`` loads it once and logs the outcome. Until it is ready, or if loading fails, ``reranker`` is
+    ``None`` and the combined order stays.
     """
 
     def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu") -> None:

@@ -104,7 +104,7 @@ def domain_keys(domain: Domain) -> list[dg.AssetKey]:
 def code_versions(configured: DomainSettings) -> dict[str, str]:
     """Return a version for each step, which changes when equal input may give other output.
 
-    Nothing is loaded for that: an encoder is known by its settings here, and by its weights inside a sync.
+    No model is loaded: here an encoder is identified by its settings; inside a sync by its weights.
     """
     chunker, embedding = chunker_of(configured).version, configured.embedding
     encoder = f"{embedding.model}/{embedding.dimensions}"

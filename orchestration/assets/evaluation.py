@@ -70,7 +70,7 @@ def domain_evaluation(
     """Measure a domain's published generation, and announce drops and measures below their floor.
 
     Returns:
-        What Dagster shows, and what was found out; ``None`` if nothing could be measured.
+        Metadata for Dagster, and the report; ``None`` if nothing could be measured.
     """
     with fail_with_message():
         pull(settings, domain)
@@ -108,11 +108,10 @@ def candidate_evaluation(
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
     """Measure answers to questions that name no domain.
 
-    With the sets that are judged across domains; where none is configured, with those of every domain.
+    The sets are those judged across domains, or if none is configured those of every domain.
 
     Args:
-        syncs: whether this is part of a sync, which measures only what its user has asked for, and again only after
-            something was published.
+        syncs: whether this is part of a sync. A sync measures only configured sets, and only after a publication.
     """
     if syncs and not settings.evaluation.judgments:
         return {"summary": "no set is judged across domains (docs/evaluation.md)"}

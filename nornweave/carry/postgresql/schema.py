@@ -159,7 +159,7 @@ def writing(server: Server, otherwise: str) -> Iterator[Connection]:
     """Open a connection in the writers' role.
 
     Raises:
-        StoreError: the server cannot be reached, or the block fails; ``otherwise`` says what is not done.
+        StoreError: the server cannot be reached, or the block fails; ``otherwise`` tells what was not done.
     """
     with translate_errors(server, otherwise), server.connect() as connection:
         become_writer(connection)

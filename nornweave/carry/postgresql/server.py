@@ -96,7 +96,7 @@ class _Idle:
 class ConnectionPool:
     """At most ``size`` connections, idle ones included. Thread-safe.
 
-    A connection is opened by the thread that needs it, which therefore gets the error that says why there is none.
+    The thread that needs a connection opens it, so that it gets the error if that fails.
     """
 
     def __init__(self, conninfo: str, size: int) -> None:
@@ -115,7 +115,7 @@ class ConnectionPool:
 
         Raises:
             PoolBusyError: all are in use, and none came back in time.
-            psycopg.OperationalError: no connection comes about.
+            psycopg.OperationalError: connecting failed.
         """
         if not self._turns.acquire(timeout=POOL_WAIT_S):
             raise PoolBusyError(f"all {self._size} connections are in use; raise storage.connections")
@@ -299,7 +299,7 @@ def translate_errors(server: Server, what: str) -> Iterator[None]:
     """Translate errors of PostgreSQL into the store's.
 
     Raises:
-        StoreError: in place of any of them; ``what`` says what did not happen.
+        StoreError: for any of them; ``what`` tells what did not happen.
     """
     try:
         yield

@@ -73,8 +73,8 @@ def work(app: Celery, *, name: str, processes: int) -> int:
 def _settle_what_cannot_be_acknowledged() -> None:
     """Keep a worker running after Redis failed to receive an acknowledgement.
 
-    kombu 5.7 logs the error and counts the message as being worked on for ever. With one message at a time a worker
-    then asks for no other, and so never notices that its connection is gone. Redis hands the message to somebody else.
+    kombu 5.7 logs the error and counts the message as being worked on for ever. A worker that takes one message at a
+    time then asks for no more, and never notices its lost connection. Redis gives the message to another worker.
     """
     from kombu.transport import redis, virtual
 
@@ -92,8 +92,8 @@ def _settle_what_cannot_be_acknowledged() -> None:
 def _drop_what_is_no_message() -> None:
     """Keep a worker running after an invalid entry in its Redis queue; drop the entry.
 
-    kombu 5.7 reads the JSON around a message outside of whatever handles bad messages: the error ends the worker, and
-    the one that is started in its place gets the next such thing.
+    kombu 5.7 parses the JSON around a message outside of its error handling: an error ends the worker, and its
+    successor may get the next invalid entry.
     """
     from kombu.transport import redis
 

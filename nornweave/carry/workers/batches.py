@@ -39,7 +39,7 @@ class TextBatch:
 
     Attributes:
         encoder: version of the encoder.
-        positions: of the texts in what was asked for.
+        positions: of the texts in the request.
     """
 
     encoder: str

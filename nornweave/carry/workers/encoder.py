@@ -71,15 +71,15 @@ class CeleryQueue:
 class DistributedEncoder:
     """The encoder of a domain, helped by workers. Implements ``Encoder``.
 
-    Whatever happens to workers, broker and object storage, every text gets its vector: what does not come within
-    ``patience_s`` of the last batch that came is encoded here. Workers that were late are not waited for again until a
-    batch of theirs comes.
+    Every text gets its vector even if workers, broker or object storage fail: batches that do not arrive within
+    ``patience_s`` after the last one are encoded here. After a delay this machine does not wait for workers again until
+    one of their batches arrives.
 
     Attributes:
         local: encodes queries, and what no worker has done.
         domain: whose settings name the model; workers read their own.
         batch: texts of a task.
-        wrong: batches that came with vectors of something else.
+        wrong: the number of batches that arrived with wrong vectors.
     """
 
     local: Encoder
@@ -182,8 +182,8 @@ class DistributedEncoder:
     def _verify(self, batch: TextBatch, rows: Vectors) -> Vectors:
         """Check one random text of a batch here. Return the batch's vectors if it agrees, else our own.
 
-        Whoever may write to object storage, or a worker whose processor or model is at fault, can return other vectors
-        under the right digest.
+        A writer to object storage, or a worker with a faulty processor or model, can return wrong vectors under the
+        right digest.
         """
         number = secrets.randbelow(len(batch.texts))
         (own,), row = self.local.encode([batch.texts[number]]), rows[number]

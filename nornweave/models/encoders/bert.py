@@ -39,8 +39,8 @@ def import_openvino() -> Any:
     """Import OpenVINO without its telemetry.
 
     ``import openvino`` (2026.4) sends an event to Google Analytics, from a forked process, unless a consent file in the
-    home folder forbids it. It does without its telemetry package where that is missing, and ``None`` in ``sys.modules``
-    is how Python spells missing.
+    home folder forbids it. It works without its telemetry package, and ``None`` in ``sys.modules`` marks a package as
+    missing.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ class Recipe:
 
     Attributes:
         weights: SHA-256 of the file that the recipe was made for.
-        inputs: the products that are missing stay in floating point.
+        inputs: the steps by product. Products without steps stay in floating point.
     """
 
     weights: str
@@ -124,7 +124,7 @@ class BertFolder:
     """The files of a model that is BERT with mean pooling.
 
     Attributes:
-        max_length: tokens of a text that the model sees, special tokens included.
+        max_length: the most tokens of a text that the model reads, special tokens included.
     """
 
     path: Path
@@ -174,7 +174,7 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
         recipe: how to multiply in int8; ``None`` leaves everything in float32.
 
     Raises:
-        OSError: the file of the weights cannot be read. What else is wrong with it raises whatever it leads to.
+        OSError: the file of the weights cannot be read. Other defects of the file raise other errors.
     """
     return _Graph(bert_weights(bert), bert.config, recipe).build()
 

@@ -148,8 +148,8 @@ class BertEncoder:
     def _leave_session(self) -> None:
         """After a fork, drop the parent's session in the child. The next use opens a new one.
 
-        The parent's threads are not here: waiting for them hangs, and destroying what they work on hangs or crashes,
-        also when the child exits. An extra reference keeps it from ever being destroyed.
+        The parent's threads do not exist in the child: waiting for them hangs, and destroying their session hangs or
+        crashes, even at exit. An extra reference prevents that.
         """
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._session))
         self._session = None

@@ -36,7 +36,7 @@ SECRETS = re.compile(r"(?i)\b(?:sk|pk|key)-[\w*-]{4,}|\bBearer\s+\S+")
 def import_litellm() -> Any:
     """Import LiteLLM without its telemetry and without fetching its price list.
 
-    Its own retries are off, too: its caller decides how often.
+    LiteLLM's own retries are off, too: the caller decides.
 
     Raises:
         ConfigError: it is not installed.
@@ -54,7 +54,7 @@ def import_litellm() -> Any:
 class LiteLLMEncoder:
     """A hosted embedding model. LiteLLM reads keys and addresses from environment variables.
 
-    Its own tokenizer is out of reach, so tokens are counted by a pattern that comes close and errs on the high side.
+    The model's tokenizer is not available, so tokens are estimated by a pattern that counts rather too many.
     """
 
     def __init__(

@@ -168,7 +168,7 @@ def load_encoder(
         cache_dir: where the speeds of this CPU are kept; read by every process, written once per model.
         precision: numbers that the vectors are computed with; ``auto`` takes what ``like`` was made with, else the
             fastest of this CPU.
-        like: version of the vectors that those of this encoder join; ``None`` when they join none.
+        like: the version of existing vectors that new ones join; ``None`` without any.
 
     Raises:
         EncoderError: the model cannot be found, loaded or reached, or has other dimensions than declared.
@@ -261,8 +261,8 @@ def _version(folder: ModelFolder, precision: Precision) -> str:
 def _precision(folder: ModelFolder, speeds: Speeds, *, wanted: Wanted, like: str | None) -> Precision:
     """Choose the numeric precision.
 
-    Vectors join those that are there already in their precision: nobody's corpus is encoded again because it moved to
-    another machine. Only int8 vectors that this CPU cannot compute faithfully make an exception.
+    New vectors get the precision of existing ones, so that moving a corpus to another machine does not encode it again.
+    The exception are int8 vectors that this CPU cannot compute faithfully.
     """
     if wanted == "auto" and like == _version(folder, "float32"):
         wanted = "float"

@@ -30,8 +30,8 @@ class QueryMemo:
 
     Args:
         encoder: of passages and queries.
-        together: encode one batch at a time, and in the next one those that come meanwhile. For models in this process
-            that encode queries as they encode passages: calls to another machine need not wait for each other.
+        together: encode one batch at a time, and collect new queries for the next. For models in this process that
+            encode queries like passages; calls to another machine need not wait for each other.
     """
 
     def __init__(self, encoder: Encoder, *, together: bool = False) -> None:
