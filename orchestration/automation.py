@@ -54,7 +54,7 @@ class Watched:
 
 
 def write_watched(settings: Settings, watched: Watched) -> None:
-    """Replace the file."""
+    """Replace the file with the state of the watching process."""
     write_whole(home_of(settings) / NAME, json.dumps(asdict(watched)))
 
 
@@ -175,7 +175,7 @@ def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
     except dg.DagsterInvalidDefinitionError as error:
         variable, example = setting
         stated = f"{variable}: {fields['cron_schedule']!r}"
-        raise ConfigError(f"{stated} is no cron expression; five fields are expected, like {example!r}") from error
+        raise ConfigError(f"{stated} is not a cron expression; five fields are expected, like {example!r}") from error
 
 
 def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:

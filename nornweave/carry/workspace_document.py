@@ -47,8 +47,8 @@ class WorkspaceDocument(SignedDocument):
     """The publisher's settings and records for its replicas.
 
     Attributes:
-        configuration: ``domains``, ``fusion`` and ``sources`` as a configuration file says them; of sources only ids
-            and groups.
+        configuration: ``domains``, ``fusion`` and ``sources`` in the form of a configuration file. Sources have only
+            ids and groups.
         served: the domains that have a source or an inbox.
         ledger: the conflict ledger as its file says it.
         verified: by domain, the sources' confirmations of the stored generation.

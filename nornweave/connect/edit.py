@@ -248,7 +248,7 @@ def _sources_node(text: str) -> yaml.SequenceNode | None:
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     node = next((value for key, value in pairs if key.value == "sources"), None)
     if node is not None and not isinstance(node, yaml.SequenceNode):
-        raise ConfigError("sources: is no list; write `sources: []`")
+        raise ConfigError("sources: is not a list; write `sources: []`")
     return node
 
 

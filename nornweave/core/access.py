@@ -199,7 +199,7 @@ def decode_rule(stored: str | None) -> Rule:
     """Read a rule that ``encode_rule`` wrote.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is invalid.
     """
     if stored is None:
         return EVERYBODY
@@ -219,7 +219,7 @@ def decode_source_rules(stored: str) -> dict[str, Statement]:
     """Read what ``encode_source_rules`` wrote.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is invalid.
     """
     loaded = json.loads(stored)
     if not isinstance(loaded, dict) or not all(isinstance(groups, list) for groups in loaded.values()):
@@ -304,7 +304,7 @@ def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
 def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
     match = _HASH.fullmatch(str(key).lower())
     if match is None:
-        raise _broken(file, f"key {place} is no hash (it is not shown: it may be a token)")
+        raise _broken(file, f"key {place} is not a hash (it is not shown: it may be a token)")
     stated = fields if isinstance(fields, dict) else {"groups": fields}
     if unknown := sorted(str(key) for key in stated if key not in _KEYS):
         raise _broken(file, f"entry {place} has the unknown key {unknown[0]!r}")
@@ -315,7 +315,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
         raise _broken(file, f"entry {place} is in {reserved[0]!r}, which only a membership says (access.membership)")
     email = stated.get("email")
     if email is not None and not (isinstance(email, str) and "@" in email.strip("@ ")):
-        raise _broken(file, f"'email' of entry {place} is no address")
+        raise _broken(file, f"'email' of entry {place} is not an e-mail address")
     accounts = [account("email", email)] if email else []
     return TokenEntry(
         hashed=f"sha256:{match[1]}",
@@ -335,7 +335,7 @@ def _moment(file: Path, place: int, value: object) -> datetime | None:
         day = value if isinstance(value, date) else date.fromisoformat(str(value))
         return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
     except (ValueError, OverflowError) as error:
-        raise _broken(file, f"'expires' of entry {place} is no date such as 2027-01-31") from error
+        raise _broken(file, f"'expires' of entry {place} is not a date such as 2027-01-31") from error
 
 
 def _broken(file: Path, found: str) -> ConfigError:

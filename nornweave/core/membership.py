@@ -195,7 +195,7 @@ def _moment(file: Path, value: object) -> float:
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    raise ConfigError(f"{file}: verified_at: {value!r} is no date such as 2027-01-31")
+    raise ConfigError(f"{file}: verified_at: {value!r} is not a date such as 2027-01-31")
 
 
 _Grants: TypeAlias = Mapping[str, Sequence[tuple[str, float, str]]]

@@ -88,7 +88,7 @@ def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
     if not isinstance(signer, str) or not isinstance(signature, str):
         raise SignatureError("it is not signed")
     if signer not in keys:
-        raise SignatureError(f"it is signed by {signer[:80]!r}, which is none of the keys that are trusted here")
+        raise SignatureError(f"it is signed by {signer[:80]!r}, which is not one of the keys that are trusted here")
     try:
         public_key(signer).verify(base64.b64decode(signature, validate=True), signed_bytes(document))
     except (InvalidSignature, ValueError, RecursionError) as error:
@@ -99,7 +99,7 @@ def public_key(text: str) -> Ed25519PublicKey:
     """Read a public key.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     try:
         return Ed25519PublicKey.from_public_bytes(base64.b64decode(text.removeprefix(PREFIX), validate=True))

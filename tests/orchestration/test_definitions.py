@@ -84,7 +84,7 @@ def test_code_versions_follow_what_changes_the_output(
 
 
 def test_a_wrong_schedule_names_its_variable(settings: Settings) -> None:
-    with pytest.raises(ConfigError, match="NORNWEAVE_REFRESH_CRON: 'hourly' is no cron expression"):
+    with pytest.raises(ConfigError, match="NORNWEAVE_REFRESH_CRON: 'hourly' is not a cron expression"):
         build_definitions(settings, refresh_cron="hourly")
 
 

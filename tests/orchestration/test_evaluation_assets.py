@@ -495,7 +495,7 @@ def test_the_schedule_measures_every_night(settings: Settings, instance: dg.Dags
     assert len(tick.run_requests or ()) == 1
     often = build_definitions(settings, evaluation_cron="*/5 * * * *").resolve_schedule_def("evaluation_schedule")
     assert often.cron_schedule == "*/5 * * * *"
-    with pytest.raises(ConfigError, match="NORNWEAVE_EVALUATION_CRON: 'nightly' is no cron expression"):
+    with pytest.raises(ConfigError, match="NORNWEAVE_EVALUATION_CRON: 'nightly' is not a cron expression"):
         build_definitions(settings, evaluation_cron="nightly")
 
 

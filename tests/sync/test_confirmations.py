@@ -80,7 +80,7 @@ def test_a_confirmation_of_another_data_directory_is_refused(
     other = Confirmations(data_dir=tmp_path / "other", clock=clock)
     other.issue(*REMOVALS, STATE)
     shutil.copy(other.folder / file.name, file)
-    assert "none of the keys that are trusted here" in refusal(confirmations)
+    assert "not one of the keys that are trusted here" in refusal(confirmations)
 
 
 def test_a_confirmation_of_another_domain_or_subject_is_refused(confirmations: Confirmations, file: Path) -> None:

@@ -134,7 +134,7 @@ class ConnectionPool:
             self._turns.release()
 
     def _idle_with(self, options: str) -> Connection | None:
-        """Return the newest idle connection with these options, or ``None``: then close another if the pool is full."""
+        """Return the newest idle connection with these options, or ``None``. If there are too many, close another."""
         for place in reversed(range(len(self._idle))):
             if self._idle[place].options == options:
                 return self._idle.pop(place).connection

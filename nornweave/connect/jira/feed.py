@@ -324,7 +324,7 @@ def key_of(content: Mapping[str, Any]) -> str:
     """Return the key of an issue.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is invalid.
     """
     text = str(content.get("key"))
     if not _KEY.fullmatch(text):

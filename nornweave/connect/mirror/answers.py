@@ -93,7 +93,7 @@ class ApiAnswer:
         """Parse the content as JSON.
 
         Raises:
-            SourceUnavailableError: it is something else.
+            SourceUnavailableError: it is invalid.
         """
         try:
             return json.loads(self.content)
@@ -104,7 +104,7 @@ class ApiAnswer:
         """Parse the content as a JSON object.
 
         Raises:
-            SourceUnavailableError: it is something else.
+            SourceUnavailableError: it is invalid.
         """
         content = self.json()
         if not isinstance(content, dict):
@@ -115,7 +115,7 @@ class ApiAnswer:
         """Parse the content as a JSON list and return its objects.
 
         Raises:
-            SourceUnavailableError: it is something else.
+            SourceUnavailableError: it is invalid.
         """
         content = self.json()
         if not isinstance(content, list):

@@ -96,7 +96,7 @@ def id_of(value: object) -> str:
     """Return an id as text of digits, as the site writes it.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it is invalid.
     """
     text = str(value)
     if isinstance(value, bool) or not isinstance(value, int | str) or not _ID.fullmatch(text):

@@ -51,7 +51,7 @@ def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     """Yield the entries of a sitemap in order.
 
     Raises:
-        NoSitemapError: it is none, is broken, or unpacks to more than ``MAX_BYTES``.
+        NoSitemapError: it is not a sitemap, is broken, or unpacks to more than ``MAX_BYTES``.
     """
     return _in_xml(_decompress(content).lstrip(b"\xef\xbb\xbf \t\r\n"))
 

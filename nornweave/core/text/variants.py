@@ -71,9 +71,9 @@ class Variant(NamedTuple):
 
     Attributes:
         family: the path without language and version. Documents of one family are variants of each other.
-        language: two letters; empty where the path names none.
-        version: empty where the path names none.
-        standing: ``KEPT``, ``DEVELOPED``, ``NUMBERED`` or ``CURRENT``, what names no version being current.
+        language: two letters; empty if the path names none.
+        version: empty if the path names none.
+        standing: ``KEPT``, ``DEVELOPED``, ``NUMBERED`` or ``CURRENT``. A path without a version is current.
     """
 
     family: str

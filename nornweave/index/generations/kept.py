@@ -332,7 +332,7 @@ class CandidateFiles(KeptGenerations):
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
     def _data_file(self, name: str) -> Path:
-        """Return the path of a segment's file: of the build, or of a segment that the candidate shares."""
+        """Return the path of a segment's file, in the candidate's build or among the complete ones."""
         built = segment_build_path(self.folder, name)
         return built if built.exists() else super()._data_file(name)
 

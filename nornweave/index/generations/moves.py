@@ -69,7 +69,7 @@ def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
             field, f"{text[:64]!r} is not an RFC 3339 time (2026-11-24T10:00:00Z) or a generation (gen-000012)"
         )
     if moment.year in {MINYEAR, MAXYEAR}:  # an offset would leave what a date can be
-        raise QueryError(field, f"{text} is no time at which anything was published")
+        raise QueryError(field, f"{text} is not a possible time of a publication")
     if moment > now + AHEAD:
         raise QueryError(field, f"{text} is in the future")
     # Without a fraction use the end of the second: programs cut the current time to seconds.

@@ -75,7 +75,7 @@ def rewritten(serialized: str) -> str:
     """Return a ``tokenizer.json`` in the library's own form, independent of its origin.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     return _loaded(serialized).to_str()
 
@@ -84,7 +84,7 @@ def rust_tokenizer(serialized: str, *, max_length: int | None = None) -> RustTok
     """Load a ``tokenizer.json`` without its padding and truncation.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     tokenizer = _loaded(serialized)
     tokenizer.no_padding()
