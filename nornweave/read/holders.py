@@ -67,9 +67,6 @@ _OF_THIRD_PARTIES = re.compile(r"_?vendor|(?:third|3rd)[_-]?party|extern(?:al|al
 """Folders of what others wrote, if their files say so."""
 _OF_CONTRIBUTORS = re.compile(r"contribs?", re.IGNORECASE)
 """Folders of what others wrote, or some contributed: of a folder in it more has to say that it is another project's."""
-_GUARD = re.compile(
-    r"\ufeff?\s*(?:#\s*pragma\s+once\b[^\n]*\n|#\s*(?:ifndef|if\s+!\s*defined)\b[^\n]*\n(?:\s*#\s*define\b[^\n]*\n)?)"
-)
 _SPDX = re.compile(r"spdx-license-identifier:\s*([\w.+-]+)", re.IGNORECASE)
 
 OWN_LEAST, OWN_SHARE = 5, 0.1
@@ -98,8 +95,7 @@ class Notice:
     def of(cls, text: str) -> Self:
         """Read the comments at the head of a file."""
         element = _ELEMENT.search(text[:HEAD_CHARACTERS]) if text.lstrip("\ufeff \r\n").startswith("<") else None
-        guard = _GUARD.match(text)
-        head = [words for _, _, words in head_comments(text[guard.end() :] if guard else text)]
+        head = [words for _, _, words in head_comments(text)]
         return cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
 
     @classmethod

@@ -31,6 +31,8 @@ _OPENINGS = tuple(opening for opening, closing in _BLOCKS if opening != closing)
 _MARKS = re.compile(r"^[\s#/*;%!<>\-.{}\"']+|[\s*/\->#}\"')]+$|^(?:@?rem|dnl)\s", re.IGNORECASE)
 # What may stand above the first comment.
 _BEFORE = re.compile(r"<\?(?:php|xml)\b|@charset\b|['\"]use strict", re.IGNORECASE)
+_GUARD = re.compile(r"#\s*(?:pragma\s+once\b|(?:ifndef|define|if\s+!\s*defined)\b[\s(]*\w+[\s)]*$)")
+"""A line that lets a header be included once."""
 
 
 NOTE = 300
@@ -47,6 +49,8 @@ def head_comments(text: str) -> Iterator[tuple[int, int, str]]:
             opening = next((pair for pair in _BLOCKS if bare.startswith(pair[0])), None)
             if opening:
                 closing = opening[1] if opening[1] not in bare[len(opening[0]) :] else ""
+            elif _GUARD.match(bare):
+                bare = ""
             elif bare and not _COMMENT.match(bare) and not (_BEFORE.match(bare)):
                 return
         elif closing in bare:
@@ -223,12 +227,14 @@ _LEGAL = re.compile(
     r"restriction|limitation|copies|consequential|file\s+is\s+part\s+of)\b|©|\(c\)",
     re.IGNORECASE,
 )
-_LICENCE = re.compile(r"licen[sc]e|copyright|©|spdx|public\s+domain|all\s+rights\s+reserved", re.IGNORECASE)
+_LICENCE = re.compile(
+    r"licen[sc]e|copyright|©|\(c\)\s*\d{4}|spdx|public\s+domain|all\s+rights\s+reserved", re.IGNORECASE
+)
 # A line that is a whole notice: what stands below it need not go on with it.
 _NOTICE = re.compile(
     r"(?:spdx-license-identifier:\s*\S+|(?:(?:copyright|©|\(c\)).*?)?(?:licen[sc]ed\s+under|all\s+rights\s+reserved|licen[sc]e:\s).{0,60}"
     r"|[@\\](?:copyright|licen[sc]e)\b.{0,120}|see\s+(?:the\s+)?licen[sc]e\b.{0,80}"
-    r"|(?:copyright|©|\(c\)).{0,120})\W*$",
+    r"|(?:[@\\]\w+\s+)?(?:copyright|©|\(c\)).{0,120})\W*$",
     re.IGNORECASE,
 )
 # A remark about the code has none of these, though it may say "software" or "copies".
@@ -238,7 +244,7 @@ _OF_LAW = re.compile(
     re.IGNORECASE,
 )
 _CREATED = re.compile(r"created\s+by\s+.{2,80}?\bon\s.{0,20}\d\W*", re.IGNORECASE)
-_NAMES_FILE = re.compile(r"\S+\.\w{1,8}(?:\n(?:\S+|[A-Z]\S*(?: [A-Z]\S*){1,3}))?")
+_NAMES_FILE = re.compile(r"(?:[\w+-]+ [-–—:] )?\S+\.\w{1,8}(?:\n(?:\S+|[A-Z]\S*(?: [A-Z]\S*){1,3}))?")
 _BESIDE = re.compile(r"((?:[^\W_]+\W+){2,}?[^\W_]+[.!?])\s+(?:copyright|©|\(c\)|licen[sc]ed\b)", re.IGNORECASE)
 """A sentence with a notice behind it on its line."""
 _TAG, _FILE = re.compile(r"[@\\]\w"), re.compile(r"[@\\]file\b")
@@ -351,6 +357,7 @@ def licence_span(text: str) -> Span:
             before = [_FILE.sub("", each) for _, _, each in lines[: min(notices, default=0)]]
             above = " ".join(before)
             is_remark = len(_WORD.findall(above)) > 1 and not (_OF_LAW.search(above) or _says_who_began_it(before))
+            is_remark = is_remark and not _NAMES_FILE.fullmatch(above.strip())
             if said and is_remark and not above.endswith(":"):
                 break
             if not said:
@@ -371,7 +378,11 @@ def licence_span(text: str) -> Span:
         if lines and len(_WORD.findall(paragraph)) > 1 and not is_name:
             last = lines[-1][1]  # a name alone says nothing, with that of the program neither
         lines = []
-    return Span(begins, ends) if said and is_stated else Span(0, 0)
+    # A short notice ends the comment that says something above it: without it the comment would not end.
+    is_end = ends - begins <= NOTE and any(
+        text.rfind(opening, 0, begins) > text.rfind(closing, 0, begins) for opening, closing in _BLOCKS
+    )
+    return Span(begins, ends) if said and is_stated and not is_end else Span(0, 0)
 
 
 def without(licence: Span, span: Span) -> list[Span]:

@@ -196,6 +196,9 @@ TITLES = {
     ("Dockerfile", "FROM --platform=x node:20 AS build\nRUN a\n\nFROM scratch\nCOPY a b\n"): ["build, scratch"],
     ("_helpers.tpl", '{{- define "kettle.name" -}}\nx\n{{- end }}\n'): ["kettle.name"],
     ("nginx.conf", "http {\n  gzip on;\n}\nlocation /api {\n  deny all;\n}\nif ($x) {\n}\n"): ["http, /api"],
+    ("a.ps1", "function Fill {\n  param($a)\n}\nfunction f { 1 }\n$cup = @{\n  x = 1\n}\ni -Pass:$Pass {\n}\n"): ["Fill, f, $cup"],
+    ("b.ps1", "In -Module:$M {\n  Describe 'It''s a kettle' -Tag 'x' {\n    It \"fills\" {\n    }\n  }\n}\n"): ["It's a kettle"],
+    ("a.go", "package a\n\nconst (\n\tlitres = 1\n\t// in degrees\n\theat = 2\n)\n\nvar (\n\tcups = []string{\"a\", \"b\"}\n)\n"): ["litres, heat, cups"],
     ("a.py", "# ---- Limits of the kettle ----\nLITRES = 2\nHEAT = 3\n"): ["Limits of the kettle"],
     ("run.sh", "set -e\n##########\n# Clean up\n##########\nrm -r x\n# a ---- b\n"): ["Clean up"],
     ("a.libsonnet", "{\n  values:: {\n    a: 1,\n  },\n  deploy(x): {\n  },\n  name: 'b',\n}\n"): ["values, deploy"],
@@ -328,6 +331,39 @@ def test_a_licence_below_a_name_is_in_no_chunk() -> None:
         assert kept in first.content
         assert not any("Permission is hereby" in chunk.content or "AS IS" in chunk.content for chunk in chunks)
         assert any("kettle_fill" in chunk.content for chunk in chunks)
+
+
+@pytest.mark.parametrize("guard", ["", "#ifndef KETTLE_H\n#define KETTLE_H\n", "#pragma once\n\n"])
+def test_a_short_notice_is_in_no_chunk(guard: str) -> None:
+    """Neither the file's name above it nor the guard of a header makes a passage of it."""
+    notice = "/*\npump - kettle.h\n(C) 2004-2011 Ann B\n(C) 2020 Red Pump, Inc.\nReleased under the GNU GPLv2+, see COPYING\n*/\n"
+    (chunk,) = chunks_of(f"{guard}{notice}\n#include <a.h>\n\nint kettle_fill(int litres, int degrees);\n", "kettle.h")
+    assert chunk.content.startswith("#include")
+
+
+def test_a_comment_with_a_notice_at_its_end_stays_whole() -> None:
+    for head in ("\\file kettle.c\n * \\brief Returns a kettle", "Fills a kettle and heats it. Then it waits"):
+        comment = f"/**\n * {head} that is hot.\n * \\author Copyright (c) 2002-2008 Ann B and others\n */"
+        first, *_ = chunks_of(f'{comment}\n\n#include "kettle.h"\n\nint a(void) {{\n  return 1;\n}}\n', "kettle.c")
+        assert first.content.startswith(comment)
+
+
+def test_a_block_ends_where_it_closes() -> None:
+    """What follows has no title of it, and a passage within a block that is too long has the names of those around."""
+    tests = "".join(f"  It 'fills {n}' {{\n{'    $n | Should -Be 1' + chr(10) * 2}    $m\n  }}\n\n" for n in range(60))
+    text = f"function Heat {{\n  1\n}}\n\n{'$w = 1' + chr(10)}{'Write-Host w w w w w w w w w' * 60}\n\nDescribe 'Kettle' {{\n{tests}}}\n"
+    head, *_, last = chunks = chunks_of(text, "a.ps1")
+    assert head.title == "Heat" and chunks[1].title is None
+    within = [chunk for chunk in chunks if "It 'fills" in chunk.content]
+    assert len(within) > 1 and all("Kettle" in (chunk.title or "") for chunk in within)
+    assert all(chunk.content.lstrip().startswith(("It '", "Describe")) for chunk in within) and last.title
+
+
+def test_data_is_called_by_all_that_stands_beside_each_other() -> None:
+    part = '{"type": "number", "description": "how full a kettle is, and how hot"}'
+    keys = ",\n".join(f'      "key{number}": {part}' for number in range(60))
+    found = titles(f'{{\n  "kettle": {{\n    "properties": {{\n{keys}\n    }}\n  }}\n}}\n', "a.json")
+    assert found[1].startswith("kettle > properties > key") and " … key" in found[1]
 
 
 def test_pieces_begin_with_sections_and_later_ones_are_called_as_theirs() -> None:

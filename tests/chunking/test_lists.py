@@ -124,6 +124,13 @@ def test_an_item_without_others_is_cut_between_sentences() -> None:
     assert all(chunk.content.endswith(".") for chunk in found)
 
 
+def test_a_list_that_fits_but_for_its_label_is_cut_between_items() -> None:
+    items = "".join(f"- Is pump {number} on yet? [now](x)\n" for number in range(9))
+    for limit in range(70, 140):
+        found = chunked(f"# A\n\n## B\n\n{'Word ' * 40}\n\n**Fixed bugs:**\n\n{items}", limit=limit)
+        assert all(chunk.content.endswith(("(x)", "Word", ":**")) for chunk in found)
+
+
 def test_a_plus_joins_blocks_of_asciidoc() -> None:
     item = ". Run pump{0}:\n+\n[source,sql]\n----\nSELECT pump{0}\n----\n+\nIt says pump{0}.\n\n"
     found = chunked("".join(item.format(n) for n in range(9)), "asciidoc")

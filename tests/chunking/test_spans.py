@@ -6,7 +6,18 @@ import hypothesis.strategies as st
 from hypothesis import given
 from words import Words
 
-from nornweave.core.text.spans import BOUNDARIES, Lines, TokenIndex, cut, pack, split, strip, strip_lines
+from nornweave.core.text.spans import (
+    BOUNDARIES,
+    LINE,
+    Lines,
+    TokenIndex,
+    cut,
+    pack,
+    pack_outermost,
+    split,
+    strip,
+    strip_lines,
+)
 from nornweave.core.types import Span
 
 TEXTS = st.text(alphabet=st.sampled_from("ab. \n\t!é日"), max_size=400)
@@ -60,3 +71,18 @@ def test_lines_count_from_one() -> None:
     lines = Lines("one\ntwo\n\nfour")
     assert [lines.at(offset) for offset in (0, 3, 4, 7, 8, 9)] == [1, 1, 2, 2, 3, 4]
     assert lines.range(Span(4, 8)) == (2, 2)
+
+
+def test_parts_end_where_the_text_stands_least_deep() -> None:
+    text = "a\nb\nc\n d\n d\n d\ne\n f\n f\n f\n f\n"
+    lines, index = list(cut(text, whole(text), LINE)), TokenIndex(text, Words(re.compile(r"\w")))
+    parts = pack_outermost(lines, index, 8, lambda at: text.startswith(" ", at))
+    assert [text[part.start : part.end].split() for part in parts] == [list("abcddd"), list("effff")]
+
+
+@given(TEXTS, st.integers(1, 20))
+def test_parts_that_end_least_deep_tile_within_the_limit(text: str, limit: int) -> None:
+    index = TokenIndex(text, Words(re.compile(r"\w|[^\w\s]")))
+    parts = list(pack_outermost(split(whole(text), index, 1), index, limit, lambda at: at % 3))
+    assert "".join(text[part.start : part.end] for part in parts) == text
+    assert all(index.count(part) <= limit for part in parts)

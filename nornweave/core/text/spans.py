@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from nornweave.core.types import Span
@@ -136,6 +136,31 @@ def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span
             current = joined
     if current is not None:
         yield current
+
+
+SHORT_PART = 4
+"""A part that is shorter than the limit by so many times says little."""
+
+
+def pack_outermost(
+    pieces: Sequence[Span], index: TokenIndex, limit: int, depth: Callable[[int], int]
+) -> Iterator[Span]:
+    """Join neighbouring ``pieces`` like ``pack``, and end each part where the text that follows stands least deep.
+
+    Args:
+        depth: of what begins at an offset; of places as deep the last one ends a part that is not short.
+    """
+    at = 0
+    while at < len(pieces):
+        start, end = pieces[at].start, at + 1
+        while end < len(pieces) and index.count(Span(start, pieces[end].end)) <= limit:
+            end += 1
+        if end < len(pieces):
+            least = limit // SHORT_PART
+            ends = [each for each in range(at + 1, end) if index.count(Span(start, pieces[each].start)) >= least]
+            end = min((*ends, end), key=lambda each: (depth(pieces[each].start), -each))
+        yield Span(start, pieces[end - 1].end)
+        at = end
 
 
 def split(span: Span, index: TokenIndex, limit: int, boundaries: Sequence[re.Pattern[str]] = BOUNDARIES) -> list[Span]:

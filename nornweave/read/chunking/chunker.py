@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,8 +14,9 @@ from nornweave.read.chunking.languages import LANGUAGES
 from nornweave.read.chunking.plain import Sections
 from nornweave.read.worth import is_encoded, licence_span, without
 
-_VERSION = "recursive-4"
+_VERSION = "recursive-5"
 
+_WORD = re.compile(r"\w")
 MARKUP = FORMATS | {"text"}
 _OF_COMMITS = ("kind", "author", "release")
 """What a chunk of a commit repeats of it."""
@@ -69,7 +71,10 @@ class Chunker:
 
 
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
-    """Cut a document at paragraphs, lines, sentences or words into chunks of at most ``limit`` tokens."""
+    """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk.
+
+    Lines that are only drawn are left out.
+    """
     text, is_code = document.text, document.domain is Domain.CODE
     licence = licence_span(text) if is_code else Span(0, 0)
     headed = Sections(text, document.path) if is_code else None
@@ -77,7 +82,7 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
     for piece in headed.pieces(whole, index, limit) if headed else split(whole, index, limit):
         for part in without(licence, piece):
             span = strip_lines(text, part)
-            if len(span):
+            if _WORD.search(text, span.start, span.end):
                 title = headed.title(span) if headed else document.title
                 yield Chunk(span=span, content=text[span.start : span.end], token_count=index.count(span), title=title)
 

@@ -21,7 +21,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-27"
+VERSION = "code-28"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -300,12 +300,14 @@ class _Layout:
             return held[0].symbol
         if len(held) > 1 and self.grammar.name == "css":  # see ``_styled``
             return None
-        values = [(region, syntax.lone_value(node, self.grammar, self.text)) for region, node in nodes]
+        values = [(region, syntax.given_values(node, self.grammar, self.text)) for region, node in nodes]
         is_little = self.index.count(Span(held[0].start, nodes[-1][1].end_byte)) < SPLINTER
         # Where nothing runs, code is what it gives values to.
-        if len(held) > 1 and self.grammar.functions and (is_little or not all(value for _, value in values)):
+        if len(held) > 1 and self.grammar.functions and (is_little or not all(given for _, given in values)):
             return None
-        symbols = [describe_value(value[1], value[0], region.scope, self.text) for region, value in values if value]
+        symbols = [
+            describe_value(name, node, region.scope, self.text) for region, given in values for node, name in given
+        ]
         resources = _RESOURCE.finditer(self.text, held[0].start, nodes[-1][1].end_byte)
         if (
             self.grammar.name == "yaml"

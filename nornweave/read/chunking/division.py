@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from nornweave.core.text.spans import TokenIndex, pack, split
+from nornweave.core.text.spans import SHORT_PART, TokenIndex, pack, pack_outermost, split
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
 from nornweave.read.chunking.parsing import BRANCH
-from nornweave.read.chunking.plain import TEXT_CUTS
+from nornweave.read.chunking.plain import TEXT_CUTS, depth_of
 from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
 from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
 
@@ -34,8 +34,6 @@ _HEAD = re.compile(
 """What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
-SHORT_REST = 4
-"""A last part that is shorter than the limit by so many times says little: the parts are made about even."""
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
@@ -81,7 +79,7 @@ class Division:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens without gaps."""
         atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
         spans = self._packed(atoms, self.limit, region)
-        if self.index.count(spans[-1]) < self.limit // SHORT_REST:
+        if self.index.count(spans[-1]) < self.limit // SHORT_PART:  # the parts are made about even
             about_even = self.index.count(span) // len(spans) + self.limit // 8
             smaller = (self._packed(atoms, most, region) for most in (about_even, self.limit - self.limit // 8))
             spans = next((each for each in smaller if len(each) == len(spans)), spans)
@@ -105,7 +103,7 @@ class Division:
                 begin = starts[bisect_right(starts, node.start_byte) - 1] if node is not None else 0
                 if node is not None and part.start < begin < part.end < node.end_byte:
                     before = Span(part.start, begin)
-                    is_item = begins_line(self.text, node.start_byte) and self.index.count(before) >= most // SHORT_REST
+                    is_item = begins_line(self.text, node.start_byte) and self.index.count(before) >= most // SHORT_PART
                     part = before if is_item else part
                     break
                 if cursor.goto_first_child_for_byte(part.end) is None:
@@ -115,34 +113,17 @@ class Division:
         return spans
 
     def _packed_branches(self, atoms: Sequence[Span], most: int) -> list[Span]:
-        """Join atoms. A branch's head stays with its content, and a branch that fits a part begins one."""
+        """Join atoms, parted between outer statements; the head of a branch stands with what follows."""
         heads = list(_HEAD.finditer(self.text, atoms[0].start, atoms[-1].end))
-        if not heads:
-            return list(pack(atoms, self.index, most))
-        begins = [head.start() for head in heads]
         behind = {head.end(): head.start() for head in heads}
-        cuts = sorted({*begins, *(atom.start for atom in atoms)})
+        cuts = sorted({*behind.values(), *(atom.start for atom in atoms)})
         starts = [
             cut
             for above, cut, end in zip([-1, *cuts], cuts, [*cuts[1:], atoms[-1].end], strict=False)
             if behind.get(cut) != above or self.index.count(Span(above, end)) > self.limit
         ]
         whole = [Span(start, end) for start, end in pairwise([*starts, atoms[-1].end])]
-        spans, parting = list[Span](), frozenset(starts)
-        at = 0
-        while at < len(whole):
-            part = next(pack(whole[at : at + most + 1], self.index, most))
-            first = bisect_right(begins, part.start)
-            for head in reversed(heads[first : bisect_left(begins, part.end)] if part.end < whole[-1].end else []):
-                farthest = self.index.offset_after(head.start(), most)
-                closing = re.compile(rf"^{head['indent']}\}}", re.MULTILINE).search(self.text, head.end(), farthest)
-                before = Span(part.start, head.start())
-                if closing and closing.start() > part.end and head.start() in parting:
-                    part = before if self.index.count(before) >= most // SHORT_REST else part
-                    break
-            spans.append(part)
-            at = bisect_left(starts, part.end)
-        return spans
+        return list(pack_outermost(whole, self.index, most, lambda at: depth_of(self.text, at)))
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:
         """Yield pieces, going deeper wherever one is too long. A stack is used because code nests without limit.
@@ -232,8 +213,13 @@ class Division:
         """Return a part with the names of the definitions and values that hold more than half of it."""
         symbol, start = region.symbol, region.start
         scope = scope_of(symbol, region.scope) if symbol is not None else region.scope
-        seen = self._own(region)
-        for node in self._around(span, region.nodes[-1]):
+        seen, holder, several = self._own(region), region.nodes[-1], list[tuple[Node, str]]()
+        for node in self._around(span, holder):
+            is_outside = node.start_byte > span.start or node.end_byte < span.end
+            several = self._items(span, holder) if is_outside else []
+            if several and not self.text[span.start : several[0][0].start_byte].strip():
+                break
+            holder = node
             found, inner, begin = syntax.definition(node, self.grammar, self.text), None, node.start_byte
             if found is not None and found.node.id not in seen and not found.is_callee:
                 seen.add(found.node.id)
@@ -247,29 +233,31 @@ class Division:
                 if found is None and is_whole and not self.text[span.start : node.start_byte].strip():
                     break  # it is all of the value, whatever the largest thing in that is
         else:
-            if several := self._items(span, region.nodes[-1]):
-                first, last = several[0][1], several[-1][1]
-                between = ", " if len(several) == 2 else " … "
-                name = first if first == last else f"{first}{between}{last}"
-                symbol, start = describe_value(name, several[0][0], scope, self.text), span.start
+            several = self._items(span, holder)
+        if several:
+            first, last = several[0][1], several[-1][1]
+            between = ", " if len(several) == 2 else " … "
+            name = first if first == last else f"{first}{between}{last}"
+            symbol, start = describe_value(name, several[0][0], scope, self.text), span.start
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
-    def _items(self, span: Span, outermost: Node) -> list[tuple[Node, str]]:
-        """Return the items with their names that begin in a part, of the list that holds most of the part."""
+    def _items(self, span: Span, holder: Node) -> list[tuple[Node, str]]:
+        """Return the items of a list and the keys of a table that begin in a part, with what each is called."""
         if self.grammar.functions:
             return []
-        *_, holder = (outermost, *self._around(span, outermost))
         cursor = holder.walk()
         items: list[tuple[Node, str]] = []
         is_inside = cursor.goto_first_child_for_byte(span.start) is not None
         while is_inside and (node := cursor.node) is not None and node.start_byte < span.end:
             if node.is_named and node.type not in self.grammar.comments and node.start_byte >= span.start:
-                name = syntax.value_name(node, self.grammar, self.text)
-                if node.type != "block_sequence_item" or name is None:
+                name = syntax.value_name(node, self.grammar, self.text, with_pairs=True)
+                if node.type not in self.grammar.pairs or name is None:
                     return []
                 items.append((node, name))
             is_inside = cursor.goto_next_sibling()
-        return items if len(items) > 1 else []
+        above = self.text[span.start : items[0][0].start_byte].strip() if items else ""
+        is_key = bool(above) and items[0][0].type != "block_sequence_item"  # what they stand below is its name
+        return items if len(items) > 1 and not is_key else []
 
     def _own(self, region: Region) -> set[int]:
         """Return the id of the node that names a region; the names inside are below it."""

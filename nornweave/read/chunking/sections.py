@@ -191,10 +191,11 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
         return [Piece(unit.span, unit)]
     is_whole = unit.kind in _WHOLE_KINDS
     if unit.kind != "table":
-        return [
-            Piece(span, unit, is_whole)
-            for span in split(unit.span, index, limit, _BOUNDARIES.get(unit.kind, _OF_PROSE))
-        ]
+        # A list that would fit without what stands above it is cut between its items all the same.
+        held = [item.span for item in items_of(unit, index.text, "")] if unit.kind == "list" else [unit.span]
+        boundaries = _BOUNDARIES.get(unit.kind, _OF_PROSE)
+        spans = pack((part for span in held for part in split(span, index, limit, boundaries)), index, limit)
+        return [Piece(span, unit, is_whole) for span in spans]
     rows = rows_of(index.text, unit.block)
     header = "\n".join(row.line for row in rows if row.is_header)
     below = [row.span.start for row in rows if not row.is_header][1:]  # a header stays with the first row below it
@@ -205,7 +206,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-16"
+VERSION = "sections-17"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""

@@ -389,6 +389,15 @@ def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | No
     return None
 
 
+def given_values(node: Node, grammar: Grammar, text: str) -> list[tuple[Node, str]]:
+    """Return the values that a statement gives names to, with these: one, or those of a block, as in Go."""
+    if (lone := lone_value(node, grammar, text)) is not None:
+        return [lone]
+    inner = node.named_children[0] if node.named_child_count == 1 else node
+    named = [(each, value_name(each, grammar, text)) for each in inner.named_children if each.type.endswith("_spec")]
+    return [(each, name) for each, name in named if name]
+
+
 def _unnamed(found: Definition, text: str) -> str | None:
     kind = found.node.type
     fixed = {"init_declaration": "init", "deinit_declaration": "deinit", "secondary_constructor": "constructor"}
