@@ -40,6 +40,7 @@ from nornweave.read.worth import (
     is_measured,
     is_note,
     is_pasted_data,
+    is_written_again,
     licence_span,
     minified_line,
     prose_share,
@@ -47,7 +48,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-20"
+_VERSION = "documents-21"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -162,7 +163,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         if is_test_data(path, text):
             return "test data: what tests are given, compare with or put in the place of code, no test itself"
         if suffix in _DATA and (is_lock(text) or states_tool(text)):
-            return "written by a tool: mostly digests, a tool named as the author, or a long schema of Kubernetes"
+            return "written by a tool: digests, a tool as the author, a baseline, or a schema that a build recorded"
         if suffix in _DATA and is_measured(text):
             return "data: numbers that a program measured"
         if format_ in PROGRAMS and is_json(text):
@@ -177,6 +178,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return None
     if vendored := _vendored(entry):
         return vendored
+    if is_written_again(text):
+        return "generated: it says that a tool writes it again"
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
     if format_ == "html" and is_template_page(text):

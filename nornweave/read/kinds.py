@@ -39,14 +39,14 @@ CODE_SUFFIXES = _words("""
     .xslt .y .yaml .yml .yy .zig .zsh
     .applescript .capnp .cljc .dfy .dts .dtsi .entitlements .fbs .gd .gleam .gyp .gypi .hx .ino .lds .lean .marko .metal
     .fishcomp .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap
-    .modulemap .pch .plantuml .puml .theme .xcconfig .zshcomp
+    .mak .modulemap .neon .pch .plantuml .psd1 .psm1 .puml .theme .xcconfig .zshcomp
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
     brewfile justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
     meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
     .babelrc .clang-format .clang-tidy .eslintrc .prettierrc .stylelintrc .swiftformat .textlintrc doxyfile _headers
-    _redirects
+    _redirects .htaccess robots.txt
 """)
 TEMPLATES = _words(".ejs .erb .gotmpl .hbs .in .j2 .jinja .jinja2 .liquid .mako .mustache .template .tmpl .tpl .twig")
 # These hold data as often as configuration; a big one is data.
@@ -133,6 +133,9 @@ _MARKUP: Mapping[str, re.Pattern[str]] = {
     ),
     "markdown": re.compile(r"\A\s*# \S.*\n|^#{2,4} \S.*\n|^```|\[[^\]\n]+\]\([^)\s]+\)", re.MULTILINE),
 }
+_HASH = re.compile(r"^#{1,6}(?:[ \t].*)?\n", re.MULTILINE)
+_HASH_APART = re.compile(r"(?:\A|(?<=\n\n))#{1,6}[ \t]\S.*\n(?!#)")
+"""A heading stands apart from what is above and is one line; of remarks most do not."""
 _UNDERLINED = re.compile(r"^(?=\S)([^|\n]{3,80})\n(([=~^*-])\3{2,})\n", re.MULTILINE)
 """A heading of RST and of Markdown, where the line is as long. A letter may begin with one, and is text."""
 _BOXED = re.compile(r"^(([=~^*#])\2{2,})[ \t]*\n[ \t]*(?!\2)\S[^\n]{1,80}\n\1[ \t]*\n", re.MULTILINE)
@@ -184,6 +187,8 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     }
     boxed = _count(_BOXED, text)
     marks["rst"] += boxed if boxed > bool(suffix) else 0
+    if suffix and _count(_HASH, text) > 2 * _count(_HASH_APART, text):
+        marks["markdown"] = 0
     form = max(marks, key=marks.__getitem__)
     return form if marks[form] else "text"
 
@@ -257,7 +262,9 @@ def is_code_name(name: str) -> bool:
     if lowered in CODE_NAMES:
         return True
     dependencies = lowered.startswith(("requirements", "constraints")) and lowered.endswith((".txt", ".in"))
-    return dependencies or lowered.startswith(("dockerfile.", "makefile.", "vagrantfile.", "jenkinsfile."))
+    return dependencies or lowered.startswith(
+        ("dockerfile.", "makefile.", "vagrantfile.", "jenkinsfile.", "caddyfile-")
+    )
 
 
 def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:

@@ -30,7 +30,7 @@ _BLOCKS = (
 _OPENINGS = tuple(opening for opening, closing in _BLOCKS if opening != closing)
 _MARKS = re.compile(r"^[\s#/*;%!<>\-.{}\"']+|[\s*/\->#}\"')]+$|^(?:@?rem|dnl)\s", re.IGNORECASE)
 # What may stand above the first comment.
-_BEFORE = re.compile(r"<\?(?:php|xml)\b|@charset\b|['\"]use strict", re.IGNORECASE)
+_BEFORE = re.compile(r"<\?(?:php|xml)\b|@?(?:if\b.*@)?echo\s+off\b|@charset\b|['\"]use strict", re.IGNORECASE)
 _GUARD = re.compile(r"#\s*(?:pragma\s+once\b|(?:ifndef|define|if\s+!\s*defined)\b[\s(]*\w+[\s)]*$)")
 """A line that lets a header be included once."""
 
@@ -84,7 +84,9 @@ _GENERATED = re.compile(
     rf"|^generated\s+(?:from\s+\S+\s+)?by\s+(?!django)(?:[\w.+-]+\s+){{1,3}}?\(?v?\d+\.\d"
     # A tool that generates by its name, and nothing else: what began a project is written on by hand.
     rf"|^(?:code\s+)?generated\s+(?:by|with|using|from)\s+\S*gen(?:erat\w*)?(?:-\S*)?\W*$"
-    rf"|^an?\s+(?:[\w,]+\s+){{1,2}}made\s+by\s+gnu\s",
+    rf"|^an?\s+(?:[\w,]+\s+){{1,2}}made\s+by\s+gnu\s"
+    # What a build tool puts into a project to start itself.
+    rf"|^(?:(?:apache|gradle\w*|maven|wrapper)\s+){{1,3}}start\s?up\s+(?:\w+\s+)?script\b.{{0,30}}(?:\bgenerated\s+by\b|(?<=un\*x)\W*$|(?<=posix)\W*$|(?<=windows)\W*$)",
     re.IGNORECASE,
 )
 _GENERATED_BY = re.compile(
@@ -104,15 +106,21 @@ _RESOURCE_SCHEMA = re.compile(
     r"^kind:[ \t]*CustomResourceDefinition\b(?=.*^[ \t]*openAPIV3Schema:)", re.MULTILINE | re.DOTALL
 )
 _SCHEMA_LINES = 300
+# What an analyser found and is to pass over, and the schema of a database that a build wrote down with its sum.
+_RECORDED = re.compile(
+    r"\A\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*)*<(?:\w*baseline\b|\w+\s[^>]*?(?:\btype=\"baseline\"|\b\w+-version=\"\d))"
+    r"|\A\s*\{[^{}]*\"database\"\s*:\s*\{[^{}]*\"identityHash\"\s*:\s*\"[0-9a-f]{32}\"",
+    re.IGNORECASE | re.DOTALL,
+)
 _DIGEST = re.compile(r"(?<![\w+/])(?:[0-9a-f]{60,}|[A-Za-z0-9+/]{43,}={1,2})(?![\w+/=])")
 """Sums as lock files hold them; SHA-1, which pins what people wrote, is shorter."""
 _DIGEST_SHARE, _DIGESTS = 0.3, 12
 
 
 def states_tool(text: str) -> bool:
-    """Tell whether data names a tool as its author, or is a very long schema of Kubernetes."""
+    """Tell whether data names a tool as its author, is what one recorded, or a schema of Kubernetes of many lines."""
     is_schema = text.count("\n") >= _SCHEMA_LINES and _RESOURCE_SCHEMA.search(text) is not None
-    return is_schema or _AUTHOR.search(text) is not None
+    return is_schema or bool(_AUTHOR.search(text) or _RECORDED.match(text))
 
 
 def is_lock(text: str) -> bool:
@@ -121,6 +129,19 @@ def is_lock(text: str) -> bool:
     return len(digests) >= _DIGESTS and sum(map(len, digests)) >= _DIGEST_SHARE * len(text)
 
 
+_WRITTEN_AGAIN = re.compile(
+    r"^\W*this\s+(?:readme\S*|file|page|document)\s+(?:is|was)\s+auto(?:matically)?[-\s]?generated\s+and\s+(?:will|gets?)\b[^.]*"
+    r"\b(?:re-?generated|overwritten)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def is_written_again(text: str) -> bool:
+    """Tell whether a document says, at its head or at its end, that a tool writes it again."""
+    return any(map(_WRITTEN_AGAIN.search, (text[:_EDGE], text[-_EDGE:])))
+
+
+_EDGE = 1_000
 _WRAPPED = 40
 """Characters of a line that may have been too long for the sentence in it."""
 

@@ -359,6 +359,28 @@ def test_a_block_ends_where_it_closes() -> None:
     assert all(chunk.content.lstrip().startswith(("It '", "Describe")) for chunk in within) and last.title
 
 
+def test_a_test_that_defines_what_it_tests_is_one_passage() -> None:
+    """Blocks within it that are given a name are no tests of their own, unlike those of a group."""
+    made = 'define_class "Kettle" do\n      attr_accessor :litres, :degrees, :colour, :whistle\n      def boil\n        1\n      end\n    end'
+    one = (
+        '  it "{0}" do\n    {1}\n\n    define "x" do\n      {2}\n    end\n    expect(Kettle.new.boil).to eq 1\n  end\n'
+    )
+    text = f'describe "kettles" do\n{"".join(one.format(name, made, "boil 1, 2, 3, 4, 5, 6, 7, 8, 9") for name in "ab")}end\n'
+    assert titles(text, "kettle_spec.rb") == ["kettles > a", "kettles > b"]
+
+
+def test_a_function_is_parted_between_outer_statements() -> None:
+    """A branch within a loop stays whole where only the little at the end is left over."""
+    calls = "".join(f"      go(a, {number}, here, there);\n" for number in range(24))
+    text = (
+        f"int f(int a) {{\n  while (a) {{\n    if (a > 1) {{\n{calls}    }} else {{\n{calls}    }}\n  }}\n"
+        + "  stop(a);\n" * 12
+        + "}\n"
+    )
+    first, last = chunks_of(text, "a.c")
+    assert first.content.endswith(("  }", "stop(a);")) and last.content.startswith("  stop")
+
+
 def test_data_is_called_by_all_that_stands_beside_each_other() -> None:
     part = '{"type": "number", "description": "how full a kettle is, and how hot"}'
     keys = ",\n".join(f'      "key{number}": {part}' for number in range(60))

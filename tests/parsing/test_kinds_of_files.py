@@ -5,7 +5,7 @@ import pytest
 from nornweave.core.types import Domain, Span
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.chunking.components import parts_of
-from nornweave.read.kinds import format_of
+from nornweave.read.kinds import format_of, reads
 from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, is_json, prose_share
 
 ENTRY = """<!doctype html>
@@ -88,3 +88,20 @@ def test_a_list_of_contributors_that_a_tool_keeps_is_not_shown() -> None:
     read = read_blocks(text, "markdown")
     assert read.shown(Span(0, len(text))).split() == ["#", "Tea", "Boils."]
     assert read_blocks(text.replace("LIST:END", "LIST"), "markdown").shown(Span(0, len(text))).count("Ann") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("## Begin\n# If the path is not the front page\nRewriteRule .* front\n## End\n", "text"),
+        ("# remark\nagent: x\n# another\n# and more\nallow: y\n", "text"),
+        ("# Kettles\n\nThey boil.\n\n## Hot ones\nBoil more.\n", "markdown"),
+    ],
+)
+def test_remarks_of_a_text_are_no_headings(text: str, form: str) -> None:
+    assert format_of("a.txt", text, Domain.DOCUMENTATION) == form
+
+
+def test_names_and_suffixes_that_are_code() -> None:
+    for path in ("a/.htaccess", "Kettle.psm1", "Kettle.psd1", "robots.txt", "Bootstrap.mak", "phpstan.neon"):
+        assert reads(Domain.CODE, path)

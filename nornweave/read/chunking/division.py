@@ -79,11 +79,17 @@ class Division:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens without gaps."""
         atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
         spans = self._packed(atoms, self.limit, region)
-        if self.index.count(spans[-1]) < self.limit // SHORT_PART:  # the parts are made about even
+        rest = self.index.count(spans[-1])
+        if rest < self.limit // SHORT_PART:  # the parts are made about even, if that does not part inner statements
             about_even = self.index.count(span) // len(spans) + self.limit // 8
             smaller = (self._packed(atoms, most, region) for most in (about_even, self.limit - self.limit // 8))
-            spans = next((each for each in smaller if len(each) == len(spans)), spans)
+            even = next((each for each in smaller if len(each) == len(spans)), spans)
+            is_deeper = self._depth(even) > self._depth(spans)
+            spans = spans if is_deeper and rest >= self.limit // (SHORT_PART * SHORT_PART) else even
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
+
+    def _depth(self, spans: Sequence[Span]) -> int:
+        return max((depth_of(self.text, each.start) for each in spans[1:]), default=0)
 
     def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
         """Join atoms. In data, an item that continues in the next part begins there, unless it fills most of this one.

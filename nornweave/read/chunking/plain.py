@@ -55,7 +55,7 @@ _NAMED = re.compile(
 )
 """What a block is called: what its head says in quotes, what follows its keyword, or all of its head."""
 _FLAGS = re.compile(r"(?:^|\s)-|\w\$|[A-Za-z_]+[^\w]+\$")
-_MAKE = frozenset({".mk", ".am", ".make"})
+_MAKE = frozenset({".mk", ".mak", ".am", ".make"})
 _MOST = 2_000
 """Characters of comments that stand above a section."""
 

@@ -96,6 +96,10 @@ def prototype(node: Node, grammar: Grammar) -> Definition | None:
     return Definition(inner, node, is_class=False) if is_function else None
 
 
+_RUN = frozenset({"it", "specify", "example", "scenario"})
+"""One test: what it defines to be tested is no test of its own."""
+
+
 def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
     """Return the definition that a call makes with a function as its argument; ``None`` for other calls.
 
@@ -115,7 +119,9 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
         return Definition(node, named_by, is_class=False, said=())
     on_something = "." in word or "::" in word
     if said:
-        is_suite = any(_names_what_it_runs(part, grammar, text) for part in block.named_children[:LOOKED_AT])
+        is_suite = word not in _RUN and any(
+            _names_what_it_runs(part, grammar, text) for part in block.named_children[:LOOKED_AT]
+        )
         return Definition(node, named_by, is_suite, (f"{word} {said}" if on_something else said,))
     only = not on_something and _ONLY_A_FUNCTION.match(arguments) is not None
     return Definition(node, named_by, is_class=False, said=(word,), is_callee=True) if only else None
