@@ -372,7 +372,7 @@ def licence_span(text: str) -> Span:
         if lines and not said and (beside := _BESIDE.match(lines[0][2])) and not _OF_LAW.search(beside[1]):
             last, lines = lines[0][1], lines[1:]
         is_created = _says_who_began_it([each for _, _, each in lines])
-        if lines and (is_created or _is_legal(paragraph)):
+        if lines and (is_created or _is_legal(paragraph) or (is_stated and _worded(paragraph))):
             notices = [number for number, line in enumerate(lines) if _NOTICE.match(line[2])]
             # What stands right above or below a line such as "Copyright 2024 Ann" is about the code.
             before = [_FILE.sub("", each) for _, _, each in lines[: min(notices, default=0)]]

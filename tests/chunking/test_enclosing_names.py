@@ -341,6 +341,16 @@ def test_a_short_notice_is_in_no_chunk(guard: str) -> None:
     assert chunk.content.startswith("#include")
 
 
+def test_where_to_write_for_a_licence_is_of_it() -> None:
+    notice = "Copyright (c) 2009 Ann B\n *\n * This program is free software; you can redistribute it and/or modify it."
+    address = "You should have received a copy of the GNU General Public License along\n * with this program; if not, write to the"
+    place = "Free Software Foundation, Inc., 51 Franklin Street, Fifth Floor, Boston, MA 02110-1301 USA."
+    (chunk,) = chunks_of(
+        f"/*\n * {notice}\n *\n * {address} {place}\n */\n\nint kettle_fill(int a) {{\n  return a;\n}}\n", "a.c"
+    )
+    assert chunk.content.startswith("int kettle_fill")
+
+
 def test_a_comment_with_a_notice_at_its_end_stays_whole() -> None:
     for head in ("\\file kettle.c\n * \\brief Returns a kettle", "Fills a kettle and heats it. Then it waits"):
         comment = f"/**\n * {head} that is hot.\n * \\author Copyright (c) 2002-2008 Ann B and others\n */"
