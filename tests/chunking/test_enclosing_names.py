@@ -341,6 +341,14 @@ def test_a_short_notice_is_in_no_chunk(guard: str) -> None:
     assert chunk.content.startswith("#include")
 
 
+def test_a_forward_declaration_of_objective_c_defines_nothing() -> None:
+    value = 'static NSString *const kName = @"name of the queue that holds all kettles and stoves";'
+    header = f'#import "A.h"\n\n@class Kettle;\n@class Stove, Pump;\n\n{value}\n\n@interface Queue : NSObject\n- (void)post:(int)a;\n@end\n'
+    chunks = chunks_of(header, "Queue.m")
+    assert [chunk.metadata.get("defines") for chunk in chunks] == [None, ("kName",), ("Queue",)]
+    assert not any("Kettle" in (chunk.title or "") for chunk in chunks)
+
+
 def test_where_to_write_for_a_licence_is_of_it() -> None:
     notice = "Copyright (c) 2009 Ann B\n *\n * This program is free software; you can redistribute it and/or modify it."
     address = "You should have received a copy of the GNU General Public License along\n * with this program; if not, write to the"
@@ -395,7 +403,7 @@ def test_data_is_called_by_all_that_stands_beside_each_other() -> None:
     part = '{"type": "number", "description": "how full a kettle is, and how hot"}'
     keys = ",\n".join(f'      "key{number}": {part}' for number in range(60))
     found = titles(f'{{\n  "kettle": {{\n    "properties": {{\n{keys}\n    }}\n  }}\n}}\n', "a.json")
-    assert found[1].startswith("kettle > properties > key") and " … key" in found[1]
+    assert str(found[1]).startswith("kettle > properties > key") and " … key" in str(found[1])
 
 
 def test_pieces_begin_with_sections_and_later_ones_are_called_as_theirs() -> None:
