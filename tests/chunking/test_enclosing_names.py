@@ -384,12 +384,12 @@ def test_a_test_that_defines_what_it_tests_is_one_passage() -> None:
         '  it "{0}" do\n    {1}\n\n    define "x" do\n      {2}\n    end\n    expect(Kettle.new.boil).to eq 1\n  end\n'
     )
     text = f'describe "kettles" do\n{"".join(one.format(name, made, "boil 1, 2, 3, 4, 5, 6, 7, 8, 9") for name in "ab")}end\n'
-    assert titles(text, "kettle_spec.rb") == ["kettles > a", "kettles > b"]
+    assert titles(text, "kettle_spec.rb") == ["kettles.a", "kettles.b"]
 
 
 def test_a_function_is_parted_between_outer_statements() -> None:
     """A branch within a loop stays whole where only the little at the end is left over."""
-    calls = "".join(f"      go(a, {number}, here, there);\n" for number in range(24))
+    calls = "".join(f"      go(a, {number}, here, there);\n" for number in range(22))
     text = (
         f"int f(int a) {{\n  while (a) {{\n    if (a > 1) {{\n{calls}    }} else {{\n{calls}    }}\n  }}\n"
         + "  stop(a);\n" * 12
