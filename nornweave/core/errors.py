@@ -106,7 +106,7 @@ class NoGenerationError(StoreError):
 
 
 class GenerationNotKeptError(StoreError):
-    """The generation of the requested time is not kept; the message names the oldest that is."""
+    """The generation of the requested time is not kept; the message names the oldest one that is kept."""
 
 
 class PublicationError(NornWeaveError):
