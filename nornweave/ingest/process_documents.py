@@ -157,7 +157,7 @@ class Intake:
             return error
 
     def _encoding_of(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return the guessed encoding of a file that declares none, or an empty text. All of its source count."""
+        """Return a file's encoding, guessed from all files of its source without one; empty if it declares one."""
         if not isinstance(fetched, bytes) or not is_unknown(fetched):
             return ""
         source_id = wanted.source_id

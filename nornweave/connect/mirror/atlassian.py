@@ -120,7 +120,7 @@ def with_people(
     in_group: Callable[[str], Iterable[Mapping[str, Any]]],
     about: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
 ) -> Iterator[Grant]:
-    """Yield the grants, then grants of their groups' members and of people's addresses.
+    """Yield the grants, then one for each of their groups with its members, and for each person with their address.
 
     People with a closed or unknown account get no grants here; another site may still grant them.
 

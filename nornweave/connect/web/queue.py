@@ -138,7 +138,7 @@ class CrawlQueue:
                 yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def too_many(self) -> list[FeedRecord]:
-        """Return a record of the pages that ``max_pages`` left out."""
+        """Return a record about the pages that ``max_pages`` left out; none if there are no such pages."""
         missed, most = self._progress.missed, self._reach.settings.max_pages
         if not missed:
             return []

@@ -25,7 +25,7 @@ def iso_moment(stated: object) -> datetime | None:
 
 
 def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
-    """Convert a count of seconds (or parts of them) since 1970 to a moment; ``None`` if it is out of range.
+    """Convert a count of seconds (or parts of them) since 1970 to a moment; ``None`` if it is not a valid time.
 
     Commits, file systems and documents can contain any number.
     """
