@@ -313,10 +313,10 @@ def field_problem(failure: Mapping[str, Any]) -> FieldProblem:
     if failure["type"] == "extra_forbidden":
         return {"field": field[:MAX_SHOWN], "detail": "unknown field"}
     message = failure["msg"].removeprefix("Value error, ")
-    return {"field": field[:MAX_SHOWN], "detail": f"{message}{_shown(failure['input'])}"}
+    return {"field": field[:MAX_SHOWN], "detail": f"{message}{_describe_value(failure['input'])}"}
 
 
-def _shown(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Return the wrong value as a phrase for an error message. Long or nested values are only described."""
     if isinstance(value, str):
         return f", found {value!r}" if len(value) <= MAX_SHOWN else f", found {len(value)} characters"

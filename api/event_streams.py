@@ -136,7 +136,7 @@ def answer_streamed(answers: SeenAnswers, question: Question) -> StreamedAnswer:
     return streamed
 
 
-async def written_whole(write: Write) -> Synthesis:
+async def write_whole(write: Write) -> Synthesis:
     """Wait until a text is written; return it."""
     async with Writing(write) as writing:
         async for _ in writing.pieces():

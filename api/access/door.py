@@ -28,7 +28,7 @@ from starlette.types import Scope
 
 from api.access.origins import client_address
 from api.access.own_tokens import OwnToken, OwnTokens
-from api.access.sessions import SIGNED_IN, EndedSessions, Session, derived, session_key, session_of
+from api.access.sessions import SIGNED_IN, EndedSessions, Session, derive, session_key, session_of
 from api.access.token_file import TokenFile, broken_access
 from api.errors import ProblemError
 from nornweave.config.access import AccessSettings
@@ -120,7 +120,7 @@ class Door:
             self.secret = f"{shared_key or session_key(data_dir)} {service_token or ''}"
         if access:
             # Another one ends the tokens that were made with this one.
-            mark = derived(self.secret or "", "maker", service_token or "")[:12]
+            mark = derive(self.secret or "", "maker", service_token or "")[:12]
             self._by_service_token = replace(OPERATOR, makes_tokens=True, name=f"service token {mark}")
         self.max_token_days = access.max_token_days if access else 0
         self.own_tokens = OwnTokens(data_dir) if data_dir and self.max_token_days else None

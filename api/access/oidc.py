@@ -268,7 +268,7 @@ class SigningKeys:
             return
         self._tried_at = self._now()
         try:
-            self._keys = _signing(self._load())
+            self._keys = _signing_keys(self._load())
             self._read_at = self._now()
         except (OSError, ValueError, UnreadableError, httpx.HTTPError, jwt.PyJWTError) as error:
             log.error("the keys of %s cannot be read: %s", self._settings.issuer, error)
@@ -278,23 +278,25 @@ class SigningKeys:
         return fitting[0] if len(fitting) == 1 else None
 
     def _load(self) -> Mapping[str, Any]:
-        place = self._settings.jwks or checked_address(str(described(self._settings.issuer).get("jwks_uri", "")))
-        return fetched(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
+        place = self._settings.jwks or checked_address(
+            str(fetch_description(self._settings.issuer).get("jwks_uri", ""))
+        )
+        return fetch_json(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
 
 
-def described(issuer: str) -> Mapping[str, Any]:
+def fetch_description(issuer: str) -> Mapping[str, Any]:
     """Fetch the provider's description of itself (OpenID Connect Discovery 1.0).
 
     Raises:
         UnreadableError: the description names another issuer; also as ``fetched``.
     """
-    document = fetched(issuer.rstrip("/") + _DISCOVERY)
+    document = fetch_json(issuer.rstrip("/") + _DISCOVERY)
     if document.get("issuer") != issuer:
         raise UnreadableError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
     return document
 
 
-def fetched(
+def fetch_json(
     address: str,
     form: Mapping[str, str] | None = None,
     credentials: tuple[str, str] | None = None,
@@ -345,7 +347,7 @@ def _parsed(content: bytes) -> Mapping[str, Any]:
     return loaded
 
 
-def _signing(document: Mapping[str, Any]) -> tuple[SigningKey, ...]:
+def _signing_keys(document: Mapping[str, Any]) -> tuple[SigningKey, ...]:
     """Return the keys of a key set that can check signatures; keys for other purposes are left out."""
     stated = document.get("keys")
     if not isinstance(stated, list):

@@ -70,14 +70,14 @@ def new_session(
     expires = expires if until is None else min(expires, until)
     spelt = urlsafe_b64encode(json.dumps(dict(who), separators=(",", ":")).encode()).decode().rstrip("=")
     claims = f"{int(expires)}.{secrets.token_urlsafe(12)}.{spelt}"
-    return f"{claims}.{derived(secret, purpose, claims)}"
+    return f"{claims}.{derive(secret, purpose, claims)}"
 
 
 def is_valid(session: str, secret: str, now: float | None = None, purpose: str = "session") -> bool:
     """Tell whether a cookie was signed with this secret and has not expired."""
     claims, _, signature = session.rpartition(".")
     expires = claims.partition(".")[0]
-    if not hmac.compare_digest(signature.encode(), derived(secret, purpose, claims).encode()):
+    if not hmac.compare_digest(signature.encode(), derive(secret, purpose, claims).encode()):
         return False
     moment = time.time() if now is None else now
     # One that lasts longer than any does was made while the clock was wrong.
@@ -86,7 +86,7 @@ def is_valid(session: str, secret: str, now: float | None = None, purpose: str =
 
 def csrf_token(session: str, secret: str) -> str:
     """Return the secret that a form of this session has to send back. No other site can know it."""
-    return derived(secret, "csrf", session)
+    return derive(secret, "csrf", session)
 
 
 def session_of(scope: Scope, secret: str | None) -> Session | None:
@@ -123,7 +123,7 @@ def who_of(session: str) -> Mapping[str, Any]:
     return stated if isinstance(stated, dict) else NOBODY
 
 
-def derived(secret: str, purpose: str, text: str) -> str:
+def derive(secret: str, purpose: str, text: str) -> str:
     """Return 64 hexadecimal digits made from a text and a purpose. Only the owner of the secret can compute them."""
     key = hmac.digest(secret.encode(), f"nornweave {purpose}".encode(), "sha256")
     return hmac.digest(key, text.encode(), "sha256").hex()

@@ -24,8 +24,8 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 
-from api.access.oidc import ASK_AGAIN_S, Identity, Provider, UnreadableError, described, fetched
-from api.access.sessions import derived, is_valid, new_session, who_of
+from api.access.oidc import ASK_AGAIN_S, Identity, Provider, UnreadableError, fetch_description, fetch_json
+from api.access.sessions import derive, is_valid, new_session, who_of
 from api.errors import ProblemError, unavailable
 from api.pages.addresses import CALLBACK, LOGOUT
 from nornweave.config.access import OidcSettings, checked_address
@@ -107,7 +107,7 @@ class SignIn:
         address = self._place("authorization_endpoint")
         target = target if len(target) <= MAX_TARGET_CHARACTERS else "/"
         value = new_session(self._key, who={"next": target}, until=time.time() + WITHIN_S, purpose="sign-in")
-        verifier, state = (derived(self._key, purpose, value) for purpose in ("verifier", "state"))
+        verifier, state = (derive(self._key, purpose, value) for purpose in ("verifier", "state"))
         challenge = urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
         asked = {
             "response_type": "code",
@@ -115,7 +115,7 @@ class SignIn:
             "redirect_uri": base + CALLBACK,
             "scope": " ".join(self._settings.scopes),
             "state": state,
-            "nonce": derived(self._key, "nonce", value),
+            "nonce": derive(self._key, "nonce", value),
             "code_challenge": challenge,
             "code_challenge_method": "S256",
         }
@@ -131,7 +131,7 @@ class SignIn:
         value = cookies.get(name, "") if _STATE.fullmatch(state) else ""
         if not value or not is_valid(value, self._key, purpose="sign-in"):
             return None
-        is_its = hmac.compare_digest(derived(self._key, "state", value), state)
+        is_its = hmac.compare_digest(derive(self._key, "state", value), state)
         return Begun(cookie=name, value=value, target=str(who_of(value).get("next", "/"))) if is_its else None
 
     def finish(self, base: str, given: Mapping[str, str], begun: Begun) -> SignedIn:
@@ -156,9 +156,9 @@ class SignIn:
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": base + CALLBACK,
-            "code_verifier": derived(self._key, "verifier", begun.value),
+            "code_verifier": derive(self._key, "verifier", begun.value),
         })  # fmt: skip
-        signed_in = self._signed_in(tokens, derived(self._key, "nonce", begun.value))
+        signed_in = self._signed_in(tokens, derive(self._key, "nonce", begun.value))
         if signed_in is None:
             log.warning("a sign-in is refused: %s", tokens.get("error", "the ID token is not valid for this client"))
             raise ProblemError(403, "the provider's answer does not say who you are; sign in again")
@@ -213,7 +213,7 @@ class SignIn:
         header = (quote_plus(client), quote_plus(secret)) if secret and by_header else None
         named = {} if by_header else {"client_id": client, **({"client_secret": secret} if secret else {})}
         try:
-            return fetched(self._place("token_endpoint"), {**form, **named}, header, also=_REFUSALS)
+            return fetch_json(self._place("token_endpoint"), {**form, **named}, header, also=_REFUSALS)
         except (OSError, ValueError, UnreadableError, httpx.HTTPError) as error:
             raise self._unreached(error) from error
 
@@ -234,7 +234,7 @@ class SignIn:
             if is_due and self._now() - self._tried_at >= ASK_AGAIN_S:
                 self._tried_at = self._now()
                 try:
-                    self._described = described(self._settings.issuer)
+                    self._described = fetch_description(self._settings.issuer)
                     self._read_at = self._now()
                 except (OSError, ValueError, UnreadableError, httpx.HTTPError) as error:
                     if not self._described:

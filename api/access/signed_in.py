@@ -18,7 +18,7 @@ from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSessions, derived, new_session
+from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSessions, derive, new_session
 from api.access.shared_rows import SharedRows
 from api.access.sign_in import NotRenewedError, SignedIn, SignIn
 from nornweave.core.access import hash_of
@@ -32,7 +32,7 @@ GRACE_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SignedInPerson:
     """A person who signed in.
 
     Attributes:
@@ -60,13 +60,13 @@ class SignedInPeople:
             renew_s: the time after which the provider is asked again.
         """
         self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s
-        self._fernet = Fernet(urlsafe_b64encode(bytes.fromhex(derived(key, "sealing", "tokens"))))
+        self._fernet = Fernet(urlsafe_b64encode(bytes.fromhex(derive(key, "sealing", "tokens"))))
         self._rows = SharedRows(
             data_dir / FILE,
             "create table if not exists people (session text primary key, groups text, asked_at real, try_at real,"
             " is_renewable integer, sealed text)",
             "select * from people",
-            lambda rows: {row[0]: Kept(frozenset(json.loads(row[1])), *row[2:]) for row in rows},
+            lambda rows: {row[0]: SignedInPerson(frozenset(json.loads(row[1])), *row[2:]) for row in rows},
             "who signed in cannot be written down",
         )
 
@@ -136,14 +136,14 @@ class SignedInPeople:
         self._rows.change(("delete from people where session = ?", [hash_of(session)]))
         return self._tokens(kept).get("id_token")
 
-    def _kept(self, session: str) -> Kept | None:
+    def _kept(self, session: str) -> SignedInPerson | None:
         try:
             return self._rows.current().get(hash_of(session))
         except sqlite3.Error as error:
             log.error("who signed in cannot be read; their sessions last until they are due: %s", error)
             return None
 
-    def _tokens(self, kept: Kept) -> Mapping[str, str]:
+    def _tokens(self, kept: SignedInPerson) -> Mapping[str, str]:
         """Return the provider's tokens by name; empty if they were encrypted with another key."""
         try:
             opened: dict[str, str] = json.loads(self._fernet.decrypt(kept.sealed))

@@ -36,14 +36,14 @@ from nornweave.core.errors import (
 MAX_RESULT_CHARACTERS = 19_000
 
 
-def written(document: Mapping[str, Any]) -> str:
+def to_compact_json(document: Mapping[str, Any]) -> str:
     """Return a result as the JSON that a model reads."""
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def is_within(document: Mapping[str, Any], max_tokens: int = MAX_RESULT_TOKENS) -> bool:
     """Tell whether a result is small enough."""
-    text = written(document)
+    text = to_compact_json(document)
     return len(text) <= MAX_RESULT_CHARACTERS and bound_tokens(text) <= max_tokens
 
 

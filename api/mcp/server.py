@@ -19,7 +19,7 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from api.mcp.results import ToolCall, failure, written
+from api.mcp.results import ToolCall, failure, to_compact_json
 from api.mcp.tools import TOOLS, ToolDefinition
 from api.state import Serving, arrive
 from nornweave import __version__
@@ -75,7 +75,9 @@ def protocol_server(
             call = ToolCall(serving=served, arrived=arrived, link=links(context.request))
             document = await tool.work(arguments, call)
             # Twice: some clients read the structure, some the text.
-            return CallToolResult(content=[TextContent(text=written(document))], structured_content=dict(document))
+            return CallToolResult(
+                content=[TextContent(text=to_compact_json(document))], structured_content=dict(document)
+            )
         except Exception as error:
             said = line(failure(error, [*tool.arguments.model_fields]), MAX_FAILURE_CHARACTERS)
             return CallToolResult(content=[TextContent(text=said)], is_error=True)

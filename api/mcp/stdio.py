@@ -100,7 +100,7 @@ def serve_stdio(
         ConfigError: the configured address of the pages is not valid.
     """
     known = os.environ if environment is None else environment
-    link, notice = own_links(usual_url(known)), _unanswered(known)
+    link, notice = own_links(usual_url(known)), _note_on_links(known)
     loading = EngineLoading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
     # A client that wants this to end is not to wait for a thread that reads standard input; nothing is ever written.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -122,7 +122,7 @@ def serve_stdio(
     os._exit(0)
 
 
-def _unanswered(environment: Mapping[str, str]) -> str:
+def _note_on_links(environment: Mapping[str, str]) -> str:
     """Return a note that links to passages do not work, if no server listens at their address; else empty."""
     if configured_url(environment):
         return ""

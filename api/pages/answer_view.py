@@ -159,7 +159,7 @@ def answer_view(
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])
-    shown = _shown(document["items"], {sentence["chunk_id"] for sentence in sentences})
+    shown = _count_unfolded(document["items"], {sentence["chunk_id"] for sentence in sentences})
     results = [
         _result(number, item, terms, places[item["chunk_id"]], merges, is_folded=number > shown)
         for number, item in enumerate(document["items"], 1)
@@ -186,7 +186,7 @@ def answer_view(
     }
 
 
-def _shown(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
+def _count_unfolded(items: Sequence[FusedItemDocument], quoted: Collection[str]) -> int:
     """Count the results that are not folded: those before a clear gap, and those that are quoted."""
     last_quoted = max((number for number, item in enumerate(items, 1) if item["chunk_id"] in quoted), default=0)
     return max(last_quoted, before_gap([item["score"]["value"] for item in items]))

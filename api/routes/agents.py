@@ -42,7 +42,7 @@ def list_agents(serving: Served) -> Response:
 @router.post("/agents/{domain}/recall", response_model=RecallDocument)
 async def recall(domain: DomainName, body: RecallBody, serving: Served, request: Request) -> Response:
     """Ask one agent."""
-    return _heeded(await _recall(serving.agent(domain), body, serving), request)
+    return _confirm_groups(await _recall(serving.agent(domain), body, serving), request)
 
 
 @router.get("/agents/{domain}/describe", response_model=dict[str, Any])
@@ -60,7 +60,7 @@ def health(domain: DomainName, serving: Served) -> Response:
 @alone.post("/recall", response_model=RecallDocument)
 async def recall_alone(body: RecallBody, serving: Served, request: Request) -> Response:
     """Ask the agent that is served alone."""
-    return _heeded(await _recall(serving.agents[0], body, serving), request)
+    return _confirm_groups(await _recall(serving.agents[0], body, serving), request)
 
 
 @alone.get("/describe", response_model=dict[str, Any])
@@ -81,17 +81,17 @@ def _answer(agent: SeenAgent, question: Question) -> Response:
     try:
         return json_response(recall_document(agent.recall(question)))
     except QueryError as error:
-        raise QueryError(_in_body(error.field, agent.domain), error.problem) from error
+        raise QueryError(_body_field(error.field, agent.domain), error.problem) from error
 
 
-def _heeded(response: Response, request: Request) -> Response:
+def _confirm_groups(response: Response, request: Request) -> Response:
     """Add the header that confirms to another server that its user's groups were respected (``on_behalf``)."""
     if GROUPS_HEADER in request.headers:
         response.headers[GROUPS_HEADER] = "heeded"
     return response
 
 
-def _in_body(field: str, domain: Domain) -> str:
+def _body_field(field: str, domain: Domain) -> str:
     """Return the name of a field in the body of a recall, which has filters of one domain only."""
     if field in {"query", "text"}:
         return "query_text"

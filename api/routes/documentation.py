@@ -20,7 +20,7 @@ PAGE = "/docs"
 HEADERS = {**rendering.HEADERS, "Content-Security-Policy": policy("'none'"), "Cache-Control": "no-cache"}
 
 
-def _carried() -> Path:
+def _swagger_folder() -> Path:
     """Return the folder with Swagger UI's files in the package ``fastapi-offline``."""
     found = find_spec("fastapi_offline")
     if found is None or found.origin is None:
@@ -31,9 +31,9 @@ def _carried() -> Path:
 FILES = {
     f"{PAGE}/docs.js": (WEB / "docs.js", "text/javascript"),
     f"{PAGE}/docs.css": (WEB / "docs.css", "text/css"),
-    f"{PAGE}/swagger-ui-bundle.js": (_carried() / "swagger-ui-bundle.js", "text/javascript"),
-    f"{PAGE}/swagger-ui.css": (_carried() / "swagger-ui.css", "text/css"),
-    f"{PAGE}/favicon.png": (_carried() / "favicon.png", "image/png"),
+    f"{PAGE}/swagger-ui-bundle.js": (_swagger_folder() / "swagger-ui-bundle.js", "text/javascript"),
+    f"{PAGE}/swagger-ui.css": (_swagger_folder() / "swagger-ui.css", "text/css"),
+    f"{PAGE}/favicon.png": (_swagger_folder() / "favicon.png", "image/png"),
 }
 OPEN_PATHS = frozenset({PAGE, *FILES})
 

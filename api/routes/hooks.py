@@ -65,7 +65,7 @@ async def hook(
         raise ProblemError(404, f"no service {service[:80]!r}; expected {', '.join(SERVICES)}")
     outcomes = request.app.state.metrics.hooks
     try:
-        document, outcome = await _taken(service, request)
+        document, outcome = await _take_event(service, request)
     except ProblemError as error:
         outcomes.labels(service, {401: "refused", 409: "replayed"}.get(error.status_code, "invalid")).inc()
         raise
@@ -73,7 +73,7 @@ async def hook(
     return json_response(document, 200 if "challenge" in document else 202)
 
 
-async def _taken(service: str, request: Request) -> tuple[HookDocument | ChallengeDocument, str]:
+async def _take_event(service: str, request: Request) -> tuple[HookDocument | ChallengeDocument, str]:
     """Check an event and store it; return the answer and the outcome for metrics.
 
     Raises:
@@ -88,7 +88,7 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
     if not signers:
         detail = "the signature is missing, wrong or too old, or no source has a secret for this service"
         raise ProblemError(401, detail, headers=REFUSED)
-    event = _event(body)
+    event = _read_event(body)
     if service == "slack" and event.get("type") == "url_verification":
         return {"challenge": encodable(str(event.get("challenge", "")))}, "accepted"
     sources = find_sources(service, event, signers)
@@ -101,7 +101,7 @@ async def _taken(service: str, request: Request) -> tuple[HookDocument | Challen
     return {"sources": len(sources), "waiting": len(sources) - added}, outcome
 
 
-def _event(body: bytes) -> Mapping[str, Any]:
+def _read_event(body: bytes) -> Mapping[str, Any]:
     """Return the event in a body.
 
     Raises:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from api.access.origins import client_address
 from api.errors import ProblemError
-from api.event_streams import answer_streamed, written_whole
+from api.event_streams import answer_streamed, write_whole
 from api.pages.addresses import (
     ASK,
     CONFLICTS,
@@ -66,7 +66,7 @@ from api.routes.page_routes import (
     validated,
     wants_json,
 )
-from api.routes.texts import dismissed
+from api.routes.texts import store_dismissal
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
 from nornweave.ask.answer.extract import nearest
@@ -108,7 +108,7 @@ async def passage(request: Request) -> Response:
     chunk_id = request.path_params["chunk_id"]
     if "\0" in chunk_id:
         raise ProblemError(404, "no name holds the character NUL")
-    chunk, document = await serving.lookups.run(partial(_found, serving, chunk_id))
+    chunk, document = await serving.lookups.run(partial(_chunk_with_document, serving, chunk_id))
     if chunk is None:
         if wants_json(request):
             raise ProblemError(404, "this passage is not in what is served; it was changed or removed since")
@@ -135,7 +135,7 @@ async def page_image(request: Request) -> Response:
     chunk_id = request.path_params["chunk_id"]
     chunk = None
     if "\0" not in chunk_id:
-        chunk, _ = await serving.lookups.run(partial(_found, serving, chunk_id))
+        chunk, _ = await serving.lookups.run(partial(_chunk_with_document, serving, chunk_id))
     folder = serving.engine.texts.file_of(chunk) if chunk else None
     drawn = await serving.finding.run(partial(printed_page, chunk, folder)) if chunk and folder else None
     if drawn is None:
@@ -181,7 +181,7 @@ async def conflict(request: Request) -> Response:
 async def dismiss(request: Request) -> Response:
     """Dismiss a conflict or take that back, then redirect to the page from which the form came."""
     fields = await browsers_form(request)
-    await dismissed(serving_of(request), fields.get("id", ""), undo=fields.get("undo") == "true")
+    await store_dismissal(serving_of(request), fields.get("id", ""), undo=fields.get("undo") == "true")
     return RedirectResponse(local(fields.get("next", CONFLICTS)), status_code=303)
 
 
@@ -189,7 +189,7 @@ async def quality(request: Request) -> Response:
     """Show measured quality: over time, the last refusal, and a comparison of two generations."""
     serving = serving_of(request)
     chosen = {name: request.query_params.get(name, "") for name in ("domain", "before", "after")}
-    documents = await serving.lookups.run(lambda: _measured(serving, chosen))
+    documents = await serving.lookups.run(lambda: _read_measurements(serving, chosen))
     if wants_json(request):
         return json_response(documents)
     context = {**quality_view(documents, serving.judged), "chosen": chosen}
@@ -280,13 +280,13 @@ async def _with_a_text(request: Request, question: Question, shown: Callable[...
     give_back = serving.streams.take(client_address(request.scope))
     try:
         streamed = await serving.ask(question, lambda answers: answer_streamed(answers, question))
-        written = written_view(await written_whole(streamed.write), streamed.document)
+        written = written_view(await write_whole(streamed.write), streamed.document)
     finally:
         give_back()
     return await serving.lookups.run(lambda: shown(streamed.document, written))
 
 
-def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, DocumentDocument | None]:
+def _chunk_with_document(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, DocumentDocument | None]:
     """Return a chunk with its document; ``None`` for both if there is no such chunk."""
     chunk = serving.engine.texts.chunk(chunk_id)
     served = {domain.value: domain for domain in serving.domains}
@@ -299,7 +299,7 @@ def _found(serving: Serving, chunk_id: str) -> tuple[ChunkDocument | None, Docum
     return chunk, document if is_same else None
 
 
-def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
+def _read_measurements(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the history, the last refusal and its comparison, the requested comparison, and the query map."""
     measured = serving.engine.quality
     history: EvaluationsDocument = measured.evaluations(limit=MAX_EVALUATIONS)

@@ -65,7 +65,7 @@ class ReceiptDocument(TypedDict):
     signature: str
 
 
-def made_receipt(settings: Settings, body: ReceiptBody) -> Mapping[str, Any]:
+def request_receipt(settings: Settings, body: ReceiptBody) -> Mapping[str, Any]:
     """Return a new signed receipt. This takes seconds, or minutes with a large store.
 
     A separate process makes it, because it reads files of the ingestion.
@@ -101,7 +101,7 @@ async def make_receipt(body: ReceiptBody, serving: Served) -> Response:
     With `purge` the remains are removed first, unless the document is still indexed: sync before.
     """
     settings = _settings(serving)
-    return json_response(await serving.receipting.run(lambda: made_receipt(settings, body)))
+    return json_response(await serving.receipting.run(lambda: request_receipt(settings, body)))
 
 
 @router.get("/receipts/{receipt_id}", response_model=ReceiptDocument, responses=problem_responses(404))

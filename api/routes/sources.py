@@ -53,13 +53,13 @@ async def add(body: SourceBody, serving: Served) -> Response:
 
     Local paths lie below the folder of the file, addresses are public; the source is read before it is written.
     """
-    return json_response(await source_added(serving, body), 201)
+    return json_response(await add_to_file(serving, body), 201)
 
 
 @router.delete("/{source_id}", response_model=RemovedSource)
 async def remove(source_id: Annotated[str, InPath(description="As the file has it.")], serving: Served) -> Response:
     """Remove a source from `nornweave.yaml`; the next sync of its domain removes its documents."""
-    await source_removed(serving, source_id)
+    await remove_from_file(serving, source_id)
     return json_response({"id": source_id, "status": "REMOVED"})
 
 
@@ -75,7 +75,7 @@ def configured_sources(serving: Serving) -> SourcesDocument:
         raise ProblemError(503, f"nornweave.yaml is wrong since this server was started: {error}") from error
 
 
-async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> ConfiguredSource:
+async def add_to_file(serving: Serving, body: Mapping[str, JsonValue]) -> ConfiguredSource:
     """Add a source to the file.
 
     Raises:
@@ -95,7 +95,7 @@ async def source_added(serving: Serving, body: Mapping[str, JsonValue]) -> Confi
     return await serving.writing.run(added)
 
 
-async def source_previewed(serving: Serving, body: Mapping[str, JsonValue]) -> Listing | None:
+async def preview_new_source(serving: Serving, body: Mapping[str, JsonValue]) -> Listing | None:
     """Return the documents of a source that is not configured yet, without changing anything.
 
     ``None`` for a remote source that answers: its documents are not listed.
@@ -116,7 +116,7 @@ async def source_previewed(serving: Serving, body: Mapping[str, JsonValue]) -> L
     return await serving.writing.run(previewed)
 
 
-async def source_removed(serving: Serving, source_id: str) -> None:
+async def remove_from_file(serving: Serving, source_id: str) -> None:
     """Remove a source from the file.
 
     Raises:

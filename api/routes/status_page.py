@@ -18,7 +18,7 @@ from api.pages.status_view import domain_status, preview_words, source_keys, sou
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
 from api.routes.registration import listed_document
-from api.routes.sources import configured_sources, source_added, source_previewed, source_removed
+from api.routes.sources import add_to_file, configured_sources, preview_new_source, remove_from_file
 from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
@@ -97,13 +97,13 @@ async def change_sources(request: Request) -> Response:
     serving.viewer.check_operates()
     fields = await browsers_form(request)
     if removed := fields.get("remove"):
-        await source_removed(serving, removed)
+        await remove_from_file(serving, removed)
         return RedirectResponse(f"{STATUS}#sources", status_code=303)
     try:
         if fields.get("preview"):
-            found = await source_previewed(serving, source_keys(fields))
+            found = await preview_new_source(serving, source_keys(fields))
             return await status(request, fields, preview_words(found))
-        await source_added(serving, source_keys(fields))
+        await add_to_file(serving, source_keys(fields))
     except ProblemError as error:
         return await status(request, fields, refused=error)
     return RedirectResponse(f"{STATUS}#sources", status_code=303)

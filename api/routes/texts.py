@@ -32,7 +32,7 @@ DocumentPath = Annotated[str, Path(description="Relative to the source's `path`,
 @router.get("/chunks/{chunk_id}", response_model=ChunkDocument, responses=problem_responses(404), tags=["texts"])
 async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
     """Return a chunk with its citation and its facts."""
-    found = await _looked_up(serving, lambda: serving.engine.texts.chunk(chunk_id), chunk_id)
+    found = await _look_up(serving, lambda: serving.engine.texts.chunk(chunk_id), chunk_id)
     return _found(found, f"no chunk {_shown(chunk_id)} is in what is served; it may have been changed or removed since")
 
 
@@ -45,7 +45,7 @@ async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
 async def document(domain: DomainName, source_id: SourceName, path: DocumentPath, serving: Served) -> Response:
     """Return a whole document as it was ingested. The path is looked up in the index; no file is opened."""
     served = serving.agent(domain).domain
-    found = await _looked_up(serving, lambda: serving.engine.texts.document(served, source_id, path), source_id, path)
+    found = await _look_up(serving, lambda: serving.engine.texts.document(served, source_id, path), source_id, path)
     return _found(found, f"no document {_shown(path)} of source {_shown(source_id)} is in what is served of {domain}")
 
 
@@ -87,7 +87,7 @@ async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> 
 )
 async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
     """Say that two statements are no conflict. For operators. It holds wherever the two stand, also after syncs."""
-    return json_response(await dismissed(serving, conflict_id))
+    return json_response(await store_dismissal(serving, conflict_id))
 
 
 @router.delete(
@@ -98,10 +98,10 @@ async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
 )
 async def undismiss(conflict_id: ConflictName, serving: Served) -> Response:
     """Take the dismissal of a conflict back."""
-    return json_response(await dismissed(serving, conflict_id, undo=True))
+    return json_response(await store_dismissal(serving, conflict_id, undo=True))
 
 
-async def dismissed(serving: Serving, conflict_id: str, *, undo: bool = False) -> DismissedDocument:
+async def store_dismissal(serving: Serving, conflict_id: str, *, undo: bool = False) -> DismissedDocument:
     """Dismiss a conflict, or take the dismissal back.
 
     Raises:
@@ -117,7 +117,7 @@ async def dismissed(serving: Serving, conflict_id: str, *, undo: bool = False) -
         raise ProblemError(404, str(error)) from error
 
 
-async def _looked_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:
+async def _look_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:
     """Look something up in a thread; ``None`` for names with NUL, which no database has to accept."""
     return None if any("\0" in name for name in names) else await serving.lookups.run(look)
 

@@ -84,7 +84,7 @@ async def tokens(
     everybodys: Annotated[bool, Query(alias="all", description="Those of everybody; for operators.")] = False,
 ) -> Response:
     """List the tokens that you made, without their secrets."""
-    return json_response(await listed(serving, everybodys=everybodys))
+    return json_response(await list_tokens(serving, everybodys=everybodys))
 
 
 @router.post("", response_model=MadeTokenDocument, status_code=201, responses=problem_responses(400, 409, 413, 415))
@@ -93,13 +93,13 @@ async def make(body: TokenBody, serving: Served) -> Response:
 
     It may ask with your present groups or, if you are an operator, operate the service. It is shown only once.
     """
-    return json_response(await made(serving, body), 201)
+    return json_response(await make_token(serving, body), 201)
 
 
 @router.delete("/{token_id}", response_model=RevokedToken)
 async def revoke(token_id: Annotated[str, InPath(description="As `GET /tokens` has it.")], serving: Served) -> Response:
     """Revoke a token of yours; operators may revoke any. It is refused from the next request on."""
-    await revoked(serving, token_id)
+    await revoke_token(serving, token_id)
     return json_response({"id": token_id, "status": "REVOKED"})
 
 
@@ -116,7 +116,7 @@ def own_tokens_of(serving: Serving) -> OwnTokens:
     return serving.door.own_tokens
 
 
-async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
+async def list_tokens(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
     """Return the tokens of a viewer; for an operator, all if wanted."""
     own = own_tokens_of(serving)
     if everybodys:
@@ -125,7 +125,7 @@ async def listed(serving: Serving, *, everybodys: bool = False) -> TokensDocumen
     return {"tokens": list(map(_document, found)), "max_days": serving.door.max_token_days}
 
 
-async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
+async def make_token(serving: Serving, body: TokenBody) -> MadeTokenDocument:
     """Make a token for a viewer.
 
     Raises:
@@ -147,7 +147,7 @@ async def made(serving: Serving, body: TokenBody) -> MadeTokenDocument:
     return {**_document(token), "token": secret}
 
 
-async def revoked(serving: Serving, token_id: str) -> None:
+async def revoke_token(serving: Serving, token_id: str) -> None:
     """Revoke a token.
 
     Raises:
@@ -168,7 +168,7 @@ def _document(token: OwnToken) -> TokenDocument:
 async def page(request: Request, new: MadeTokenDocument | None = None) -> Response:
     """Show the viewer's tokens and a form for a new one. ``new`` and its secret are shown only this once."""
     serving = serving_of(request)
-    context = {**await listed(serving), "new": new, "operates": serving.viewer.operates}
+    context = {**await list_tokens(serving), "new": new, "operates": serving.viewer.operates}
     return html_response(request, "tokens.html", context, current=TOKENS)
 
 
@@ -176,9 +176,9 @@ async def change(request: Request) -> Response:
     """Make the form's token and show it, or revoke the token that the form names."""
     serving, fields = serving_of(request), await browsers_form(request)
     if token_id := fields.get("revoke"):
-        await revoked(serving, token_id)
+        await revoke_token(serving, token_id)
         return await page(request)
-    return await page(request, await made(serving, _of_form(fields)))
+    return await page(request, await make_token(serving, _of_form(fields)))
 
 
 def _of_form(fields: Mapping[str, str]) -> TokenBody:

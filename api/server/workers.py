@@ -105,7 +105,7 @@ def supervise(
         while not received:
             for place in places if is_loaded else places[:1]:
                 place.fill(is_loaded and any(other.process for other in places if other is not place))
-            said = _said([place.process for place in places if place.process])
+            said = _wait_for_output([place.process for place in places if place.process])
             is_loaded = is_loaded or LOADED.encode() in said
             if said and not is_serving:
                 is_serving = True
@@ -173,7 +173,7 @@ class WorkerPlace:
         except OSError as error:
             log.error("no serving process can be started to take over new settings: %s", error)
             return
-        while not _said([successor]):
+        while not _wait_for_output([successor]):
             if received or successor.poll() is not None:
                 log.error("serving process %d does not take over new settings: it ended", successor.pid)
                 _end(successor)
@@ -197,7 +197,7 @@ def _ending(code: int) -> str:
     return f"was ended by signal {-code}"
 
 
-def _said(processes: Sequence[Worker]) -> bytes:
+def _wait_for_output(processes: Sequence[Worker]) -> bytes:
     """Wait a moment for output of the processes; return it, empty if there is none."""
     readable, _, _ = select.select([process.stdout for process in processes if process.stdout], [], [], POLL_S)
     return b"".join([os.read(stdout.fileno(), 1024) for stdout in readable])

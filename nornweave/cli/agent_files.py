@@ -39,10 +39,10 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
     steps = _steps(text, path)
     at, members, member = steps[-1]
     if member:
-        return text[: member.value] + _spelt(value, _indent(text, member.start)) + text[member.end :]
+        return text[: member.value] + _format_value(value, _indent(text, member.start)) + text[member.end :]
     for key in reversed(path[len(steps) :]):
         value = {key: value}
-    return _inserted(text, at, members, path[len(steps) - 1], value)
+    return _insert_member(text, at, members, path[len(steps) - 1], value)
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
@@ -125,18 +125,18 @@ def _after_blank(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _inserted(text: str, at: int, members: Sequence[_Member], key: str, value: Mapping[str, Any]) -> str:
+def _insert_member(text: str, at: int, members: Sequence[_Member], key: str, value: Mapping[str, Any]) -> str:
     """Return the text with a new member after the last one, in the same layout."""
     name = json.dumps(key, ensure_ascii=False)
     if members:
         last = members[-1]
         indent = _indent(text, last.start)
         between = ", " if indent is None else f",\n{indent}"
-        return text[: last.end] + f"{between}{name}: {_spelt(value, indent)}" + text[last.end :]
+        return text[: last.end] + f"{between}{name}: {_format_value(value, indent)}" + text[last.end :]
     line = text.rfind("\n", 0, at) + 1
     outer = text[line : _after_blank(text, line)] if text[line:at].strip() else text[line:at]
     indent = f"{outer}  "
-    inside = f"{{\n{indent}{name}: {_spelt(value, indent)}\n{outer}}}"
+    inside = f"{{\n{indent}{name}: {_format_value(value, indent)}\n{outer}}}"
     return text[:at] + inside + text[text.index("}", at) + 1 :]
 
 
@@ -146,7 +146,7 @@ def _indent(text: str, at: int) -> str | None:
     return None if line.strip() or "\n" not in text[:at] else line
 
 
-def _spelt(value: Mapping[str, Any], indent: str | None) -> str:
+def _format_value(value: Mapping[str, Any], indent: str | None) -> str:
     """Return a value as JSON: on several lines with ``indent``, on one line without."""
     if indent is None:
         return json.dumps(value, ensure_ascii=False)

@@ -200,7 +200,7 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
     changes = list(_changes(found, project, command))
     outcomes: dict[str, str] = {}
     for change in changes:
-        outcomes[change.name] = _carried_out(change, yes=yes, as_json=as_json)
+        outcomes[change.name] = _carry_out(change, yes=yes, as_json=as_json)
         if not as_json:
             print_text(f"{change.name}: {change.file}: {outcomes[change.name]}")
     if as_json:
@@ -250,7 +250,7 @@ def _read(file: Path) -> str:
         raise NotEditableError(f"it cannot be read: {error}") from error
 
 
-def _carried_out(change: _Change, *, yes: bool, as_json: bool) -> str:
+def _carry_out(change: _Change, *, yes: bool, as_json: bool) -> str:
     """Show a change, ask, and write it; return the outcome."""
     if change.refused:
         messages.print(f"{change.name}: {change.file}: {change.refused}", style="red", soft_wrap=True)

@@ -80,7 +80,7 @@ def drift(
         options = replace(options, min_confidence=min_confidence)
     if update or (lock and not _has_lock(path)):
         sys.exit(_write_lock(path, options, accept=accept))
-    options = _against(baseline, options, is_written=write_baseline is not None)
+    options = _with_baseline(baseline, options, is_written=write_baseline is not None)
     report = _report(path, options)
     if write_baseline is not None:
         _write_known(report, write_baseline)
@@ -99,7 +99,7 @@ def drift(
     sys.exit(1 if any(fails) else 3 if is_little else 0)
 
 
-def _against(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
+def _with_baseline(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
     """Return the options with the baseline. While a baseline is written, neither an older one nor the lock is used."""
     from nornweave.disagree.drift.baseline import read_baseline
 

@@ -257,7 +257,7 @@ def serve(
     from api.server.workers import usual_workers
 
     announce = (lambda url: print_json({"url": url})) if as_json else None
-    with _served(context, from_url, data_dir) as (settings, is_outdated):
+    with _settings_to_serve(context, from_url, data_dir) as (settings, is_outdated):
         _check_databases(settings, {})  # runs are recorded elsewhere
         count = workers or usual_workers(settings)
         code = serve_api(settings, host, port, agent, announce=announce, workers=count, is_outdated=is_outdated)
@@ -265,7 +265,7 @@ def serve(
 
 
 @contextmanager
-def _served(
+def _settings_to_serve(
     context: typer.Context, from_url: str | None, data_dir: Path | None
 ) -> Iterator[tuple[Settings, Callable[[], bool]]]:
     """Yield the settings to serve with, and a function that tells whether there are new ones.

@@ -58,7 +58,7 @@ def receipt(
     if verify:
         _verify(settings, verify, key or (), as_json=as_json)
         return
-    deleted = _identified(settings, path, domain, source)
+    deleted = _identify_document(settings, path, domain, source)
     made = make_receipt(settings, deleted, purge=purge, containing=containing or (), replicas=replica or ())
     _print(made, store_receipt(settings.data_dir, made), as_json=as_json)
     sys.exit(0 if made["gone"] else 1)
@@ -144,7 +144,7 @@ def _tell_store(settings: Settings) -> None:
     refresh_workspace(settings)
 
 
-def _identified(settings: Settings, path: str | None, domain: Domain | None, source: str | None) -> Deleted:
+def _identify_document(settings: Settings, path: str | None, domain: Domain | None, source: str | None) -> Deleted:
     """Return the named document. A missing domain or source is found in the configuration or in kept generations.
 
     Raises:

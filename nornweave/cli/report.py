@@ -37,7 +37,7 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
     for status in statuses.values():
         for name, source in status["sources"].items():
             moments = (source[key] or "never" for key in ("listed_at", "verified_at"))
-            sources.add_row(name, source["type"], *moments, f"{source['bound']}{_said_of_lag(source)}")
+            sources.add_row(name, source["type"], *moments, f"{source['bound']}{_lag_text(source)}")
     if sources.row_count:
         output.print(sources)
     for status in statuses.values():
@@ -49,7 +49,7 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
         _print_problems(domain, status)
 
 
-def _said_of_lag(source: Mapping[str, Any]) -> str:
+def _lag_text(source: Mapping[str, Any]) -> str:
     """Return how far a repository is ahead of the index, in brackets; empty if it is not, or not known."""
     commits = f"{counted(source['commits_behind'], 'commit')} behind" if source["commits_behind"] else ""
     changed = "uncommitted changes" if source["uncommitted"] else ""
@@ -252,7 +252,7 @@ def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(
             str(rank),
             item["citation"]["domain_id"],
-            *(_part(item, source) for source in sources),
+            *(_score_part(item, source) for source in sources),
             f"{explanation['combined']:.3f}",
             *(f"+{explanation['bonuses'][name]:.3f}" if name in explanation["bonuses"] else "" for name in bonuses),
             "" if model is None else f"{model:.3f}",
@@ -261,7 +261,7 @@ def _print_explanations(items: Sequence[Mapping[str, Any]]) -> None:
     output.print(table)
 
 
-def _part(item: Mapping[str, Any], source: str) -> str:
+def _score_part(item: Mapping[str, Any], source: str) -> str:
     """Return a retriever's part of a score: ``#3: .41 × .40``.
 
     There is no rank if only other retrievers found the chunk.

@@ -12,7 +12,7 @@ from mcp_client import result, tools_of, until_loaded
 from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 from tokenizers_of_models import most_tokens
 
-from api.mcp.results import written
+from api.mcp.results import to_compact_json
 from nornweave.config import Settings
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain
@@ -53,7 +53,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def check_size(found: dict[str, Any]) -> None:
-    text = written(found)
+    text = to_compact_json(found)
     assert most_tokens(text) < LIMIT_TOKENS
     assert 2 * len(text) / 4 < LIMIT_TOKENS, "at four characters a token, even for a client that passes both forms on"
 
@@ -70,7 +70,7 @@ async def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
             check_size(shown)
             assert shown["sources"]
             small = await result(client, "answer", query=query, max_tokens=1000)
-            assert most_tokens(written(small)) < LIMIT_TOKENS // 7
+            assert most_tokens(to_compact_json(small)) < LIMIT_TOKENS // 7
             assert small["sources"]
         assert "more are left out to keep this short" in found["notes"][-1]
 
