@@ -242,3 +242,32 @@ def test_what_belongs_to_others_does_not_go_with_a_name_of_the_code(tmp_path: Pa
     base = repository.commit({"README.md": f"# Quay\n\n{said}\n", "quay.py": code}, "2024-02-01T12:00:00Z")
     repository.commit({"quay.py": code.replace("TooLate", "Stale")}, "2024-03-01T12:00:00Z")
     assert scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings == ()
+
+
+FLAGS = """package lamp
+type Config struct {
+	Dim *bool `mapstructure:"dimmed"`
+}
+func init() {
+	flags.Var(funcVar(a), "dimmed", "")
+	flags.Var(funcVar(b), "glow", "")
+	flags.Bool("q", false, "quiet")
+}
+"""
+
+
+@pytest.mark.parametrize(("page", "old", "new", "names"), [
+    ("Run `lamp -dimmed`, or set `dimmed = true`.\n",
+     'Var(funcVar(a), "dimmed"', 'Var(funcVar(a), "dusk"', ["-dimmed"]),
+    ("```sh\nlamp -dimmed -glow\n```\n", 'Var(funcVar(a), "dimmed"', 'Var(funcVar(a), "dusk"', ["-dimmed"]),
+    ("A key is `dimmed`.\n", 'Var(funcVar(a), "dimmed"', 'Var(funcVar(a), "dusk"', []),  # the tag has the key
+    ("* `-q, --quiet` says less\n", '"q"', '"s"', ["-q"]),
+    ("* `-q, --moths` says less\n", '"q"', '"s"', []),  # another letter's
+])  # fmt: skip
+def test_a_flag_is_gone_where_it_was_declared_wherever_else_its_word_stands(
+    tmp_path: Path, page: str, old: str, new: str, names: list[str]
+) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": page, "lamp.go": FLAGS}, DATES[0])
+    repository.commit({"lamp.go": FLAGS.replace(old, new)}, DATES[1])
+    assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == names

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.text.legible import lines_of
@@ -25,10 +24,12 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.drift.files import SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
-from nornweave.disagree.drift.induced.code import code_words
+from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import GONE, Finding, Place
 from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import words_of
+from nornweave.read.chunking.languages import language_of
 
 CONFIDENCE = 0.9
 MAX_LOOKED_UP = 20
@@ -38,16 +39,19 @@ LEAST = 4
 """Letters and digits of a name."""
 MAX_CHANGED = 2_000
 """Words between the first and the last change of a file: of more no pairs of old and new are looked for."""
-MAX_RENAMED = 3
+MAX_REPLACED = 3
 """Words that stand in the place of as many others."""
+NEAR = 24
+"""Tokens around a letter among which the long name of its option stands."""
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~)")
 _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
 _WORD = lazy_pattern(
     r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|(?<!\S)/[A-Za-z][\w.-]*|[A-Za-z_$][\w$]*(?:(?:::|[-.:])[\w$]+)*"
 )
-_FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z]\w{2,}")
+_FLAG = lazy_pattern(r"--[a-z][\w-]+|-[a-z][\w-]{2,}")
+_LETTER, _LONG = lazy_pattern(r"(?<![\w-])-[A-Za-z0-9](?![\w-])"), lazy_pattern(r"(?<![\w-])(?:\\?-)?-[a-z][\w-]{2,}")
 _VARIABLE = lazy_pattern(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
-_KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+)[ \t]*[:=](?!=)")
+_KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+|[a-z]+[A-Z]\w+)(?:[ \t]*[:=](?!=)|\.set\()")
 """A key that a line of a configuration sets; one word says too little."""
 _USED = lazy_pattern(
     r"(?:^[ \t]*|[.(=,!{\[>&:][ \t]*|\b(?:await|return|new|yield|in) )(?P<call>[A-Za-z_$][\w$]*)\("
@@ -65,16 +69,16 @@ _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
 """As only names are spelt."""
 
 TextOf = Callable[[SourceFile], str]
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name on a page. ``line`` counts from 0."""
+    """A name on a page; ``line`` from 0; ``beside`` a letter the long flags of its line."""
 
     written: str
     path: str
     line: int
+    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -90,6 +94,10 @@ class _Mention:
     def key(self) -> str:
         """The key that all its spellings share."""
         return _key(self.written)
+
+    def is_explained(self, near: frozenset[str]) -> bool:
+        """Tell whether the long name beside a letter is among some words."""
+        return any(set(words_of(one)) <= near for one in self.beside)
 
     @property
     def keys(self) -> Sequence[str]:
@@ -108,6 +116,28 @@ class _Mention:
         return (_key(owners[-1]), _key(last)) if is_symbol else ("", "")
 
 
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """A word of a program in whose place another stands.
+
+    Attributes:
+        role: what is called with it, if both are strings; ``None`` for others.
+        has_dash: it is written as a flag.
+        near: words around it.
+    """
+
+    word: str
+    path: str
+    line: int
+    role: str | None
+    has_dash: bool
+    near: frozenset[str]
+
+    def is_of(self, mention: _Mention) -> bool:
+        """Tell whether a mention may mean it: a letter only beside its long name, or with its dash."""
+        return len(self.word) > 1 or (mention.written[0] == "-" and (self.has_dash or mention.is_explained(self.near)))
+
+
 def gone(
     root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
 ) -> list[Finding]:
@@ -124,9 +154,7 @@ def gone(
     if not code and not pages:
         return []
     removed, files = _places_of(code, text_of), before.keys() - after.keys()
-    renamed = {
-        word: (file.path, line) for file in code if file.path in after for word, line in _renamed(file, after, text_of)
-    }
+    renamed = {one.word: one for file in code if file.path in after for one in _renamed(file, after, text_of)}
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
         if (
@@ -140,15 +168,17 @@ def gone(
     left = _places_of(programs, text_of)
     known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
     spelt = _spelt(programs, text_of) if of_pages or renamed else set()
+    texts = _texts(programs, text_of, renamed) if renamed else set()
     found = []
     for _, mentions in sorted(said.items()):
         name = mentions[0].name
-        lost = next((one for one in mentions[0].spellings if one in renamed and one not in spelt), None)
+        lost = next((renamed[one] for one in mentions[0].spellings if one in renamed
+                     and _is_lost(renamed[one], mentions[0], spelt, texts)), None)  # fmt: skip
         if name in files:
             found.append(((name, 0), mentions))
         elif lost is not None:
-            found.append((renamed[lost], mentions))
-        elif left.keys().isdisjoint(mentions[0].keys):
+            found.append(((lost.path, lost.line), mentions))
+        elif len(mentions[0].key) > 1 and left.keys().isdisjoint(mentions[0].keys):
             key = next((one for one in mentions[0].keys if one in removed), "")
             owner, last = mentions[0].qualified
             if key and (key != last or owner in removed or owner in known):
@@ -169,36 +199,51 @@ def gone(
     ]
 
 
-def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[tuple[str, int]]:
-    """Yield each word of a program that another word replaced at the head, with its line at the base."""
-    was, now = (list(code_words(text_of(one), PurePosixPath(file.path).suffix)) for one in (file, after[file.path]))
-    for (old, line), (new, _) in _replaced(was, now, lambda one: one[0]):
-        parts = _WORDS.findall(old), _WORDS.findall(new)
-        for one, other in zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ():
-            if _spelling(one) != _spelling(other):
-                yield _bare(one), line
+_STATUS = lazy_pattern(r"\b(?:HTTP|status(?: codes?)?)[ :`*]{1,4}([1-5]\d\d)\b(?!\.\d)", re.IGNORECASE)
+_VERSION = lazy_pattern(
+    r"\b[A-Za-z][\w+#-]*[`*)]{0,2} (?:version )?(?:>=? ?)?v?(\d+(?:\.\d+)*)(?:\+"
+    r"| (?:or|and) (?:newer|later|above|higher|greater))"
+    r"|\brequires? [A-Za-z][\w+#-]* (?:>=? ?)?v?(\d+(?:\.\d+)+)", re.IGNORECASE
+)  # fmt: skip
+_CHOICES = lazy_pattern(
+    r"(?:possible values|allowed values|choices|one of|either):? ?"
+    r"([`\"'\w-]{2,40}(?:(?:, | or |, or |\|)[`\"'\w-]{2,40})+)", re.IGNORECASE
+)  # fmt: skip
+"""Statuses, required versions and choices on a page."""
 
 
-def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
-    """Yield each name of a page with the one that replaced it at the head."""
-    was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
-    for one, other in _replaced(was, now, lambda mention: mention.written):
-        is_telling = _TELLING.search(one.written) and _TELLING.search(other.written)
-        if is_telling and one.key != other.key:
-            yield one, other
+def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tuple[int, int]]:
+    """Return how many names, choices, statuses and versions pages state, and of how many code has what they say."""
+    code = [file for file in files if file.kind == "code"]
+    known = _places_of(code, text_of).keys()
+    numbers = {number for file in code for number in re.findall(r"\d+(?:\.\d+)*", text_of(file))}
+    names = {one.key: one for one in _mentions(files, text_of)}.values()
+    pages = [text_of(file) for file in files if file.kind == "documentation"]
+    statuses, versions, choices = (
+        {next(filter(None, match.groups())) for page in pages for match in pattern.finditer(page)}
+        for pattern in (_STATUS, _VERSION, _CHOICES)
+    )
+    listed = [[_key(word) for word in re.findall(r"[\w-]{2,}", one) if word != "or"] for one in choices]
+    return {
+        "names": (len(names), sum(not known.isdisjoint(one.keys) for one in names)),
+        "lists of choices": (len(listed), sum(known >= set(one) for one in listed)),
+        "statuses": (len(statuses), len(statuses & numbers)),
+        "required versions": (len(versions), len(versions & numbers)),
+    }
 
 
-def _replaced(was: Sequence[_T], now: Sequence[_T], key: Callable[[_T], str]) -> Iterator[tuple[_T, _T]]:
-    """Yield pairs of an old item and the new one in its place, if only a few items changed."""
-    old, new = ([key(one) for one in side] for side in (was, now))
-    lead = _shared(old, new)
-    tail = _shared(old[lead:][::-1], new[lead:][::-1])
-    old, new = old[lead : len(old) - tail], new[lead : len(new) - tail]
+def aligned(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int | None]]:
+    """Yield the places of what stands in the place of what: a few in the place of as many; ``None`` for nothing."""
+    lead = _shared(was, now)
+    tail = _shared(was[lead:][::-1], now[lead:][::-1])
+    old, new = was[lead : len(was) - tail], now[lead : len(now) - tail]
     if max(len(old), len(new)) > MAX_CHANGED:
         return
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "replace" and j - i == m - k <= MAX_RENAMED:
-            yield from zip(was[lead + i : lead + j], now[lead + k : lead + m], strict=True)
+        if tag == "replace" and j - i == m - k <= MAX_REPLACED:
+            yield from zip(range(lead + i, lead + j), range(lead + k, lead + m), strict=True)
+        elif tag == "delete" and j - i <= MAX_REPLACED:
+            yield from ((at, None) for at in range(lead + i, lead + j))
 
 
 def _shared(old: Sequence[str], new: Sequence[str]) -> int:
@@ -206,10 +251,83 @@ def _shared(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
+def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[_Renamed]:
+    """Yield each word of a program in whose place another stands at the head, with its line at the base."""
+    was, now = (tokens_of_code(text_of(one), PurePosixPath(file.path).suffix) for one in (file, after[file.path]))
+    words = [[at for at, one in enumerate(side) if one.kind in {"name", "string"}] for side in (was, now)]
+    for i, k in aligned(
+        *([_written(side[at]) for at in places] for side, places in zip((was, now), words, strict=True))
+    ):
+        if k is None:
+            continue
+        at, old, new = words[0][i], was[words[0][i]], now[words[1][k]]
+        parts = _WORDS.findall(_written(old)), _WORDS.findall(_written(new))
+        is_text = old.kind == new.kind == "string" and parts[0] == [_written(old)]
+        for one, other in zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ():
+            if _spelling(one) != _spelling(other):
+                near = {word for token in was[max(0, at - NEAR) : at + NEAR] for word in words_of(token.text)}
+                yield _Renamed(_bare(one), file.path, old.line, role_of(was, at) if is_text else None,
+                               one.startswith("-"), frozenset(near))  # fmt: skip
+
+
+def _written(token: CodeToken) -> str:
+    return token.text.strip("\"'`@$:")
+
+
+def role_of(tokens: Sequence[CodeToken], at: int) -> str:
+    """Return what is called with a token, or empty."""
+    depth = 0
+    for place in range(at - 1, max(-1, at - 40), -1):
+        text = tokens[place].text
+        if text == ")":
+            depth += 1
+        elif text == "(" and depth:
+            depth -= 1
+        elif text == "(":
+            return tokens[place - 1].text if place else ""
+        elif text in {"{", "}", ";"} and not depth:
+            break
+    return ""
+
+
+def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
+    """Yield each name of a page with the one that stands in its place at the head."""
+    was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
+    spelt = [[one.written for one in side] for side in (was, now)]
+    for one, other in ((was[i], now[k]) for i, k in aligned(*spelt) if k is not None):
+        is_telling = _TELLING.search(one.written) and _TELLING.search(other.written)
+        if is_telling and one.key != other.key:
+            yield one, other
+
+
 def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
     """Return the names and strings of programs as spelt, and the parts of dotted ones."""
     words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
     return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
+
+
+def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Mapping[str, _Renamed]) -> set[tuple[str, str]]:
+    """Return which strings programs still have, each with what is called with it; a configuration declares nothing."""
+    found = set()
+    for file in files:
+        if language_of(file.path) is not None and language_of(file.path) not in {"json", "yaml", "toml"}:
+            tokens = tokens_of_code(text_of(file), PurePosixPath(file.path).suffix)
+            found |= {(_bare(_written(one)), role_of(tokens, at)) for at, one in enumerate(tokens)
+                      if one.kind == "string" and _bare(_written(one)) in wanted}  # fmt: skip
+    return found
+
+
+def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple[str, str]]) -> bool:
+    """Tell whether nothing declares a renamed word any more.
+
+    A string that another replaced declared what it says, wherever else the word stands: for a flag what is called with
+    it has to be the same, for others no string may be left.
+    """
+    if not one.is_of(mention):
+        return False
+    is_flag = mention.written[0] == "-"
+    left = any(text == one.word and (not is_flag or role == one.role) for text, role in texts)
+    return one.word not in spelt or (one.role is not None and not left)
 
 
 def _bare(word: str) -> str:
@@ -270,6 +388,8 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                     is_alone = not is_fenced and (len(words) == 1 or is_route) and not _is_literal(word)
                     said |= {word} if is_telling or is_alone else set()
             yield from (_Mention(word, file.path, line) for word in sorted(said) if len(_key(word)) >= LEAST)
+            letters = _LETTER.findall(text) if explained[line] or _LONG.search(text) else []
+            yield from (_Mention(word, file.path, line, tuple(_LONG.findall(text))) for word in letters)
 
 
 def _is_literal(word: str) -> bool:

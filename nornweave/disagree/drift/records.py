@@ -109,7 +109,9 @@ class Coverage:
         options_not_compared: reason → number of options.
         read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
             that it agrees with.
-        not_compared: reason → number of values.
+        not_compared: reason → how many of the others.
+        others: what pages state beside values (names, lists of choices, statuses, required versions) → how many they
+            state, and of how many code has what they say: only these can a range of commits break.
     """
 
     read: int = 0
@@ -120,6 +122,7 @@ class Coverage:
     options_compared: int = 0
     options_held: int = 0
     options_not_compared: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def held_share(self) -> float | None:

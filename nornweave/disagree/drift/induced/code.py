@@ -106,7 +106,9 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class CodeToken:
+    """A word, a literal or a mark of a program; ``line`` from 0."""
+
     kind: str
     text: str
     start: int
@@ -138,7 +140,7 @@ def code_statements(
         constants: of the repository.
     """
     suffix = PurePosixPath(path).suffix
-    tokens = _tokens_of(text, suffix)
+    tokens = tokens_of_code(text, suffix)
     named: dict[int, Name] = {}
     for at, token in enumerate(tokens):
         held = constants.name(token.written, path) if token.kind == "name" else ""
@@ -162,8 +164,8 @@ def code_statements(
 
 
 def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "function", "value"]]]:
-    """Yield the names and strings of a program, outside of comments, each with its role."""
-    tokens = _tokens_of(text, suffix)
+    """Yield the names and the strings of a program, outside of comments, each with what it is there."""
+    tokens = tokens_of_code(text, suffix)
     for at, token in enumerate(tokens):
         if token.kind in {"name", "string"}:
             is_function = token.kind == "name" and at + 1 < len(tokens) and tokens[at + 1].text == "("
@@ -172,7 +174,7 @@ def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "fu
                    "type" if before in _DECLARES else "function" if is_function else "value")  # fmt: skip
 
 
-def _is_of_another(tokens: Sequence[_Token], place: int, name: str) -> bool:
+def _is_of_another(tokens: Sequence[CodeToken], place: int, name: str) -> bool:
     """Tell whether a value is the default of a longer name: ``timeout = opts.rollingTimeout || 20``."""
     first = place - 2 if place > 1 and tokens[place - 1].text in {"||", "??"} else place
     return tokens[first].kind == "name" and is_other_of(tokens[first].written, name)
@@ -180,14 +182,14 @@ def _is_of_another(tokens: Sequence[_Token], place: int, name: str) -> bool:
 
 def code_words(text: str, suffix: str) -> Iterator[tuple[str, int]]:
     """Yield the names and the strings of a program, outside of comments, each with its line, from 0."""
-    for token in _tokens_of(text, suffix):
+    for token in tokens_of_code(text, suffix):
         if token.kind in {"name", "string"}:
             yield token.text.strip("\"'`@$:"), token.line
 
 
-def _tokens_of(text: str, suffix: str) -> list[_Token]:
+def tokens_of_code(text: str, suffix: str) -> list[CodeToken]:
     """Return the tokens of a program without its comments."""
-    tokens: list[_Token] = []
+    tokens: list[CodeToken] = []
     text = without_tests(text, suffix)
     if suffix == ".go":  # the tags of a field hold names and defaults
         text = _TAGS.sub(lambda match: f" {match[1]} ", text)
@@ -198,13 +200,13 @@ def _tokens_of(text: str, suffix: str) -> list[_Token]:
         if kind == "hash" and suffix not in HASH_COMMENTS:
             at = found.start() + 1
         elif kind not in {"line", "comment", "hash"}:
-            tokens.append(_Token(kind, found[0], found.start(), found.end(), line))
+            tokens.append(CodeToken(kind, found[0], found.start(), found.end(), line))
         line += text.count("\n", found.start(), at)
     return tokens
 
 
 def _value_at(
-    tokens: Sequence[_Token], at: int, text: str, constant: Callable[[str], Definition | None]
+    tokens: Sequence[CodeToken], at: int, text: str, constant: Callable[[str], Definition | None]
 ) -> _Found | None:
     """Return the literal expression that begins at a token; ``None`` if there is none."""
     token, before = tokens[at], tokens[at - 1] if at else None
@@ -233,8 +235,8 @@ def _value_at(
     return _Found(end - 1, value, place) if value is not None and not is_text else None
 
 
-def _end_of(tokens: Sequence[_Token], at: int) -> int:
-    """Return the place after an expression."""
+def _end_of(tokens: Sequence[CodeToken], at: int) -> int:
+    """Return the place behind an expression."""
     depth = 0
     for place in range(at, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -249,8 +251,8 @@ def _end_of(tokens: Sequence[_Token], at: int) -> int:
     return min(at + AHEAD, len(tokens))
 
 
-def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places after a name whose literals may belong to it, up to the next name."""
+def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
+    """Yield the places behind a name whose literals may belong to it; behind its own value stands the next name's."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at + 1, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -262,8 +264,8 @@ def _behind(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterat
         yield place
 
 
-def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places before a name whose literals may belong to it. Before a key, only annotations count."""
+def _before(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
+    """Yield the places before a name whose literals may belong to it: of one that takes a value only annotations."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]
@@ -275,12 +277,12 @@ def _before(tokens: Sequence[_Token], at: int, named: dict[int, Name]) -> Iterat
             yield place
 
 
-def _is_key(tokens: Sequence[_Token], at: int) -> bool:
+def _is_key(tokens: Sequence[CodeToken], at: int) -> bool:
     return at + 1 < len(tokens) and tokens[at + 1].text in _GIVES
 
 
-def _standing(tokens: Sequence[_Token], at: int, name: Name, place: int, last: int) -> int:
-    """Return the role of a value that ends at ``last``: called a default, only tested, or a choice."""
+def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last: int) -> int:
+    """Return whether a value that ends at ``last`` is called a default, or only tested, or a choice."""
     between = tokens[at + 1 : place] if place > at else tokens[last + 1 : at]
     around = {one.text for one in tokens[max(0, min(at, place) - 4) : min(at, place)]}
     behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
@@ -295,7 +297,7 @@ def _standing(tokens: Sequence[_Token], at: int, name: Name, place: int, last: i
     return DECLARED if is_fallback or is_default else 1
 
 
-def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
+def _statement(tokens: Sequence[CodeToken], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
     kind = "D" if name.attribute == "default" else "S" if tokens[at].kind == "string" else "N"
     if place > at:
         lead = [one.shape for one in tokens[max(0, at - 2) : at]]
@@ -320,8 +322,8 @@ def _statement(tokens: Sequence[_Token], at: int, name: Name, place: int, found:
     )
 
 
-def _shapes(tokens: Sequence[_Token]) -> list[str]:
-    """Return the forms of tokens in a template. All type names have the same form: ``-> u64 {``, ``: int =``."""
+def _shapes(tokens: Sequence[CodeToken]) -> list[str]:
+    """Return what tokens are in a template; the name of a type is any type: ``-> u64 {``, ``: int =``."""
     shapes = [one.shape for one in tokens]
     for at in range(1, len(tokens)):
         is_behind = tokens[at - 1].text == "->" or (tokens[at - 1].text == ":" and shapes[at + 1 : at + 2] == ["="])
@@ -330,9 +332,9 @@ def _shapes(tokens: Sequence[_Token]) -> list[str]:
     return shapes
 
 
-def _without_groups(tokens: Sequence[_Token]) -> list[_Token]:
-    """Leave out the content of closed brackets."""
-    kept: list[_Token] = []
+def _without_groups(tokens: Sequence[CodeToken]) -> list[CodeToken]:
+    """Leave out what stands in brackets that are closed again."""
+    kept: list[CodeToken] = []
     for token in tokens:
         kept.append(token)
         if token.text in _RIGHT:
