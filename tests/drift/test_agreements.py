@@ -222,6 +222,7 @@ def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path:
         "options_compared": 2,
         "options_held": 1,
         "options_not_compared": {"the code has no such name": 1},
+        "others": {"names": [3, 2], "lists of choices": [0, 0], "statuses": [0, 0], "required versions": [0, 0]},
     }
 
 
@@ -270,6 +271,14 @@ def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path)
      ["--age", ".seed", "--max-age"]),
     ("```\n# a\ndepot.port=10\n#depot.wait-time=3s\ndepot.run(port=3)\ndepot.open=f(3);\n```\n",
      ["depot.port", "depot.wait-time"]),
+    ("| Name | D |\n|---|---|\n| `-p` or `--port` | 1 |\n| `-q` | 2 |\n| `-S`, `--tls` or `--ssl` | 3 |\n"
+     "| a `b` | 4 |\n",
+     ["--port", "-q", "--tls"]),
+    ("- [ ] **name**: **Text** - of it\n- [x] **max**: a\n* [ ] buy it\n", ["name", "max"]),
+    ("**-n**, **\\--length** _N_\n:   Only so much.\n\n-o max_rows=N\n   rows\n\n-x is no entry, and goes on\nbelow.\n",
+     ["--length", "max_rows"]),
+    ("All keys with their default values:\n\n.. code-block:: yaml\n\n    lamp:\n        max_age: 0\n        hosts: []\n"
+     "\nFor example:\n\n.. code-block:: yaml\n\n    wide: 1\n", ["max_age", "hosts"]),
     ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
 ])  # fmt: skip
 def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, names: list[str]) -> None:
@@ -449,3 +458,16 @@ def test_a_value_that_a_lookup_falls_back_to_is_a_default_as_that_of_a_parameter
     options = {one["name"]: one["state"] for one in json.loads(run(str(tmp_path), "--json")[1])["options"]}
     assert options.pop("lane_rows") in {"held", "not_compared"}
     assert set(options.values()) == {"held"}
+
+
+def test_a_report_counts_the_names_choices_statuses_and_versions_that_pages_state(tmp_path: Path) -> None:
+    page = (
+        "Set `max_moths` and `no_such_thing`. One of `dim`, `bright` or `strobe`.\n\n"
+        "It answers HTTP 503. It needs libglow 2.1.0 or newer.\n"
+    )
+    Repository(tmp_path).commit({"README.md": page, "a.py": 'max_moths = "dim", "bright", 503\n'}, DATES[0])
+    coverage = scan(tmp_path, DriftOptions()).report.coverage
+    assert coverage is not None
+    assert coverage.others == {
+        "names": (4, 2), "lists of choices": (1, 0), "statuses": (1, 1), "required versions": (1, 0),
+    }  # fmt: skip

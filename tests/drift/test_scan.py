@@ -235,3 +235,21 @@ def test_drift_loads_neither_the_server_nor_the_orchestration() -> None:
         "print(sorted({'dagster', 'fastapi', 'duckdb', 'orchestration', 'evals', 'api'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+@pytest.mark.parametrize(("more", "expected"), [
+    ("", ["glow time 30 40", "lane lock false true"]),
+    ("def show(lamp):\n    lamp.lane_lock = False\n    return lamp.glow_time == 30\n",
+     ["glow time 30 40", "lane lock false true"]),
+    ("def dim(glow_time=35): ...\n", ["lane lock false true"]),  # code gives it no one default
+])  # fmt: skip
+def test_a_full_scan_shows_the_default_that_plainly_differs(tmp_path: Path, more: str, expected: list[str]) -> None:
+    page = "# Lamp\n\n| Name | Default |\n|---|---|\n| `lane_lock` | `false` |\n| `glow_time` | `30` |\n"
+    files = {f"src/empty{at}.py": "def nothing(): ...\n" for at in range(5)}
+    code = "def make_lamp(lane_lock=True, glow_time=40): ...\n"
+    repository = Repository(tmp_path)
+    repository.commit(
+        {"docs/lamp.md": page, "src/lamp.py": code, "src/show.py": more or "\n", **files}, "2024-02-01T12:00:00Z"
+    )
+    found = scan(tmp_path, DriftOptions()).report.findings
+    assert sorted(f"{one.name} {one.second.value} {one.first.value}" for one in found) == expected

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Final, TypeAlias
 
 from nornweave.core.types import Fact
-from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, keys_of, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
 from nornweave.disagree.drift.induced.believing import CodeFact
@@ -21,7 +21,7 @@ from nornweave.disagree.drift.induced.code import DECLARED, TESTED
 from nornweave.disagree.drift.induced.learning import is_example
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, State, Which
 from nornweave.disagree.facts.comparison import FactComparison
-from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.names import is_generic, read_name, words_of
 from nornweave.disagree.facts.values import show
 
 BROKEN_CONFIDENCE = 0.9
@@ -276,9 +276,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
         line: of the name on the page, from 0; without it that of the value.
     """
     pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
-    first = pairs[0].other.fact.line if line is None else line
-    nearest = min((pair.other.fact.line for pair in pairs), key=lambda at: (at < first, abs(at - first)))
-    pairs = [pair for pair in pairs if pair.other.fact.line == nearest]
+    pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
     most = max(map(_standing, pairs))
     telling = [pair for pair in pairs if _standing(pair) == most]
     name = read_name(written)
@@ -294,6 +292,34 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
         value=shown(page.fact), state=state, reason=said[state],
         code="" if verdict is None else f"{code.path}:{code.fact.line + 1}",
     )  # fmt: skip
+
+
+def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
+    """Return the pairs of the line of a page that is nearest to a name, the lines below it first."""
+    nearest = min((pair.other.fact.line for pair in pairs), key=lambda at: (at < line, abs(at - line)), default=line)
+    return [pair for pair in pairs if pair.other.fact.line == nearest]
+
+
+def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair | None:
+    """Return the pair of a documented name whose default plainly differs from the only one that code declares.
+
+    The page calls it a default and says one; code declares a default for the very same name, of the same kind, and no
+    place of it agrees with the page. A word and a number with a unit have spellings: only bare numbers and switches
+    differ plainly.
+    """
+    said = _nearest([pair for pair in pairs if calls_default(pair.other.fact)], line)
+    own = [pair for pair in said if match_names(pair.code, pair.other) is NameMatch.SAME]
+    most = max(map(_standing, own), default=TESTED)
+    declared = [pair for pair in own if _standing(pair) == most > TESTED and pair.code.fact.side == "code"]
+    values = {shown(pair.code.fact) for pair in declared}, {shown(pair.other.fact) for pair in said}
+    is_one = max(map(len, values)) == 1 and all(pair.outcome is FactComparison.DIFFER for pair in declared)
+    if not declared or not is_one or any(pair.other.fact.qualifiers for pair in said):
+        return None
+    pair = max(declared, key=lambda one: (_shared_folder(one), one.strength))
+    code, page = pair.code.fact, pair.other.fact
+    is_plain = code.kind == page.kind and code.kind in {"number", "boolean"} and code.unit == page.unit
+    is_exact = not is_generic(page.name) or _shared_owner(pair) > 0 or pair.strength >= MIN_CONFIDENCE
+    return pair if is_plain and is_exact and code.value != "-1" else None
 
 
 def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:

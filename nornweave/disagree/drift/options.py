@@ -13,7 +13,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import calls_default, option_of
+from nornweave.disagree.drift.agreements import calls_default, option_of, plain_difference
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
@@ -34,7 +34,7 @@ _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
 _WRITTEN = lazy_pattern(
     r"`(?:-\w(?:,[ ]?|[ ]?[|/][ ]?|[ ]))?"
-    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[]))[^`\n]+`"
+    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$]))[^`\n]+`"
 )
 """A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.rows=10``, ``rows <n>``."""
 _EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)
@@ -42,6 +42,16 @@ _KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)+)=(?!
 """On a line of properties."""
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
 """What may stand in a heading between a name and its value."""
+_TERM = lazy_pattern(r"[ \t]*(?:\*\*)?\\?--?[A-Za-z][^\n]{0,80}$")
+_BELOW = lazy_pattern(r"[ \t]{2,}[^\s-]|:[ \t]")
+_FLAGS = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*")
+_TAKEN = lazy_pattern(r"[ \t]+([a-z]\w+)(?==|[ \t]*$)")
+"""A flag with its explanation below it, and what a letter takes: ``-o name=VALUE``."""
+_BETWEEN = frozenset(("or", "and", ",", "/", "|", "]", ")", "**", "alias", "aliases"))
+"""What may stand between the spellings of a name."""
+_SET_BELOW = lazy_pattern(r"\b(?:defaults?|default values?|configuration reference)\b", re.IGNORECASE)
+_GIVEN = lazy_pattern(r"[ \t]*(?P<name>[a-z][\w-]*)[ \t]*(?::[ \t]+|[ \t]*=[ \t]*)[^\s{][^\n;(]*$")
+"""On a line of a configuration."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
 _EXPLAINED = lazy_pattern(
     r"[ \t]*(?:\*|//+|#)?[ \t]*[@\\](?:property|prop|param|option)[ \t]+(?:\{[^{}\n]{1,120}\}[ \t]*)?"
@@ -65,20 +75,27 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
         for token in _in_code(plain, block) if block.kind == "code" else _named(plain, block):
             name = read_name(token.name)
             is_option = token.start in written or block.kind == "code" or not _NOT_OPTIONS.search(token.name)
-            if name is not None and len(name.name) > 1 and is_option:
+            if name is not None and (len(name.name) > 1 or token.name.startswith("-")) and is_option:
                 yield token.name, bisect_right(starts, token.start) - 1
 
 
 def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
     """Yield the flags that a help text explains, each in its longest form, and variables that are set."""
     is_continued = block.info.lower() in _COMMANDS
+    said = text[max(0, block.start - 600) : block.start].rstrip().rpartition("\n\n")
+    is_reference = not is_continued and _SET_BELOW.search(said[0].rpartition("\n\n")[2] + said[2])
     for match in re.finditer(r"[^\n]+", text[block.start : block.end]):
         start, line = block.start + match.start(), match[0]
         is_command = is_continued or line.rstrip().endswith("\\")
         is_continued = block.info.lower() in _COMMANDS or line.rstrip().endswith("\\")
         if not is_command and (flag := flag_of(line)):
             yield replace(flag, start=start + flag.start, end=start + flag.end)
-        for named in (*filter(None, (_KEY.match(line),)), *_VARIABLE.finditer(line), *_EXPLAINED.finditer(line)):
+        for named in (
+            *filter(None, (_KEY.match(line),)),
+            *filter(None, (_GIVEN.match(line) if is_reference else None,)),
+            *_VARIABLE.finditer(line),
+            *_EXPLAINED.finditer(line),
+        ):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
 
@@ -86,8 +103,9 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
     if block.kind == "table":
         for row in read_table(text, block)[0]:
             words = _words(text[row[0].start : row[0].end], row[0].start)
-            if len(words) == 1 and (words[0].quoted or _SPELT.search(words[0].text)):
-                yield words[0]
+            spellings = [one for one in words if one.text.lower() not in _BETWEEN]
+            if spellings and all(one.quoted or _SPELT.search(one.text) for one in spellings):
+                yield max(spellings, key=lambda one: (one.text.startswith("--"), len(one.text)))
         return
     for match in re.finditer(r"[^\n]+", text[block.body : block.end]):
         words = _words(match[0], block.body + match.start())
@@ -100,6 +118,16 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
             if _SPELT.search(words[0].text) if not said else is_given and (words[0].quoted or words[0].is_identifier):
                 yield words[0]
             return
+        following = text[block.body + match.end() + 1 : block.body + match.end() + 200].lstrip("\n")
+        term = _TERM.match(match[0]) if _BELOW.match(following) else None
+        if block.kind == "paragraph" and term:
+            flags = list(_FLAGS.finditer(match[0], 0, term.end()))
+            flag, group = max(flags, key=lambda one: len(one[0])), 0
+            taken = _TAKEN.match(match[0], flag.end()) if len(flag[0]) == len("-o") else None
+            flag, group = (taken, 1) if taken else (flag, group)
+            start = block.body + match.start()
+            yield Token(flag[group], start + flag.start(group), start + flag.end(group), quoted=True)
+            continue
         is_lead = match.start() == 0 and block.kind != "paragraph"
         is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
         if is_marked and (is_lead or len(words) == 1):
@@ -158,8 +186,8 @@ def states_of(
     pairs: Sequence[CandidatePair],
     stated: Iterable[LocatedFact],
     words: CodeWords,
-) -> list[DocumentedOption]:
-    """Return every documented option with its state, by page and line.
+) -> list[tuple[DocumentedOption, CandidatePair | None]]:
+    """Return every documented option with its state, by page and line, and the pair that plainly differs.
 
     Args:
         pairs: documented values beside those of the code.
@@ -190,11 +218,11 @@ def states_of(
                 calls_default(one.other.fact) for one in of
             )
             if of and not is_unread:
-                found.append(option_of(of, written, line))
+                found.append((option_of(of, written, line), plain_difference(of, line)))
             elif written[0] == "." or not words.is_no_option(written, name):
                 reason = NO_CODE if name not in words else NO_PARTNER if (file.path, name) in read_on else NO_VALUE
-                found.append(DocumentedOption(path=file.path, line=line + 1, name=written, value="",
-                                              state="not_compared", reason=reason))  # fmt: skip
+                found.append((DocumentedOption(path=file.path, line=line + 1, name=written, value="",
+                                               state="not_compared", reason=reason), None))  # fmt: skip
     return found
 
 

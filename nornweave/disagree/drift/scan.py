@@ -15,7 +15,7 @@ from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
+from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, conflict_of, rivals_of
 from nornweave.disagree.drift.agreements import (
     LEARNED,
     Agreement,
@@ -48,7 +48,7 @@ from nornweave.disagree.drift.findings import (
     stale_finding,
     with_origins,
 )
-from nornweave.disagree.drift.gone import gone
+from nornweave.disagree.drift.gone import gone, others_stated
 from nornweave.disagree.drift.induced.believing import CodeFact
 from nornweave.disagree.drift.induced.learning import (
     HOLDS_FROM,
@@ -63,7 +63,7 @@ from nornweave.disagree.drift.induced.learning import (
 )
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
-from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, ranked, stale_pages
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages
 from nornweave.disagree.drift.reading import FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Report, UnreadFile
 from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
@@ -154,10 +154,15 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     lost = broken(Before(seen), pairs)
     conflicts = [] if options.only_lock else _conflicts(read, options, pairs)
     pages = [] if options.only_lock else [stale_finding(*one, texts) for one in stale_pages(defaults)]
+    stated = _documented(read, held, lambda file: texts(file.path))
+    documented = [one for one, _ in stated]
+    plain = [] if options.only_lock else [conflict_of(pair, RIGHT) for _, pair in stated if pair is not None]
+    seen_at = {(one.second.path, one.second.fact.line) for one in conflicts}
+    conflicts += (one for one in plain if (one.second.path, one.second.fact.line) not in seen_at)
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)
-    documented = _documented(read, held, lambda file: texts(file.path))
     values = values_of(read.facts, held)
-    coverage = with_options(coverage_of(values), documented)
+    coverage = replace(with_options(coverage_of(values), documented),
+                       others=others_stated(read.files, lambda file: texts(file.path)))  # fmt: skip
     notices = (*_gone(seen, pairs), *report.notices)
     report = replace(report, coverage=coverage, options=tuple(documented), not_held=not_held(values),
                      is_against_lock=entries is not None, notices=notices)  # fmt: skip
@@ -166,8 +171,8 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
 
 def _documented(
     read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
-) -> list[DocumentedOption]:
-    """Return the documented options and values with their states."""
+) -> list[tuple[DocumentedOption, CandidatePair | None]]:
+    """Return what the pages document, with what became of each."""
     words = CodeWords()
     for file in read.files:
         words.add(file, text_of)
@@ -248,9 +253,10 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         lost = broken(before(was, renames(root, base, head)), now)
         names = gone(root, (base, head), old, new, lambda file: _text(after, file))
         report = _report(root, options, lost, (), texts, head, later, names)
-        documented = _documented(later, _held(now), lambda file: _text(after, file))
+        others = others_stated(new, lambda file: _text(after, file))
+        documented = [one for one, _ in _documented(later, _held(now), lambda file: _text(after, file))]
     values = values_of(later.facts, _held(now))
-    coverage = with_options(coverage_of(values), documented)
+    coverage = replace(with_options(coverage_of(values), documented), others=others)
     report = replace(report, options=tuple(documented), not_held=not_held(values))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
@@ -357,7 +363,8 @@ def _report(
     broke = [one for one in lost if not is_suppressed(one.conflict, texts)]
     heard = [one for one in conflicts if not is_suppressed(one, texts)]
     told = {(one.conflict.second.path, one.conflict.second.fact.line + 1) for one in lost}
-    others = [one for one in others if (one.second.path, one.second.line) not in told]
+    told |= {(one.conflict.first.path, one.conflict.first.fact.line + 1) for one in lost}
+    others = [one for one in others if told.isdisjoint((place.path, place.line) for place in (one.first, one.second))]
     rest = [one for one in others if not is_ignored(one)]
     ignored = len(lost) + len(conflicts) + len(others) - len(broke) - len(heard) - len(rest)
     found = [*(broken_finding(one, texts) for one in broke), *rest, *(finding_of(one, texts) for one in heard)]

@@ -62,6 +62,9 @@ LITTLE = 0.3
 def coverage_sentence(coverage: Coverage) -> str:
     """Return sentences on how many documented options are compared and held, why others are not, and other values."""
     values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
+    if stated := {kind: counts for kind, counts in coverage.others.items() if counts[0]}:
+        watched = ", ".join(f"{known:,} of {count:,} {kind}" for kind, (count, known) in stated.items())
+        values += f"; beside values, the code has as written {watched}: only these can --diff report"
     if not coverage.documented:
         return values
     left = coverage.documented - coverage.options_compared

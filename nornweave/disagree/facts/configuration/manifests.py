@@ -40,6 +40,7 @@ _LINES = tuple(
         ("*.gradle *.gradle.kts", rf"\b(?:source|target)Compatibility[ ]?=?[ ]?[\"']?(?:JavaVersion\.VERSION_)?{_V}",
          "java"),
         ("cmakelists.txt", rf"^[ \t]*(?i:cmake_minimum_required)[ ]?\(\s*VERSION\s+{_V}", "cmake"),
+        ("meson.build", rf"\bmeson_version\s*:\s*{_QUOTED}", "meson"),
         ("*.csproj *.fsproj *.vbproj directory.build.props",
          r"<TargetFrameworks?>(?:[^<]{0,99}?;)??\s{0,9}net(?:coreapp)?(?P<version>\d+\.\d+)", "dotnet"),
         ("*.gradle *.gradle.kts", rf"\bminSdk(?:Version)?\b[\"']?[ ]?[=,(]?[ ]?{_V}", "api level"),

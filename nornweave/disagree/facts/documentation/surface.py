@@ -34,6 +34,7 @@ _ESCAPES = lazy_pattern(
 _ESCAPED = lazy_pattern(r"\\([\\!-)+-/:-@\[\]^_{}~])")
 _STARTS = lazy_pattern(r"\\[#+=>-]")
 _UNDERSCORE = lazy_pattern(r"(?<=\w)\\_(?=\w)")
+_CHECKBOX = lazy_pattern(r"^([ \t]*[-*+][ \t]+)\[[ xX]\](?=[ \t])", re.MULTILINE)
 # A link, or a code span, in which none is looked for: ``[$path]($style)``.
 _LINK = lazy_pattern(
     r"`[^`\n]{1,400}`(?!`)|!?\[([^\[\]]{1,200})\](?:\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{1,100}\])"
@@ -100,6 +101,10 @@ def _character(match: re.Match[str]) -> str:
     return match[0] if match[1] == "\\" else match[1]
 
 
+def _entry(match: re.Match[str]) -> str:
+    return match[1].ljust(len(match[0]))
+
+
 _Replacement = Callable[[re.Match[str]], str]
 _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<!--", _COMMENT, _blank),
@@ -108,4 +113,5 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<", _TAG, _tag),
     (":`", _ROLE, _blank),
     ("](", _LINK, _link),
+    ("] ", _CHECKBOX, _entry),
 )
