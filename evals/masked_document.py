@@ -144,6 +144,11 @@ class _Without:
         """Return scores of 0: token vectors belong to whole chunks, so a masked chunk would be compared unfairly."""
         return np.zeros((len(numbers), len(tokens)), np.float32)
 
+    def setting_similarities(self, query: Vectors, numbers: Numbers) -> dict[int, dict[int, float]]:
+        """Leave out what is masked: nothing says which settings are left."""
+        found = self._generation.setting_similarities(query, numbers)
+        return {number: own for number, own in found.items() if number not in self._kept}
+
     def sparse(
         self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
     ) -> Scores:

@@ -54,6 +54,7 @@ class Index:
         self.dense = search.dense  # the k chunks of highest cosine similarity to a normalised vector, in [-1, 1]
         self.similarities, self.vectors = search.similarities, search.vectors  # of some chunks, in their order
         self.token_matches = search.token_matches  # each token of a query with the nearest one of some chunks
+        self.setting_similarities = search.setting_similarities  # of some chunks, by place among the facts of each
         self.document_frequencies = search.document_frequencies  # chunks that hold each term
         self.term_weights = search.term_weights  # what terms count for in some chunks before idf, a column each
         self.average_length = search.average_length  # of the chunks that may be seen, their fields weighted

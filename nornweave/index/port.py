@@ -236,8 +236,8 @@ class Writer(Protocol):
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         """Yield the texts without a vector, longest first, in windows."""
 
-    def pending_count(self) -> int:
-        """Count the distinct texts without a vector."""
+    def pending_count(self, *, of_chunks: bool = False) -> int:
+        """Count the distinct texts without a vector, of chunks and what describes settings, or of chunks alone."""
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""

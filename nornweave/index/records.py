@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from nornweave.core.types import Chunk, ChunkId, DocumentId, Fact, Frequencies, Metadata, Span, freeze
 
@@ -61,6 +61,14 @@ class StoredText:
         return cls(**{**values, "metadata": metadata, "chunk_ids": chunk_ids})
 
 
+class DescribedSetting(NamedTuple):
+    """The words that describe a setting, with the key of their vector; ``position`` counts the facts of its chunk."""
+
+    position: int
+    text: str
+    embedding_key: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedChunk:
     """A chunk with its data for the index.
@@ -73,6 +81,7 @@ class IndexedChunk:
         pairs: keys of the word pairs, distinct, ascending.
         keys: what it can be looked up by, distinct, ascending.
         facts: what it states, by place.
+        settings: of which facts say the value, where their words are encoded.
     """
 
     chunk_id: ChunkId
@@ -83,6 +92,7 @@ class IndexedChunk:
     pairs: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
+    settings: tuple[DescribedSetting, ...] = ()
 
 
 def encode_facts(facts: Sequence[Fact]) -> str | None:

@@ -11,13 +11,13 @@ from typing import cast
 
 from nornweave.core.text import analyzer
 from nornweave.core.text.dates import iso_moment
-from nornweave.core.text.index_fields import lookup_keys, terms_by_field
+from nornweave.core.text.index_fields import is_aside, lookup_keys, terms_by_field
 from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import COMMIT, RELEASE, Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.disagree.facts.statement import is_declared
-from nornweave.index.records import IndexedChunk
+from nornweave.disagree.facts.statement import is_declared, settings_in
+from nornweave.index.records import DescribedSetting, IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
 from nornweave.read.isolated import Fields, document_from
@@ -32,20 +32,28 @@ def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedC
     settings = cast(Fields, values["chunker"])
     document = document_from(cast(Fields, values["document"]))
     chunker = Chunker(**{**settings, "grammars": frozenset(settings["grammars"])})
-    return list(index_chunks(document, chunker, array("q", raw), str(values["encoder_version"])))
+    return list(
+        index_chunks(document, chunker, array("q", raw), str(values["encoder_version"]), bool(values["describes"]))
+    )
 
 
 def index_chunks(
-    document: Document, chunker: Chunker, token_starts: Sequence[int], encoder_version: str
+    document: Document, chunker: Chunker, token_starts: Sequence[int], encoder_version: str, describes: bool = False
 ) -> Iterator[IndexedChunk]:
-    """Cut a document and prepare its chunks for the index, in order. ``token_starts`` are the encoder's tokens."""
+    """Cut a document and prepare its chunks for the index, in order.
+
+    Args:
+        token_starts: of the encoder's tokens.
+        describes: the words that describe each setting are encoded as well.
+    """
     index = TokenIndex(document.text, KnownStarts(token_starts))
     lines = Lines(document.text)
     chunks = tuple(chunker.chunk(document, index))
     facts = _facts_by_chunk(document, chunks, lines)
     seen: Counter[str] = Counter()
+    describes = describes and not is_aside(document.path)
     for chunk, stated in zip(chunks, facts, strict=True):
-        text_id = digest(chunk.content)
+        text_id, facts_kept = digest(chunk.content), stated[:MAX_FACTS_OF_CHUNK]
         yield IndexedChunk(
             chunk_id=ChunkId(digest(document.id, text_id, str(seen[text_id]))),
             chunk=chunk,
@@ -54,7 +62,11 @@ def index_chunks(
             lines=lines.range(chunk.span),
             pairs=_pairs(chunk),
             keys=tuple(sorted(lookup_keys(document, chunk) | _setting_keys(stated))),
-            facts=stated[:MAX_FACTS_OF_CHUNK],
+            facts=facts_kept,
+            settings=tuple(
+                DescribedSetting(position, words, digest(encoder_version, words))
+                for position, words in (settings_in(facts_kept, chunk.content, chunk.span.start) if describes else ())
+            ),
         )
         seen[text_id] += 1
 

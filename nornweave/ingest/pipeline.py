@@ -167,13 +167,14 @@ class DomainSync:
                 self._writer.apply(batch)
 
     def embed(self) -> int:
-        """Embed every text that has no vector; return how many."""
+        """Embed every text that has no vector; return how many of them are of chunks."""
         self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, self._parts.encoder.version))
-        if total := self._writer.pending_count():
+        of_chunks = self._writer.pending_count(of_chunks=True)
+        if self._writer.pending_count():
             with self._timed("embed"):
                 _embed_pending(self._writer, self._parts, partial(self._timed, "encoder"), self._progress)
-        self._embedded += total
-        return total
+        self._embedded += of_chunks
+        return of_chunks
 
     def build(self) -> Build:
         """Build a generation if there is anything new, and check the invariants."""

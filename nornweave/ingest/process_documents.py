@@ -45,10 +45,11 @@ from nornweave.core.types import (
 )
 from nornweave.disagree.facts.passage import fact_from
 from nornweave.index.port import Batch, NotStored, Stored, StoredDocument, Unstored
-from nornweave.index.records import IndexedChunk
+from nornweave.index.records import DescribedSetting, IndexedChunk
 from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.tokens import projection_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.holders import FOREIGN, Holders, Notice, is_kept_for_others
 from nornweave.read.isolated import Fields, metadata_from
@@ -287,7 +288,8 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
         ReaderLostError: it exceeded a limit or crashed its process.
     """
     starts = array("q", encoder.tokenizer.token_starts(document.text))
-    values = {"document": document, "chunker": chunker, "encoder_version": encoder.version}
+    values = {"document": document, "chunker": chunker, "encoder_version": encoder.version,
+              "describes": projection_of(encoder.version) is not None}  # fmt: skip
     sent = run_apart(index_document, values, starts.tobytes(), cpu_s=seconds_for(len(document.text)))
     return tuple(map(_indexed_chunk_from, cast(Sequence[Any], sent)))
 
@@ -318,6 +320,7 @@ def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
             "pairs": tuple(sent["pairs"]),
             "keys": tuple(sent["keys"]),
             "facts": tuple(map(fact_from, sent["facts"])),
+            "settings": tuple(DescribedSetting(*setting) for setting in sent["settings"]),
         }
     )
 

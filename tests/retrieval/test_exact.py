@@ -1,25 +1,30 @@
 """Exact evidence over real generations: definitions lead, then uses, then tests; rare runs of words win."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
+from lab.small_segments import small_segments
 from nornweave.ask.search.combine import ExactEvidence, Ranking
 from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
-from nornweave.ask.search.telling import MOST, Told, tell
+from nornweave.ask.search.telling import Told, tell
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
-from nornweave.models.encoders.tokens import EncodedQuery
+from nornweave.index.searching.segments import Segments
+from nornweave.ingest.records import DomainParts
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.port import Encoder, Progress, Vectors
+from nornweave.models.encoders.tokens import EncodedQuery, projection_of
 from nornweave.read.chunking.chunker import Chunker
 
 TABLE = '''"""Tables."""
@@ -134,17 +139,51 @@ class CodeSource(MemorySource):
         return replace(super().parse(entry, raw), format="c" if entry.path.endswith((".c", ".h")) else "python")
 
 
-@pytest.fixture(scope="module")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+class WordMeanings(HashEncoder):
+    """A text means what the first of some words in it means; it passes for the encoder whose meanings are compared."""
+
+    MEANINGS: Mapping[str, Sequence[float]] = {"tired": (1, 0, 0), "shuttle": (0.8, 0.6, 0), "heddle": (0.1, 0, 1)}
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.version = "sentence-transformers/all-MiniLM-L6-v2@cbf231bb01e46b0c"
+        assert projection_of(self.version) is not None
+        self.encoded: list[str] = []
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        self.encoded += texts
+        return super().encode(texts, progress=progress)
+
+    def encode_query(self, text: str) -> Vectors:
+        meant = next((meant for word, meant in self.MEANINGS.items() if word in text), (0, 0, 1))
+        return np.array(meant, np.float32) / np.float32(np.linalg.norm(meant))
+
+
+MEANINGS = WordMeanings()
+
+
+def parts_of(folder: Path, source: MemorySource, encoder: Encoder) -> DomainParts:
+    parts = memory_parts(folder, source, encoder=encoder)
+    return replace(parts, domain=Domain.CODE, chunker=Chunker(strategy="SYNTAX_AWARE", limit=64))
+
+
+def built(folder: Path, encoder: Encoder) -> Iterator[Index]:
     source = CodeSource(domain=Domain.CODE)
     for path, text in FILES.items():
         source.write(path, text)
-    parts = memory_parts(tmp_path_factory.mktemp("code"), source)
-    parts = replace(parts, domain=Domain.CODE, chunker=Chunker(strategy="SYNTAX_AWARE", limit=64))
-    report = sync(parts)
-    assert report.generation is not None
-    with parts.store.files.open(report.generation) as generation:
+    parts = parts_of(folder, source, encoder)
+    with parts.store.files.open(sync(parts).generation) as generation:
         yield generation
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    yield from built(tmp_path_factory.mktemp("code"), HashEncoder())
+
+
+@pytest.fixture(scope="module")
+def code_with_meanings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    yield from built(tmp_path_factory.mktemp("code"), WordMeanings())
 
 
 def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers, within: Any = None) -> ExactEvidence:
@@ -154,36 +193,11 @@ def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers
     return exact_evidence(query, statistics, generation, quoting, within, None if told is None else told.scores)
 
 
-def told_of(
-    text: str,
-    generation: Index,
-    meanings: Mapping[str, Sequence[float]] | None = None,
-    encoded: list[str] | None = None,
-) -> Told | None:
-    """Tell by words alone, or by the first of the given words that a text holds, with its vector.
-
-    Args:
-        encoded: is left with the settings that were encoded.
-    """
-    query = read_query(text)
-
-    def encode(said: str) -> Future[EncodedQuery]:
-        if encoded is not None:
-            encoded.append(said)
-        meant = next((meant for word, meant in (meanings or {}).items() if word in said), [0.0, 0.0, 1.0])
-        future = Future[EncodedQuery]()
-        future.set_result(
-            EncodedQuery(said, np.array(meant, np.float32), np.zeros((1, 64), np.int8) if meanings else None)
-        )
-        return future
-
-    every = np.arange(generation.size, dtype=np.int32)
-    vectors = {number: encode(chunk.content).result().vector for number, chunk in generation.chunks(every).items()}
-    asked = encode(text).result()
-    nearest = np.array(sorted(vectors, key=lambda number: -float(vectors[number] @ asked.vector)), np.int32)
-    if encoded is not None:
-        encoded.clear()
-    return tell(query, asked, statistics_of(query, generation), generation, [*nearest.reshape(-1, 1)], encode)
+def told_of(text: str, generation: Index) -> Told | None:
+    """Tell which setting is asked for, with every chunk near."""
+    query, encoded = read_query(text), EncodedQuery(text, MEANINGS.encode_query(text))
+    every = np.arange(generation.size, dtype=np.int32).reshape(-1, 1)
+    return tell(query, encoded, statistics_of(query, generation), generation, [*every])
 
 
 def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
@@ -256,24 +270,53 @@ def test_a_setting_is_found_by_the_words_that_describe_it(code: Index, text: str
     assert stating in leading(text, code)
 
 
-def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code: Index) -> None:
-    near, far = [0.8, 0.6, 0.0], [0.1, 0.0, 1.0]
-    meanings = {"tired": [1.0, 0.0, 0.0], "shuttle": near, "heddle": far}
-    told = told_of("how long may tired weavers rest?", code, meanings)
+def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code_with_meanings: Index) -> None:
+    told = told_of("how long may tired weavers rest?", code_with_meanings)
     assert told is not None
     best = int(told.scores.argmax())
     assert (told.facts[best].name, told.facts[best].value) == ("pause", "9")
-    assert told_of("which function lets tired weavers rest?", code, meanings) is None
-    assert told_of("how do tired weavers rest?", code, meanings) is None
-    assert told_of("what is a tired weaver to do at night?", code, meanings) is None
-    assert told_of("what are tired weavers supposed to do first?", code, meanings) is None
+    for text in (
+        "which function lets tired weavers rest?", "how do tired weavers rest?",
+        "what is a tired weaver to do at night?", "what are tired weavers supposed to do first?",
+    ):  # fmt: skip
+        assert told_of(text, code_with_meanings) is None
 
 
-def test_few_settings_are_encoded_for_a_question(code: Index) -> None:
-    encoded = list[str]()
-    told_of("how many grams may tired weavers rest the shuttle?", code, {"tired": [1.0, 0.0, 0.0]}, encoded)
-    assert len(encoded) == MOST
-    assert any("shuttle" in said for said in encoded)
+def test_a_setting_of_a_document_that_one_may_not_read_is_not_told(code_with_meanings: Index) -> None:
+    without = code_with_meanings.without("path:options.js")
+    told = told_of("how long may tired weavers rest?", without)
+    assert told is None or "pause" not in {fact.name for fact in told.facts.values()}
+
+
+def test_words_of_settings_are_encoded_once_and_go_with_their_document(tmp_path: Path) -> None:
+    encoder, source = WordMeanings(), CodeSource(domain=Domain.CODE)
+    for path in ("db/options.js", "db/loom.yaml", "tests/options.js"):
+        source.write(path, FILES.get(path, OPTIONS))
+    parts = parts_of(tmp_path, source, encoder)
+    report = sync(parts)
+    assert report.embedded == 2 < len(encoder.encoded), "two of three texts are the same"
+    first = set(encoder.encoded)
+    assert any("seconds between two picks of the shuttle" in said for said in first), first
+    source.write("db/loom.yaml", REMARKS.replace("reed_travel: 40", "reed_travel: 44"))
+    with small_segments(2):
+        generation = sync(parts).generation
+    assert {said for said in encoder.encoded if said not in first and "reed travel" in said} == {
+        "reed travel How far the reed swings back in millimetres reed travel 44"
+    }
+    with parts.store.files.open(generation) as opened:
+        asked = encoder.encode_query("how long may tired weavers rest?")
+        alike = opened.setting_similarities(asked, np.arange(opened.size, dtype=np.int32))
+        chunks = opened.chunks(np.array([*alike], np.int32))
+        assert isinstance(opened._parts, Segments), "several files are searched"
+    told = {chunks[number].facts[place].name: score for number, own in alike.items() for place, score in own.items()}
+    assert max(told, key=lambda name: told[name]) == "pause"
+    assert all(not own for number, own in alike.items() if chunks[number].path.startswith("tests/"))
+    del source.documents["db/options.js"]
+    sync(parts, confirm_deletes=True)
+    with parts.store.writer() as writer:
+        counts = writer.counts()
+        (kept,) = writer._rows("select count(*) from embeddings where orphaned_in is null")
+    assert (counts.missing_vectors, kept[0]) == (0, counts.texts), "of what is gone, no vector is counted as used"
 
 
 @pytest.mark.parametrize(

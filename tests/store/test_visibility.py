@@ -37,7 +37,9 @@ DECIDED = {
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
         "sample", "without",
     },
-    "of numbers that a masked operation returned": {"similarities", "token_matches", "vectors"},
+    "of numbers that a masked operation returned": {
+        "similarities", "token_matches", "setting_similarities", "vectors",
+    },
     "for the parts that search several files, which mask": {
         "document_places", "live_paths", "places", "field_values", "unread_rows", "sparse_with",
     },

@@ -13,6 +13,7 @@ from nornweave.ingest.records import DomainParts
 
 # What made the newest schema of the one before, undone.
 BACK = {
+    "10": "alter table chunks drop column settings",
     "9": "alter table published drop column segment",
     "8": "alter table embeddings drop column tokens",
 }
@@ -22,7 +23,7 @@ def opened(parts: DomainParts) -> Index:
     return parts.store.files.open(parts.store.current())
 
 
-@pytest.mark.parametrize("schema", ["7", "8"])
+@pytest.mark.parametrize("schema", ["7", "8", "9"])
 def test_an_older_working_file_is_migrated_and_answers_as_before(tmp_path: Path, schema: str) -> None:
     source = MemorySource()
     for name, text in {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}.items():

@@ -35,7 +35,7 @@ from nornweave.ask.search.retrievers import (
 )
 from nornweave.ask.search.telling import Told, tell
 from nornweave.config import PlanSettings, SourceWeights
-from nornweave.core.errors import EncoderError, NornWeaveError
+from nornweave.core.errors import NornWeaveError
 from nornweave.core.tracing import span
 from nornweave.core.types import Domain, Fact
 from nornweave.index.index import Index
@@ -178,16 +178,12 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
 def _tell(
     query: Query, statistics: TermStatistics, findings: Mapping[str, RetrieverFinding], context: SearchContext
 ) -> Told | None:
-    """Weigh the settings near a question; ``None`` if no time is left or the encoder fails."""
+    """Weigh the settings near a question."""
     dense = findings.get(_DENSE)
-    if dense is None or dense.query is None or (context.left_s is not None and context.left_s <= 0):
+    if dense is None or dense.query is None:
         return None
     near = [finding.hits.numbers for name, finding in findings.items() if name in _NEAR]
-    try:
-        return tell(query, dense.query, statistics, context.generation, near, context.encode, context.left_s)
-    except (EncoderError, TimeoutError) as error:
-        log.warning("the settings near a question were not compared: %s", error or "no answer before the deadline")
-        return None
+    return tell(query, dense.query, statistics, context.generation, near)
 
 
 def _word_tasks(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,18 +18,15 @@ from nornweave.ask.search.query import FLAG, Query, TermStatistics
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import is_aside, is_identifier, release_of
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.statement import described
+from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.models.encoders.tokens import EncodedQuery
 
 NEAR = 16
 """Chunks of each retriever whose settings are looked at."""
-MOST, BY_WORDS = 5, 3
-"""Settings that are encoded, some milliseconds each; so many of them because they share most words with the question.
-
-The others are the first of the nearest chunks. Where 24 were encoded, no question found more.
-"""
+MOST = 12
+"""Settings whose words are compared, those that mean most nearly what is asked; reading words takes the time."""
 OTHER_UNIT = 0.85
 """Share for a time where something is counted, and for what says no time where one asks how long."""
 WORDS_SHARE = 0.5
@@ -39,7 +35,6 @@ WORDS_POWER = 2.5
 """How fast what words alone tell falls with the share of the question that they are."""
 CHANCE, CERTAIN = 0.2, 0.9
 """Both together: what any setting has, and what leaves no doubt."""
-_DESCRIPTION = 300
 _TIMED = re.compile(
     r"\bhow (?:long|often|soon|late|old|frequently)\b|\b(?:milli)?seconds?\b|\b(?:minute|hour|day|week|month|year)s?\b",
     re.IGNORECASE,
@@ -47,7 +42,6 @@ _TIMED = re.compile(
 _COUNTED = re.compile(
     r"\bhow (?:big|deep|far|few|high|large|many|much|small|wide)\b|\bwhat (?:port|size)\b", re.IGNORECASE
 )
-_MARKS = re.compile(r"[^\w'-]+|(?<=[a-z])(?=[A-Z])|_+")
 _ASKS = frozenset(sequence(" ".join((*ASKS_FOR_VALUE, "long many much often use used"))))
 
 
@@ -70,24 +64,17 @@ def tell(
     statistics: TermStatistics,
     generation: Index,
     near: Sequence[Numbers],
-    encode: Callable[[str], Future[EncodedQuery]],
-    left_s: float | None = None,
 ) -> Told | None:
     """Weigh the settings of chunks by how well they are what a question asks the value of.
 
-    Meaning is compared where the encoder is that of this process, which has the vectors of tokens: another machine's is
-    not asked so often.
+    Meaning is compared where the generation has the vectors of what describes its settings.
 
     Args:
+        encoded: by the encoder of the generation.
         near: what each retriever found, best first.
-        left_s: how long is waited for the encoder.
 
     Returns:
         ``None`` where the question asks for no value, or calls a thing by a name.
-
-    Raises:
-        EncoderError: the encoder fails.
-        TimeoutError: it has not answered in time.
     """
     is_named = any(is_identifier(word.written) or word.whole in ASKS_WHERE for word in query.words)
     if is_named or not ASKS_VALUE.search(query.text) or FLAG.search(query.text):
@@ -98,30 +85,29 @@ def tell(
     whole, kinds = math.fsum(weights.values()) or 1.0, kinds_asked(query.text)
     is_timed, is_counted = (bool(asks.search(query.text)) for asks in (_TIMED, _COUNTED))
     numbers = dict.fromkeys(number for found in near for number in found[:NEAR].tolist())
-    settings: dict[str, tuple[float, float, list[tuple[int, Fact]]]] = {}
-    for number, chunk in generation.chunks(np.array([*numbers], np.int32)).items():
+    alike = generation.setting_similarities(encoded.vector, np.array([*numbers], np.int32))
+    nearest = sorted((-like, number, place) for number, own in alike.items() for place, like in own.items())[:MOST]
+    chosen = {(number, place): -like for like, number, place in nearest}
+    read = np.unique(np.array([number for number, _ in chosen] or [*numbers], np.int32))
+    told: dict[int, tuple[float, Fact]] = {}
+    for number, chunk in generation.chunks(read).items():
         if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section):
             continue
-        for fact, (first, last) in described(chunk.facts, chunk.content, chunk.char_range[0]):
-            if fact.kind in kinds:
-                said = f"{fact.name} {fact.owner} {chunk.content[first:last]}"[:_DESCRIPTION]
-                text = " ".join(_MARKS.sub(" ", said).split())
-                held = math.fsum(weights[term] for term in weights.keys() & {*sequence(text)}) / whole
-                is_time = fact.unit == "s" or _TIMED.search(said) is not None
-                share = OTHER_UNIT if is_time != is_timed and (is_timed or is_counted) else 1.0
-                settings.setdefault(text, (held, share, []))[2].append((number, fact))
-    saying = sorted((text for text in settings if settings[text][0]), key=lambda text: -settings[text][0])
-    chosen = [*dict.fromkeys((*saying[:BY_WORDS], *settings))][:MOST]
-    scores, facts = np.zeros(generation.size, np.float32), dict[int, Fact]()
-    begun = [(text, None if encoded.tokens is None else encode(text)) for text in chosen]
-    for text, future in begun:
-        held, share, places = settings[text]
-        if future is None:
-            score = share * held**WORDS_POWER
-        else:
-            like = share * (float(np.dot(encoded.vector, future.result(left_s).vector)) + WORDS_SHARE * held)
-            score = min(max((like - CHANCE) / (CERTAIN - CHANCE), 0.0), 1.0)
-        for number, fact in places:
-            if score > max(scores[number], LEAST):
-                scores[number], facts[number] = score, fact
-    return Told(scores, facts) if facts else None
+        for place, said in settings_in(chunk.facts, chunk.content, chunk.char_range[0]):
+            fact, like = chunk.facts[place], chosen.get((number, place))
+            if fact.kind not in kinds or (chosen and like is None):
+                continue
+            held = math.fsum(weights[term] for term in weights.keys() & {*sequence(said)}) / whole
+            is_time = fact.unit == "s" or _TIMED.search(said) is not None
+            share = OTHER_UNIT if is_time != is_timed and (is_timed or is_counted) else 1.0
+            if like is None:
+                score = share * held**WORDS_POWER
+            else:
+                score = (share * (like + WORDS_SHARE * held) - CHANCE) / (CERTAIN - CHANCE)
+            if score > max(LEAST, told.get(number, (0.0,))[0]):
+                told[number] = min(score, 1.0), fact
+    if not told:
+        return None
+    scores = np.zeros(generation.size, np.float32)
+    scores[[*told]] = [score for score, _ in told.values()]
+    return Told(scores, {number: fact for number, (_, fact) in told.items()})

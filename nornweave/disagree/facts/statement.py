@@ -19,6 +19,8 @@ _IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'
 # Three words behind a value, on its line.
 _REMARK_BEHIND = re.compile(r"[^\S\n](?:#+|//+|--)[^\S\n]*\w[^\n]*?\w\s\w+\s\w")
 _PARAGRAPH = re.compile(r"[^\n]*\n(?:[^\S\n]*\n)?((?!\s*(?:#|```|~~~))(?:[^\n]*\w[^\n]*(?:\n|\Z)){1,4})")
+MAX_DESCRIPTION = 300
+_MARKS = re.compile(r"[^\w'-]+|(?<=[a-z])(?=[A-Z])|_+")
 _EACH_LINE = re.IGNORECASE | re.MULTILINE
 _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
@@ -82,6 +84,19 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
             told_to = after.end(1)
         last = end
         yield fact, (told_from, told_to)
+
+
+def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[int, str]]:
+    """Yield the place of each fact that says a value, with its name, its owner and what describes it, as plain words.
+
+    Args:
+        facts: by place.
+        text: that they stand in, from the offset ``start`` on.
+    """
+    places = {fact: place for place, fact in enumerate(facts)}
+    for fact, (first, last) in described(facts, text, start):
+        said = f"{fact.name} {fact.owner} {text[first:last]}"[:MAX_DESCRIPTION]
+        yield places[fact], " ".join(_MARKS.sub(" ", said).split())
 
 
 def _indent(text: str, at: int) -> int:

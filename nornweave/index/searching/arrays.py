@@ -38,7 +38,7 @@ _BUFFER = 1 << 20
 # Arrays of which a query reads a few scattered rows. By default the kernel reads 128 kB around each row: from a
 # cold disk that is 50 MB a query.
 _BLOCK = 1 << 20
-_SCATTERED = frozenset({"vectors", "tokens", "cards.text"})
+_SCATTERED = frozenset({"vectors", "tokens", "settings", "cards.text"})
 
 
 def _make_room(descriptor: int, start: int, size: int) -> None:

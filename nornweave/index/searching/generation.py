@@ -28,7 +28,7 @@ from nornweave.index.searching.inverted import Lengths, load_names, load_pairs
 from nornweave.index.searching.reading import FileTexts
 from nornweave.index.searching.search import FileSearch, Mapped
 from nornweave.index.searching.terms import TermLists
-from nornweave.index.searching.vectors import TokenVectors, VectorIndex, load_hnsw, load_matrix
+from nornweave.index.searching.vectors import SettingVectors, TokenVectors, VectorIndex, load_hnsw, load_matrix
 from nornweave.index.searching.visibility import Visibilities, Visible
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,8 @@ def _opened(stack: ExitStack, path: Path) -> tuple[GenerationFile, Mapped]:
         arrays = open_arrays(path, file.meta["arrays"])
         keys, names = load_names(arrays)
         pairs, vectors = load_pairs(arrays), _vectors(file, arrays)
-        mapped = Mapped(TermLists(arrays), pairs, names, keys, Cards(arrays), vectors, TokenVectors(arrays))
+        mapped = Mapped(TermLists(arrays), pairs, names, keys, Cards(arrays), vectors, TokenVectors(arrays),
+                        SettingVectors(arrays))  # fmt: skip
         stack.callback(vars(mapped).clear)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
         file.connection.execute("set threads = 1")

@@ -17,7 +17,7 @@ from nornweave.index.searching.generation_file import GenerationFile
 from nornweave.index.searching.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys
 from nornweave.index.searching.ranked_chunks import Hits
 from nornweave.index.searching.terms import TermLists, WeightedTerms
-from nornweave.index.searching.vectors import TokenVectors, VectorIndex
+from nornweave.index.searching.vectors import SettingVectors, TokenVectors, VectorIndex
 from nornweave.index.searching.visibility import SeenTerms, Visible
 
 K = TypeVar("K", int, str)
@@ -34,6 +34,7 @@ class Mapped:
     cards: Cards
     vectors: VectorIndex
     tokens: TokenVectors
+    settings: SettingVectors
 
 
 class FileSearch:
@@ -62,6 +63,9 @@ class FileSearch:
 
     def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
         return self._mapped.tokens.matches(tokens, numbers)
+
+    def setting_similarities(self, query: Vectors, numbers: Numbers) -> dict[int, dict[int, float]]:
+        return self._mapped.settings.similarities(query, numbers)
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         frequency = self._terms.frequency

@@ -245,6 +245,9 @@ class SegmentedSearch:
     def token_matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
         return self._all.gather(numbers, lambda segment, own: segment.search.token_matches(tokens, own), (len(tokens),))
 
+    def setting_similarities(self, query: Vectors, numbers: Numbers) -> dict[int, dict[int, float]]:
+        return self._all.look_up(numbers, lambda segment, own: segment.search.setting_similarities(query, own))
+
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         wanted = list(terms)
         held = [segment.search.document_frequencies(wanted) for segment in self._all.segments]

@@ -243,3 +243,48 @@ def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int)
     for batch in reader.to_arrow_reader(_ROWS_AT_ONCE):
         for number, tokens in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             rows[starts[number] : starts[number + 1]] = np.frombuffer(tokens, np.int8).reshape(-1, TOKEN_DIMENSIONS)
+
+
+class SettingVectors:
+    """The vectors of what describes each setting: those of chunk ``n`` are the rows from ``starts[n]`` on.
+
+    One byte a component suffices: they are compared with a question, and with nothing that is equal.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Take the arrays that ``write_settings`` wrote; there may be none."""
+        self._starts = arrays.get("setting_starts")
+        if self._starts is not None:
+            self._codes, self._scales, self._places = (
+                arrays[name] for name in ("settings", "setting_scales", "setting_places")
+            )
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> dict[int, dict[int, float]]:
+        """Return how like a query the settings of chunks are: chunk → place among its facts → cosine similarity."""
+        if self._starts is None or not len(numbers):
+            return {}
+        bounds = [(number, *self._starts[number : number + 2].tolist()) for number in numbers.tolist()]
+        rows = np.concatenate([np.arange(first, last) for _, first, last in bounds])
+        code, scale = encoded(np.asarray(query, np.float32)[None])
+        alike = iter((products(code[0], self._codes[rows]) * (self._scales[rows] * scale[0])).tolist())
+        return {
+            number: dict(zip(self._places[first:last].tolist(), alike, strict=False)) for number, first, last in bounds
+        }
+
+
+def write_settings(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
+    """Write the vectors of the view ``settings``, if there are any.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    of = connection.execute("select chunk_no, position from described order by rowid").fetchnumpy()
+    if not len(of["chunk_no"]):
+        return
+    arrays.add_starts("setting_starts", np.searchsorted(of["chunk_no"], np.arange(count + 1)))
+    arrays.add("setting_places", of["position"])
+    codes = arrays.reserve("settings", np.int8, (len(of["chunk_no"]), dimensions))
+    scales = arrays.reserve("setting_scales", np.float32, (len(of["chunk_no"]),))
+    for batch in connection.execute("select setting_no, vector from settings").to_arrow_reader(_BATCH_ROWS):
+        rows = batch.column("setting_no").to_numpy()
+        codes[rows], scales[rows] = encoded(batch.column("vector").flatten().to_numpy().reshape(-1, dimensions))

@@ -29,7 +29,8 @@ create table generation.chunks as
 select
   n.chunk_no,
   n.document_no,
-  c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key, fact_keys)
+  c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key, fact_keys,
+    settings)
 from chunks c
 join numbered n on n.place = c.rowid;
 
@@ -81,6 +82,21 @@ create or replace temp view vectors as
 select n.chunk_no, e.vector, e.tokens
 from embeddings e
 join embedded n on n.place = e.rowid;
+
+-- What each setting is described with; `position` counts the facts of a chunk, from 0.
+create or replace temp table described as
+select n.chunk_no, s.position, e.rowid as place
+from (
+  select rowid as place, unnest(settings, recursive := true) from chunks where rowid in (select place from numbered)
+) s
+join numbered n using (place)
+join embeddings e using (embedding_key)
+order by n.chunk_no, s.position;
+
+create or replace temp view settings as
+select d.rowid as setting_no, e.vector
+from embeddings e
+join described d on d.place = e.rowid;
 
 create or replace temp table occurrences as
 select

@@ -45,7 +45,8 @@ create table chunks (
   pairs uinteger[],
   keys varchar[],
   facts varchar,
-  fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[]
+  fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[],
+  settings struct(position usmallint, "text" varchar, embedding_key varchar)[]
 );
 
 -- Documents whose last attempt stored nothing: failed, transient (tried at every sync) or skipped on purpose. An older

@@ -31,7 +31,7 @@ from nornweave.index.searching.arrays import ArrayWriter, arrays_file, writing_a
 from nornweave.index.searching.cards import write_cards
 from nornweave.index.searching.inverted import write_names, write_pairs
 from nornweave.index.searching.terms import write_terms
-from nornweave.index.searching.vectors import write_token_vectors, write_vectors
+from nornweave.index.searching.vectors import write_settings, write_token_vectors, write_vectors
 from nornweave.index.writing.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.index.writing.rows import publication_row
 
@@ -168,6 +168,7 @@ def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimen
     try:
         write_vectors(connection, arrays, count, dimensions)
         write_token_vectors(connection, arrays, count)
+        write_settings(connection, arrays, count, dimensions)
         write_terms(connection, arrays)
         write_pairs(connection, arrays)
         write_names(connection, arrays)
@@ -221,10 +222,10 @@ def _terms(connection: Connection) -> tuple[int, ...]:
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for view in ("cards", "vectors", "pairs", "named", "lengths"):
+    for view in ("cards", "vectors", "settings", "pairs", "named", "lengths"):
         connection.execute(f"drop view if exists temp.{view}")
-    for table in ("numbered_documents", "numbered", "embedded", "occurrences", "terms", "postings", "declared_said",
-                  "declared_values"):  # fmt: skip
+    for table in ("numbered_documents", "numbered", "embedded", "described", "occurrences", "terms", "postings",
+                  "declared_said", "declared_values"):  # fmt: skip
         connection.execute(f"drop table if exists temp.{table}")
 
 

@@ -140,9 +140,10 @@ class MovingTables(DuckDBTables):
         counts = self.counts()
         return counts.documents, counts.chunks
 
-    def pending_count(self) -> int:
+    def pending_count(self, *, of_chunks: bool = False) -> int:
         """Count the distinct texts without a vector; see ``port.Writer``."""
-        return super().pending_count() if self._documents is None else self.counts().missing_vectors
+        is_asked = self._documents is None or self.counts().missing_vectors
+        return super().pending_count(of_chunks=of_chunks) if is_asked else 0
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
         """Assign vector keys to chunks of an older pipeline, if there are any; see ``port.Writer``."""

@@ -56,6 +56,7 @@ def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
 _FACT_KEY = pa.struct(
     [("key", pa.string()), ("position", pa.uint16()), ("side", pa.string()), ("attribute", pa.string())]
 )
+_SETTING = pa.struct([("position", pa.uint16()), ("text", pa.string()), ("embedding_key", pa.string())])
 CHUNK_SCHEMA = pa.schema(
     [
         ("chunk_id", pa.string()),
@@ -72,6 +73,7 @@ CHUNK_SCHEMA = pa.schema(
         ("keys", pa.list_(pa.string())),
         ("facts", pa.string()),
         ("fact_keys", pa.list_(_FACT_KEY)),
+        ("settings", pa.list_(_SETTING)),
     ]
 )
 
@@ -105,6 +107,7 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             "keys": list(indexed.keys),
             "facts": encode_facts(indexed.facts),
             "fact_keys": _fact_keys(indexed.facts),
+            "settings": [setting._asdict() for setting in indexed.settings],
         }
         for one in stored
         for position, indexed in enumerate(one.chunks)

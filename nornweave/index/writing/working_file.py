@@ -24,13 +24,17 @@ from nornweave.index.connection import (
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
-SCHEMA = "9"
+SCHEMA = "10"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
 # From schema 7 on, which is that of November 23rd, 2026.
 MIGRATIONS = {
     "7": ("8", "alter table embeddings add column tokens blob"),
     # No document has a segment yet: the next sync writes all of them.
     "8": ("9", "alter table published add column segment varchar"),
+    "9": (
+        "10",
+        'alter table chunks add column settings struct(position usmallint, "text" varchar, embedding_key varchar)[]',
+    ),
 }
 
 

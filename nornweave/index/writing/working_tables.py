@@ -92,20 +92,28 @@ _NOTE_PUBLISHED = (
     """,
 )
 
+EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
+# Every text that is encoded.
+_TEXTS = f"""(
+select embedding_key, {EMBEDDED_TEXT} as "text", token_count + floor(length(context) / 4.0) as size from chunks
+union all
+select embedding_key, "text", floor(length("text") / 4.0) as size from
+  (select unnest(settings, recursive := true) from chunks)
+)"""
+
 # Events of removals are not remains: they stay.
-_REMAINS = """
+_REMAINS = f"""
 select 'working rows', (select count(*) from documents where document_id = ?)
   + (select count(*) from chunks where document_id = ?) + (select count(*) from not_stored where document_id = ?)
 union all
 select 'vectors that no text uses', count(*)
-from embeddings where embedding_key not in (select embedding_key from chunks)
+from embeddings where embedding_key not in (select embedding_key from {_TEXTS} t)
 union all
 select 'events of publications', count(*) from publications where ? = any(added) or ? = any(changed)
 """
 
-EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
-_WITHOUT_VECTOR = """
-chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.embedding_key is null
+_WITHOUT_VECTOR = f"""
+{_TEXTS} c left join embeddings e on e.embedding_key = c.embedding_key where e.embedding_key is null
 """
 
 # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
@@ -116,7 +124,7 @@ union all select 'stale', count(*) from not_stored join documents using (documen
 union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
 union all select 'chunks', count(*) from chunks
 union all select 'tokens', coalesce(sum(token_count), 0) from chunks
-union all select 'texts', count(distinct embedding_key) from chunks
+union all select 'texts', count(distinct embedding_key) from {_TEXTS} t
 union all select 'missing_vectors', count(distinct c.embedding_key) from {_WITHOUT_VECTOR}
 union all select 'orphan_chunks', count(*)
   from chunks c left join documents d on d.document_id = c.document_id where d.document_id is null
@@ -181,7 +189,9 @@ class WorkingTables(ABC):
 
     def erase(self, deleted: Deleted) -> None:
         with self._transaction() as connection:
-            connection.execute("delete from embeddings where embedding_key not in (select embedding_key from chunks)")
+            connection.execute(
+                f"delete from embeddings where embedding_key not in (select embedding_key from {_TEXTS} t)"
+            )
             for names in ("added", "changed"):
                 rest = f"list_filter({names}, lambda name: name <> ?)"
                 connection.execute(
@@ -189,13 +199,16 @@ class WorkingTables(ABC):
                 )
         self._overwrite()
 
-    def pending_count(self) -> int:
-        return self._integer(f"select count(distinct c.embedding_key) from {_WITHOUT_VECTOR}")
+    def pending_count(self, *, of_chunks: bool = False) -> int:
+        texts = "chunks" if of_chunks else _TEXTS
+        return self._integer(
+            f"select count(distinct embedding_key) from {texts} t anti join embeddings using (embedding_key)"
+        )
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         rows = self._rows(
             f"""
-            select c.embedding_key, max(token_count + floor(length(context) / 4.0)) as size
+            select c.embedding_key, max(size) as size
             from {_WITHOUT_VECTOR}
             group by c.embedding_key
             order by size desc, c.embedding_key
@@ -205,8 +218,8 @@ class WorkingTables(ABC):
         for start in range(0, len(keys), window):
             texts = self._rows(
                 f"""
-                select embedding_key, any_value({EMBEDDED_TEXT})
-                from chunks semi join (select unnest(?) as embedding_key) wanted using (embedding_key)
+                select embedding_key, any_value("text")
+                from {_TEXTS} t semi join (select unnest(?) as embedding_key) wanted using (embedding_key)
                 group by embedding_key
                 """,
                 [keys[start : start + window]],
@@ -292,7 +305,7 @@ class WorkingTables(ABC):
             [KEEP_PUBLICATIONS],
         )
         number = number_of(candidate.generation)
-        used = "exists (select 1 from chunks c where c.embedding_key = e.embedding_key)"
+        used = f"e.embedding_key in (select embedding_key from {_TEXTS} t)"
         connection.execute(f"update embeddings e set orphaned_in = null where orphaned_in is not null and {used}")
         connection.execute(
             f"update embeddings e set orphaned_in = ? where orphaned_in is null and not {used}", [number]
@@ -352,7 +365,7 @@ class DuckDBTables(WorkingTables):
             renamed = pa.table({"chunk_id": [one for one, _ in keys], "embedding_key": [key for _, key in keys]})
             with self._transaction() as connection:
                 connection.execute(
-                    "update chunks set embedding_key = renamed.embedding_key from renamed "
+                    "update chunks set embedding_key = renamed.embedding_key, settings = null from renamed "
                     "where chunks.chunk_id = renamed.chunk_id"
                 )
             del renamed
