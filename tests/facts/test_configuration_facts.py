@@ -97,6 +97,16 @@ def test_what_a_schema_declares_is_a_default_of_the_code() -> None:
     assert {fact.side for fact in facts(schema, "queue.schema.json")} == {"code"}
 
 
+@pytest.mark.parametrize(("line", "value"), [
+    ("port = integer(min=1, max=65535, default=6379)", "6379"), ("port = option('a', 'b', default='b')", "b"),
+    ("port = my_check(default=None)", "none"),
+])  # fmt: skip
+def test_a_specification_says_defaults(line: str, value: str) -> None:
+    text = f"Name: tool\n[server]\n# Where it listens.\n{line}\nother = string(min=1)\n"
+    assert said(text, "lib/tool.spec") == said(text, "configspec.spec") == {("server", "port", "default", value)}
+    assert said("Name: tool\nVersion: 1.2\n%build\nmake (all)\n", "tool.spec") == set()
+
+
 def test_settings_of_a_file_of_defaults_are_defaults() -> None:
     assert said("depth: 12\n", "roles/queue/defaults/main.yml") == {("", "depth", "default", "12")}
     assert said("depth: 12\n", "roles/queue/vars/main.yml") == {("", "depth", "setting", "12")}

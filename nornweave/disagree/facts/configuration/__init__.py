@@ -10,7 +10,13 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import Entry, bracket_entries, directive_entries, line_entries
+from nornweave.disagree.facts.configuration.entries import (
+    Entry,
+    bracket_entries,
+    directive_entries,
+    line_entries,
+    specified_entries,
+)
 from nornweave.disagree.facts.configuration.manifests import (
     line_requirements,
     patterns_of,
@@ -30,6 +36,7 @@ _SYNTAX = {
     **dict.fromkeys(_LINES, line_entries),
     **dict.fromkeys(("conf", "cfg"), directive_entries),
     **dict.fromkeys(("json", "jsonc", "webmanifest"), bracket_entries),
+    **dict.fromkeys(("spec", "configspec"), specified_entries),
 }
 # Lists of other people's versions, and data that nobody sets.
 _NO_CONFIGURATION = lazy_pattern(

@@ -115,6 +115,11 @@ def line_entries(text: str) -> Iterator[Entry]:
             yield _renamed(entry, named[1]) if named and is_named else entry
 
 
+def specified_entries(text: str) -> Iterator[Entry]:
+    """Yield the defaults of a specification (configobj): ``port = integer(min=1, default=6379)``."""
+    return (entry for entry in line_entries(text) if entry.value.endswith(")") and "default" in entry.value)
+
+
 # ``Port 22``, ``worker_connections 768;``; of what is commented out one value, unlike sentences: ``# maxmemory 2gb``.
 _DIRECTIVE = lazy_pattern(
     r"[ \t]*(?P<key>\d*[A-Za-z][\w-]{1,79})[ \t]+(?P<value>(?:\"[^\"\n]*\"|[^\s{}<>=:#;][^\s{}<>;]*)"

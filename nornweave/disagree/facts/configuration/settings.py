@@ -29,6 +29,10 @@ _DYNAMIC = ("${", "{{", "<%", "$(", "%(", "}}")
 _WITH_FALLBACK = lazy_pattern(
     r"^\"?\$\{(?P<name>[A-Za-z_][\w.]{0,79})(?::-|:=|:(?![?+])|-)(?P<value>[^{}$]{1,100})\}\"?$"
 )
+# ``port = integer(min=1, default=6379)`` of a specification (configobj): what may be set, and what holds without.
+_SPECIFIED = lazy_pattern(
+    r"[a-z_]\w{0,40}\((?:[^\n]{0,200},)?\s*default\s*=\s*(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s,()\"']+)\)$"
+)
 _EXAMPLE = lazy_pattern(r"example|sample|template|\.dist\b", re.IGNORECASE)
 _DEFAULTS = lazy_pattern(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$", re.IGNORECASE)
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
@@ -78,6 +82,15 @@ def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
     Settings in a file of examples or in comments have a form of their own, because they are not in force.
     """
     if is_secret(entry):
+        return
+    if specified := _SPECIFIED.match(entry.value):
+        value = value_of(specified["value"])
+        found = value and fact_of(
+            passage, name=entry.key, attribute="default", side="code", form="option", value=value, start=entry.start,
+            end=entry.end, statement=passage.text[entry.start : entry.end], owner=" > ".join(entry.parents),
+        )  # fmt: skip
+        if found:
+            yield found
         return
     fallback = _WITH_FALLBACK.match(entry.value)
     value = value_of(fallback["value"] if fallback else entry.value)
