@@ -17,6 +17,9 @@ from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.telling import Told, tell
 from nornweave.core.types import Document, Domain, Entry
+from nornweave.disagree.facts.extract import extract_facts
+from nornweave.disagree.facts.passage import Passage
+from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -280,6 +283,13 @@ def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code_w
         "what is a tired weaver to do at night?", "what are tired weavers supposed to do first?",
     ):  # fmt: skip
         assert told_of(text, code_with_meanings) is None
+
+
+def test_lists_and_variables_that_no_words_describe_are_no_settings() -> None:
+    text = 'RETRY_LIMIT = 7\nNAMES = ["warp", "weft"]\n\n\ndef wind(step):\n    turns = step.get("turns", 4)\n'
+    facts = extract_facts(Passage(text=text, path="a.py", domain="code", format="python"))
+    assert {fact.name for fact in facts} >= {"retry limit", "names", "turns"}
+    assert [said for _, said in settings_in(facts, text, 0)] == ["retry limit"]
 
 
 def test_a_setting_of_a_document_that_one_may_not_read_is_not_told(code_with_meanings: Index) -> None:

@@ -87,7 +87,10 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
 
 
 def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[int, str]]:
-    """Yield the place of each fact that says a value, with its name, its owner and what describes it, as plain words.
+    """Yield the place of each fact whose value words describe, with its name, its owner and those words.
+
+    A name alone describes the number of a constant or a key (``#define MAX_NESTING 16``), and no variable that has a
+    value for a start. A list is not what somebody wants who asks for a value.
 
     Args:
         facts: by place.
@@ -95,8 +98,10 @@ def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[
     """
     places = {fact: place for place, fact in enumerate(facts)}
     for fact, (first, last) in described(facts, text, start):
-        said = f"{fact.name} {fact.owner} {text[first:last]}"[:MAX_DESCRIPTION]
-        yield places[fact], " ".join(_MARKS.sub(" ", said).split())
+        is_named = fact.kind == "number" and (fact.attribute == "value" or fact.side == "configuration")
+        if fact.kind != "list" and (first < last or is_named):
+            said = f"{fact.name} {fact.owner} {text[first:last]}"[:MAX_DESCRIPTION]
+            yield places[fact], " ".join(_MARKS.sub(" ", said).split())
 
 
 def _indent(text: str, at: int) -> int:

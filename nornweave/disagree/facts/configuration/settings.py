@@ -84,7 +84,7 @@ def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
     if is_secret(entry):
         return
     if specified := _SPECIFIED.match(entry.value):
-        value = value_of(specified["value"])
+        value = value_of(specified["value"].strip("\"'"))
         found = value and fact_of(
             passage, name=entry.key, attribute="default", side="code", form="option", value=value, start=entry.start,
             end=entry.end, statement=passage.text[entry.start : entry.end], owner=" > ".join(entry.parents),
