@@ -18,7 +18,7 @@ from nornweave.connect.connectors import repository_of
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
-from nornweave.disagree.assertions.pairing import LEAST_OF_CORPORA, find_contradictions
+from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, version_of
 from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
@@ -56,7 +56,7 @@ def refresh_ledger(settings: Settings) -> Ledger:
         conflicts = [*likely_conflicts(facts, pairs)]
         if len(readable) > 1:  # across domains; not where facts of the two passages conflict already
             known = set(map(_between, conflicts))
-            sentences = find_contradictions(read_passages(readable), least=LEAST_OF_CORPORA)
+            sentences = find_contradictions(read_passages(readable))
             conflicts += (each for each in sentences if _between(each) not in known)
         found = entries_of(conflicts, now)
         sides = [side for entry in found for side in entry.sides]

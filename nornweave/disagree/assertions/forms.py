@@ -90,6 +90,7 @@ PHRASES = _phrases("""
     per cent: percent
     for the record: fyi
     at once: together
+    for good: permanently
     a while ago: lately
     any more: anymore
     out of the box: by default
@@ -201,3 +202,13 @@ COMMON = _words("""
     use need get take make give set go call work run start show add chang creat do keep kept new first default valu
     option name file user request one time version support return follow case also may code type server system
 """)
+# Stems of words that say which kind of thing is asked for.
+STATES = _words("""
+    enabl disabl default activ avail possibl support still current long mani much version releas status state date day
+    team contact person path folder directori file often big larg fast far high accur owner group squad
+""")
+AUXILIARIES = HELPERS | _words("can may must cannot do does did will")
+NARROWS = _words("in on at for of under within")
+"""Before where, and for whom, something is so; ``STANDS`` before where a thing is."""
+STANDS = _words("in on at to under into inside from near behind")
+EVERYBODY = _words("everybody everyone anybody anyone all any every each")

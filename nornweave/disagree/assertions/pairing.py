@@ -9,12 +9,32 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.reading import Assertion, content, read_plain, remembered_text, stems, stretches
+from nornweave.disagree.assertions.asked import (
+    SURE,
+    Answering,
+    Asked,
+    Context,
+    are_of_one_subject,
+    read_answers,
+    read_context,
+    read_question,
+    read_settings,
+)
+from nornweave.disagree.assertions.reading import (
+    NO_PROSE,
+    Assertion,
+    content,
+    read_plain,
+    remembered_text,
+    stems,
+    stretches,
+)
 from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import SIDES
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
@@ -92,12 +112,16 @@ class AssertingPassage:
         return self.heading | _stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
 
     @property
+    def is_history(self) -> bool:
+        """Whether it is of a changelog, or a release's own section; of a chat the day stands in the title."""
+        title = (self.section or self.title or "").rpartition(">")[2]
+        return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
+
+    @property
     def assertions(self) -> Sequence[Assertion]:
         """Its assertions; of a changelog or a release's own section, only those of dates."""
         said = remembered_text(self.text, self.domain)
-        title = (self.section or self.title or "").rpartition(">")[2]
-        # Of a chat the day stands in the title.
-        if said and self.domain != "conversations" and (_CHANGELOG.search(self.path) or _RELEASE.search(title)):
+        if said and self.is_history:
             return tuple(each for each in said if each.kind == "date" and each.names)
         return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
 
@@ -115,14 +139,11 @@ class _Pair(NamedTuple):
     other: Assertion
 
 
-def find_contradictions(
-    passages: Sequence[AssertingPassage], *, question: str | None = None, least: float = LEAST
-) -> list[FactConflict]:
+def find_contradictions(passages: Sequence[AssertingPassage], *, question: str | None = None) -> list[FactConflict]:
     """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
         question: the question; a conflict about something else is left out, one about its subject may be less likely.
-        least: the least probability of a conflict.
 
     Returns:
         At most one for each sentence and other domain, the most confident, in order of the passages.
@@ -140,9 +161,11 @@ def find_contradictions(
         described = features(pair.one, pair.other, here, there)
         confidence = model.probability(described)
         is_plain = question is not None and not any(described[each] for each in _NARROWING)
-        needed = min(least, LEAST_PLAIN) if is_plain else LEAST_OF_CORPORA if described["siblings"] else least
-        if question is None and pair.one.key == "count":
-            needed = LEAST_OF_COUNTS
+        needed = LEAST_PLAIN if is_plain else LEAST_OF_CORPORA if described["siblings"] else LEAST
+        if question is None:
+            needed = LEAST_OF_COUNTS if pair.one.key == "count" else LEAST_OF_CORPORA
+            if LEAST <= confidence < needed and not described["siblings"] and _are_of_one_subject(pair, passages):
+                needed = LEAST
         if confidence >= needed:
             weighed.append((confidence, pair))
     taken: set[tuple[int, int, str]] = set()
@@ -155,7 +178,84 @@ def find_contradictions(
         if taken.isdisjoint(ends):
             taken |= ends
             found.append((pair, _conflict(pair, passages, min(confidence, HIGHEST))))
+    if question is not None:
+        asked = read_question(question)
+        found = [each for each in found if not asked.kinds or _are_of_one_subject(each[0], passages, asked)]
+        told = {(pair.first, pair.second) for pair, _ in found}
+        answered = (pair for pair in _answered(asked, passages) if (pair.first, pair.second) not in told)
+        found += ((pair, _conflict(pair, passages, SURE)) for pair in answered)
     return [conflict for _, conflict in sorted(found, key=lambda each: (each[0].first, each[0].second))]
+
+
+def _are_of_one_subject(pair: _Pair, passages: Sequence[AssertingPassage], asked: Asked | None = None) -> bool:
+    """Tell whether neither side of a pair speaks of a part; without a question, whether both say mostly one thing."""
+    contexts = []
+    words = pair.one.about | pair.other.about
+    subject = asked or Asked(frozenset(), words, words)
+    for number, each in ((pair.first, pair.one), (pair.second, pair.other)):
+        passage = passages[number]
+        sentence = passage.text[each.span.start : each.span.end]
+        if passage.domain == "code" and NO_PROSE.search(sentence):
+            contexts.append(Context(each.about, passage.topic, names=each.about if asked else frozenset()))
+            continue
+        context = read_context(sentence, passage.domain, subject, passage.topic)
+        scopes = frozenset(scope for scope in context.scopes if scope.isdisjoint(each.values))
+        own = context.subject - each.values
+        contexts.append(replace(context, topic=context.topic | each.about, subject=own, scopes=scopes))
+    near = (passages[pair.first].near, passages[pair.second].near)
+    no = _denier(pair.one, pair.other)
+    return are_of_one_subject(contexts[0], contexts[1], subject, near, no, is_tabled=asked is not None)
+
+
+def _denier(one: Assertion, other: Assertion) -> int:
+    """Return which of two denies what the other one says; -1 if they hold different things."""
+    return 0 if one.values == {"no"} else 1 if other.values == {"no"} else -1
+
+
+def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+    """Yield the sentences of two domains that answer a question differently; a passage once for each other domain."""
+    answers: list[tuple[int, int, Answering]] = []
+    for number, passage in enumerate(passages if asked.kinds and asked.about else ()):
+        if passage.is_history:
+            continue
+        is_code = passage.domain == "code"
+        told = list(stretches(passage.text, code=is_code))
+        counts = [len(asked.about & (stems(text) | passage.topic)) for _, text in told]
+        for place, (start, text) in enumerate(told):
+            if counts[place] >= max(1, AS_CLOSE * max(counts)):
+                before = told[place - 1][1] if place else ""
+                read = read_answers(text, start, passage.domain, before, asked, passage.topic)
+                answers += ((counts[place], number, each) for each in read)
+        if is_code:
+            topic = passage.topic | _stems_of_name(passage.path.replace("/", " "))
+            settings = read_settings(passage.text, asked, topic)
+            answers += ((len(asked.about & (each.context.said | topic)), number, each) for each in settings)
+    best = max((count for count, *_ in answers), default=0)
+    pairs = [
+        (count + other_count, _Pair(first, one.assertion, second, other.assertion))
+        for (count, first, one), (other_count, second, other) in combinations(answers, 2)
+        if max(count, other_count) >= AS_CLOSE * best
+        and _answer_differently(one, other, passages[first], passages[second], asked)
+    ]  # fmt: skip
+    taken: set[tuple[int, str]] = set()
+    for _, pair in sorted(pairs, key=lambda each: -each[0]):
+        ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
+        if taken.isdisjoint(ends):
+            taken |= ends
+            yield pair
+
+
+def _answer_differently(
+    one: Answering, other: Answering, here: AssertingPassage, there: AssertingPassage, asked: Asked
+) -> bool:
+    first, second = one.assertion, other.assertion
+    return (
+        here.domain != there.domain
+        and (first.kind, first.key) == (second.kind, second.key)
+        and differ(first, second)
+        and are_of_one_subject(one.context, other.context, asked, (here.near, there.near), _denier(first, second))
+        and not are_of_two_cases(first, second, here, there, asked.words)
+    )
 
 
 def candidates(passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
@@ -311,6 +411,11 @@ def differ(one: Assertion, other: Assertion) -> bool:
         is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
         tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
         return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
+    if one.key == "who may":
+        (sign, who), (other_sign, others) = (next(iter(each.values)).split(" ", 1) for each in (one, other))
+        return sign != other_sign and ("all" in {sign, other_sign} or who != others)
+    if one.key == "path":
+        return not any(a.endswith(b) or b.endswith(a) for a in one.values for b in other.values)
     if one.key == "may":  # only keepers and trainees; trainees and not trainees
         signs = [value.rpartition(" ")[::2] for each in (one, other) for value in each.values]
         return any(
@@ -347,10 +452,7 @@ def are_comparable(one: Assertion, other: Assertion) -> bool:
 def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
     """Tell whether two assertions concern two cases, two versions of a thing, or a named part of it."""
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
-    known = one.condition <= other.about | there.near and other.condition <= one.about | here.near
-    is_case = not known and bool(one.condition) != bool(other.condition)
-    said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
-    if is_case or are_of_two_environments(*said, there.text, here.text):
+    if are_of_two_cases(one, other, here, there):
         return True
     if all(numbers) and numbers[0].isdisjoint(numbers[1]):
         return True
@@ -363,6 +465,20 @@ def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: A
         each.scope & (each.about if is_duty else each.names) - rest.about - rest.values - place.near
         for each, rest, place in ((one, other, there), (other, one, here))
     )
+
+
+def are_of_two_cases(
+    one: Assertion,
+    other: Assertion,
+    here: AssertingPassage,
+    there: AssertingPassage,
+    asked: frozenset[str] = frozenset(),
+) -> bool:
+    """Tell whether one of two assertions holds under a condition of its own, or in an environment."""
+    known = one.condition <= other.about | there.near | asked and other.condition <= one.about | here.near | asked
+    said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
+    is_case = not known and bool(one.condition) != bool(other.condition)
+    return is_case or are_of_two_environments(*said, there.text, here.text)
 
 
 def _are_parts(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:

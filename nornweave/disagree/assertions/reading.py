@@ -27,6 +27,8 @@ from nornweave.disagree.facts.names import read_name
 from nornweave.disagree.facts.values import UNITS, measured_in
 
 Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role", "denial"]
+ASKED = "asked"
+"""Key of what a question asks for and no table knows."""
 STANDING = frozenset(("owner", "role", "presence", "denial"))
 """Kinds of which what will be says nothing of what is."""
 
@@ -37,9 +39,9 @@ REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
 """Passages that were read, and characters of each, at most: some 10 MB."""
 _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
-_NO_PROSE = lazy_pattern(
+NO_PROSE = lazy_pattern(
     r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
-    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure)\b(?!-)", _I,
+    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better)\b(?!-)", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
@@ -226,19 +228,19 @@ def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[
         domain: in papers the past tense counts as present; in threads the future tense is only a plan.
         before: the sentence before it.
     """
-    if not _HINT.search(sentence) or _NO_PROSE.search(sentence):
+    if not _HINT.search(sentence) or NO_PROSE.search(sentence):
         return []
-    return list(_Sentence(sentence, start, domain, before).assertions())
+    return list(Sentence(sentence, start, domain, before).assertions())
 
 
 def read_plain(sentence: str, start: int, denied: str) -> Assertion | None:
     """Return the affirmation of something that is denied elsewhere, by the stem of its verb."""
-    if _NO_PROSE.search(sentence):
+    if NO_PROSE.search(sentence):
         return None
-    return _Sentence(sentence, start, "", "").affirmation(denied)
+    return Sentence(sentence, start, "", "").affirmation(denied)
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A value and its place."""
 
     kind: Kind
@@ -251,7 +253,7 @@ class _Found(NamedTuple):
     verb: int | None = None
 
 
-class _Sentence:
+class Sentence:
     """A sentence as words. ``taken`` are the words of a value, which are not part of the subject."""
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
@@ -273,7 +275,7 @@ class _Sentence:
             elif found[0].lower() in forms.BREAKS and not (found[0] == "as" and behind and behind[0][0].isupper()):
                 clause += 1
                 sort = FUNCTION
-            elif sort == VALUE and _NAMED.match(found[0]):
+            elif (sort == VALUE and _NAMED.match(found[0])) or found[0] in {"US", "IT"}:
                 sort = NAME
             self.written.append(found[0])
             self.forms.append(form)
@@ -287,9 +289,9 @@ class _Sentence:
         self.taken: set[int] = set()
         self.names: set[str] = set()
         self.ticked = {each for part in _TICKED.findall(text) for each in _WORD.findall(part)} if "`" in text else ()
-        self.found: list[_Found] = []
+        self.found: list[Found] = []
 
-    def assertions(self) -> Iterator[Assertion]:  # noqa: C901 (one kind of word after the other)
+    def assertions(self) -> Iterator[Assertion]:
         """Yield the assertions of the sentence."""
         answers = self.domain == "conversations" and self.before.rstrip().endswith("?")
         has_verb = not _VERBAL.isdisjoint(self.lower) or (self.domain == "conversations" and bool(self.dates))
@@ -298,6 +300,19 @@ class _Sentence:
             has_verb = True
         if not self._is_sure() or not (has_verb or answers):
             return
+        self._read_all()
+        merged: dict[object, list[Found]] = {}
+        for each in self.found:
+            if self._is_now(each):
+                standing = each.at if each.kind in STANDING else 0
+                merged.setdefault((each.kind, each.key, each.beside, standing), []).append(each)
+        if merged:
+            about = self._about()
+            for alike in merged.values():
+                yield self._assertion(alike, about)
+
+    def _read_all(self) -> None:
+        """Read what the sentence holds, word by word."""
         for at, token in enumerate(self.lower):
             if at in self.dates:
                 self._read_date(at)
@@ -310,15 +325,6 @@ class _Sentence:
                 self._read_number(at, "1")
             else:
                 self._read_word(at, token)
-        merged: dict[object, list[_Found]] = {}
-        for each in self.found:
-            if self._is_now(each):
-                standing = each.at if each.kind in STANDING else 0
-                merged.setdefault((each.kind, each.key, each.beside, standing), []).append(each)
-        if merged:
-            about = self._about()
-            for alike in merged.values():
-                yield self._assertion(alike, about)
 
     def affirmation(self, verb: str) -> Assertion | None:
         """Return the affirmation by the stem of its verb; ``None`` if the sentence denies it or is not sure."""
@@ -329,13 +335,13 @@ class _Sentence:
             token in forms.NOT and self.clauses[place] == self.clauses[at] for place, token in enumerate(self.lower)
         ):
             return None
-        found = _Found("denial", verb, frozenset(("yes",)), frozenset(), at, at + 1)
+        found = Found("denial", verb, frozenset(("yes",)), frozenset(), at, at + 1)
         return self._assertion([found], self._about()) if self._is_now(found) else None
 
     def _is_sure(self) -> bool:
         return forms.UNSURE.isdisjoint(self.lower)
 
-    def _assertion(self, alike: Sequence[_Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
+    def _assertion(self, alike: Sequence[Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
         first = alike[0]
         at, own = first.at, {self.forms[each] for each in range(first.at, first.end)}
         own |= set() if first.verb is None else {self.forms[first.verb]}
@@ -406,7 +412,7 @@ class _Sentence:
                 behind = False
         return scope
 
-    def _is_now(self, found: _Found) -> bool:
+    def _is_now(self, found: Found) -> bool:
         """Tell whether a clause is about the present, not about the past, the future or another's statement."""
         at = found.at
         is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
@@ -415,7 +421,7 @@ class _Sentence:
             for modal, clause in zip(self.written, self.clauses, strict=True)
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
-        own = {"required": "must", "may": "may"}.get(found.key)
+        own = {"required": "must", "may": "may", ASKED: "may", "who may": "may"}.get(found.key)
         if any(modal != "may" or not is_allowed for modal in modals if modal != own):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
@@ -462,7 +468,7 @@ class _Sentence:
 
     def _add(self, kind: Kind, key: str, values: Iterable[str], at: int, end: int, beside: Iterable[str] = (), *,
              is_object: bool = False, verb: int | None = None) -> None:  # fmt: skip
-        self.found.append(_Found(kind, key, frozenset(values), frozenset(beside), at, end, is_object, verb))
+        self.found.append(Found(kind, key, frozenset(values), frozenset(beside), at, end, is_object, verb))
         if kind not in {"owner", "role", "denial"}:
             self.taken.update(range(at, end))
 

@@ -1,0 +1,386 @@
+"""Compare what two passages answer: the question says of which kind that is, and what it is about.
+
+No table of verbs is needed. *How long is a seat kept?* asks for a quantity and is about seats: of the sentences that
+say most of its words the quantities are read, whether a seat *is released* after them or *let go of*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.words import VALUE
+from nornweave.core.types import Span
+from nornweave.disagree.assertions import forms
+from nornweave.disagree.assertions.reading import ASKED, NO_PROSE, Assertion, Found, Kind, Sentence, content, stems
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.values import UNITS, measured_in
+
+_VERBS = r"(?:is|are|am|was|were|do|does|did|can|may|must|has|have|will)"
+_WHAT = r"\b(?:what|which|whose)(?: is| are)?(?: the| our)?(?: current)?"
+# What is asked for, by the words that ask.
+_ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("may", rf"\bwho(?: else)? (?:may|can|is allowed to)\b|{_WHAT} \w+ (?:may|can)\b"),
+        ("version", rf"{_WHAT} (?:\w+ )?(?:versions?|release)\b|{_WHAT} (?-i:[A-Z]\w+)\b"),
+        ("date", rf"\bwhen\b|{_WHAT} (?:week|due )?(?:day|date|deadline|month|year|time)\b"),
+        ("state", rf"{_WHAT} (?:status|state|stage)\b|\bhow far\b"),
+        ("quantity", rf"\bhow (?:long|many|much|often|big|large|fast|high|old|accurate)\b"
+         rf"|{_WHAT} (?:\w+ ){{0,2}}(?:limit|number|size|rate|maximum|accuracy|price|timeout)\b"),
+        ("place", rf"\bwhere\b|{_WHAT} (?:place|folder|directory|path|machine|host|room|bucket|region|city|server)\b"),
+        ("who", rf"\bwho(?:m|se)?\b|{_WHAT} (?:team|person|group|squad|contact|owner)\b"),
+        ("answer", rf"^\W*{_VERBS}\b|[,;:] ?{_VERBS}\b"),
+        ("name", _WHAT),
+    )
+)  # fmt: skip
+_PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
+_SETTING = lazy_pattern(
+    r"(?P<name>[A-Za-z_][\w-]*)[\"']?[ \t]*(?::[ \t]*[\w.\[\]| ]{1,40}?)?[ \t]*[:=][ \t]*"
+    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b)"
+)
+_VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
+_UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | forms.THERE.keys() | forms.SWITCH.keys()
+"""Words of a question that say how something is asked about it."""
+_LABELS = frozenset(("status", "state", "stage"))
+TOLD = 2 / 3
+"""Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
+LONGEST_LINE = 200
+SURE = 0.6
+"""Confidence: such a conflict is shown beside the answer and settles nothing."""
+
+
+class Asked(NamedTuple):
+    """What a question asks for, and what it is about.
+
+    Attributes:
+        kinds: none where that is not told.
+        about: stems of what it is about, without those that say little.
+        words: the same with them.
+        names: those that are written as names.
+        how: the words that ask.
+    """
+
+    kinds: frozenset[str]
+    about: frozenset[str]
+    words: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    how: str = ""
+
+
+def read_question(question: str) -> Asked:
+    """Return what a question asks for."""
+    for kind, pattern in _ASKED_FOR:
+        if found := pattern.search(question):
+            kinds = {"date": {kind, "quantity"}, "state": {kind, "status"}}.get(kind, {kind})
+            told = {form: written for form, written in content(question).items() if written.lower() not in _UNSAID}
+            words = frozenset(told) - forms.STATES
+            names = frozenset(
+                form for form in words if not told[form].islower() and not question.startswith(told[form])
+            )
+            return Asked(frozenset(kinds), words - forms.COMMON or words, words, names, found[0].lower())
+    return Asked(frozenset(), frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a sentence is about, by its place beside the words of a question.
+
+    Attributes:
+        said: stems of all its words.
+        topic: stems of its heading, or of the sentence that it continues.
+        subject: stems that stand before the verb, where an auxiliary tells which that is.
+        scopes: stems of for whom, and where, it is so, one set for each.
+        before: stem, and the one before it.
+        names: stems of which some are the name of a setting; of a sentence none.
+    """
+
+    said: frozenset[str]
+    topic: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()
+    scopes: frozenset[frozenset[str]] = frozenset()
+    before: frozenset[tuple[str, str]] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def numbers(self, shared: Collection[str]) -> frozenset[str]:
+        """Return the numbers that tell which of a thing is meant: ``homework 3``."""
+        return frozenset(form for form, before in self.before if form[0].isdigit() and before in shared)
+
+
+class Answering(NamedTuple):
+    """What one sentence answers."""
+
+    assertion: Assertion
+    context: Context
+
+
+def read_answers(
+    sentence: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]
+) -> Iterator[Answering]:
+    """Yield what a sentence answers."""
+    if not NO_PROSE.search(sentence):
+        yield from _AnsweringSentence(sentence, start, domain, before, asked, topic).answers()
+
+
+def read_context(sentence: str, domain: str, asked: Asked, topic: frozenset[str]) -> Context:
+    """Return what a sentence is about."""
+    return _AnsweringSentence(sentence, 0, domain, "", asked, topic).context()
+
+
+class _AnsweringSentence(Sentence):
+    """A sentence of which the things of one kind are read."""
+
+    def __init__(self, text: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]) -> None:
+        super().__init__(text, start, domain, before)
+        self.text, self.asked, self.topic = text, asked, topic
+        self.said = stems(text) | {form for at, form in enumerate(self.forms) if self._tells(at)}
+        self.said |= {form[2:] for form in self.said if form.startswith("un")}  # an unpaid seat is not paid
+        if self.lower and self.lower[0] in forms.PRONOUNS:
+            self.topic = topic | stems(before)
+
+    def answers(self) -> Iterator[Answering]:
+        """Yield what the sentence answers."""
+        if not self._is_sure():
+            return
+        self._read_all()
+        found = [each for each in self.found if each.kind in self.asked.kinds and self._is_measure(each)]
+        readers = {
+            "version": self._versions, "place": self._places, "who": self._people, "state": self._states,
+            "name": self._names, "may": self._who_may, "answer": self._yes_or_no,
+        }  # fmt: skip
+        found += (each for kind, read in readers.items() if kind in self.asked.kinds for each in read())
+        merged: dict[tuple[str, str, frozenset[str]], list[Found]] = {}
+        for each in filter(self._is_now, found):
+            merged.setdefault((each.kind, each.key, each.beside), []).append(each)
+        about = self._about() if merged else {}
+        for alike in merged.values():
+            values = frozenset[str]().union(*(each.values for each in alike))
+            yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
+
+    def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
+        """Return what the sentence is about but for a value, and where that stands."""
+        zone = self._zone()
+        clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
+        near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
+        pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1) and at not in value)
+        return Context(
+            self.said, self.topic, self._subject(zone) - values, self._scopes(near, value),
+            frozenset((self.forms[at], self.forms[at - 1]) for at in pairs),
+        )  # fmt: skip
+
+    def _is_measure(self, found: Found) -> bool:
+        """Tell whether a quantity is of the kind that is asked for: how often, how long."""
+        every = self.lower[max(0, found.at - 2) : found.at + 1]
+        is_rate = "/" in found.key or every[-1] in forms.EVERY or "every" in every
+        if found.kind != "quantity" or not re.search("often|long|when", self.asked.how):
+            return True
+        return is_rate if "often" in self.asked.how else found.key.startswith("s") and not is_rate
+
+    def _zone(self) -> list[int]:
+        """Return the places of the clause that says most of what was asked, with what stands behind its colon."""
+        asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
+        best = max(range(self.clauses[-1] + 1), key=lambda clause: (asked[clause], -clause)) if self.forms else 0
+        zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
+        last = zone[-1] + 1 if zone else 0
+        if self.lower[last : last + 1] == [":"]:
+            zone += (at for at in range(last, len(self.forms)) if self.clauses[at] == self.clauses[last])
+        return zone
+
+    def _subject(self, places: Sequence[int]) -> frozenset[str]:
+        verb = next((at for at in places if self.lower[at] in forms.AUXILIARIES), None)
+        begun = [at for at in places if self.lower[at] not in forms.DETERMINERS | forms.BREAKS]
+        before = begun[:1] if verb is None else [at for at in places if at < verb]
+        return frozenset(self.forms[at] for at in before if self._tells(at) and self.sorts[at] != VALUE)
+
+    def _scopes(self, places: Sequence[int], value: Sequence[int]) -> frozenset[frozenset[str]]:
+        """Return where and for whom it is so, up to a word that was asked about: *of old machines*."""
+        scopes = set()
+        for at in places:
+            _, place, end = self._thing(at + 1) if self.lower[at] in forms.NARROWS else (None, at, at)
+            told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
+            is_unsigned = any(self.forms[each].removeprefix("un") in self.asked.about for each in told)
+            is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
+            if told and not is_unsigned and not is_other and self.sorts[place] != VALUE:
+                scopes.add(frozenset(self.forms[each] for each in told))
+        return frozenset(scopes)
+
+    def _versions(self) -> Iterator[Found]:
+        for at, token in enumerate(self.lower):
+            figure = _VERSION.match(token) if self.sorts[at] == VALUE and at not in self.dates else None
+            is_named = at > 0 and (self.lower[at - 1] in {"version", "release"} or self._is_name(at - 1))
+            if figure and (is_named or "." in figure[1]):
+                yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
+
+    def _places(self) -> Iterator[Found]:
+        """Yield paths; else what stands behind *in* or *at*, the first behind what was asked about."""
+        zone = self._zone()
+        if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
+            yield Found("role", "path", paths, frozenset(), zone[0], zone[0] + 1)
+            return
+        things = [self._thing(at + 1) for at in zone if self.lower[at] in forms.STANDS]
+        found = [
+            Found("role", "place", held - self.asked.about, frozenset(), place, end)
+            for held, place, end in things
+            if held - self.asked.about and UNITS.keys().isdisjoint(self.lower[place:end])
+            and not any(each in self.dates or self.sorts[each] == VALUE for each in range(place, end))
+        ]  # fmt: skip
+        last = max((at for at in zone if self.forms[at] in self.asked.about), default=-1)
+        yield from ([each for each in found if each.at > last] or found[-1:])[:1]
+
+    def _people(self) -> Iterator[Found]:
+        zone = self._zone()
+        first = zone[0] + 2 if zone and self.lower[zone[0]] in forms.NARROWS else -1  # at Globex it is theirs
+        for at in zone:
+            is_begun = at == 0 and not (len(self.written) > 1 and self.written[1][0].isupper())
+            is_name = self.written[at][0].isupper() and self._tells(at) and self.sorts[at] != VALUE and not is_begun
+            if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
+                yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
+
+    def _names(self) -> Iterator[Found]:
+        for at in self._zone():
+            is_name = at > 0 and self._is_name(at) and self._tells(at) and self.sorts[at] != VALUE
+            if is_name and self.forms[at] not in self.asked.about:
+                yield Found("role", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
+
+    def _states(self) -> Iterator[Found]:
+        """Yield what stands behind *is* or a colon."""
+        zone = self._zone()
+        colons = [at for at in zone if self.lower[at] == ":"]
+        start = next(iter(colons), max((at for at in zone if self.lower[at] in forms.HELPERS), default=len(self.forms)))
+        places = [at for at in zone if at > start]
+        told = [at for at in places if self.lower[at] in forms.THERE or self._tells(at)][:3]
+        if not told or (_LABELS.isdisjoint(self.lower) and self._subject(zone).isdisjoint(self.asked.about)):
+            return
+        sign = "" if forms.NOT.isdisjoint(self.lower[at] for at in places) else "not "
+        known = [forms.THERE[self.lower[at]] for at in told if self.lower[at] in forms.THERE]
+        held = known or [self.forms[at] for at in told if self.lower[at] not in forms.NOT]
+        yield Found("role", ASKED, frozenset(sign + each for each in held), frozenset(), told[0], told[-1] + 1)
+
+    def _who_may(self) -> Iterator[Found]:
+        zone = self._zone()
+        asked = (at for at in zone if self.lower[at] in {"may", "can"} or self.forms[at] in self.asked.about)
+        verb = next((at for at in zone if self.lower[at] in {"may", "can"}), next(asked, 0))
+        words = {self.lower[at] for at in zone if at < verb}
+        who = sorted(self.forms[at] for at in zone if at < verb and self._tells(at))
+        sign = "only" if "only" in words else "some" if words.isdisjoint(forms.EVERYBODY) else "all"
+        if (who or sign == "all") and forms.NOT.isdisjoint(self.lower[at] for at in zone):
+            yield Found("role", "who may", frozenset((f"{sign} {' '.join(who)}",)), frozenset(), zone[0], verb)
+
+    def _yes_or_no(self) -> Iterator[Found]:
+        """Yield whether it is so, by a word for a state or a negation, in the clauses about what was asked."""
+        clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
+        clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
+                    if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
+        zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
+        parted = [at for at in zone if self.lower[at] in forms.APART and self._parted(at) is not None]
+        switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)] + parted
+        states = [at for at in zone if self.lower[at] in forms.THERE]
+        told = len(self.asked.about & self.said)
+        if not zone or not (states or switches or (told > 1 and told >= TOLD * len(self.asked.about))):
+            return
+        no = [at for at in states if forms.THERE[self.lower[at]] == "no"]
+        no += (at for at in switches if not forms.SWITCH.get(self.lower[at], False))
+        signs = [at for at in zone if self.lower[at] in forms.NOT]
+        at = (*no, *signs, *zone)[0]
+        said = "no" if (len(signs) + bool(no)) % 2 else "yes"
+        yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
+
+
+def _plain_path(path: str) -> str:
+    return path.strip("./~").lower()
+
+
+def read_settings(text: str, asked: Asked, topic: frozenset[str]) -> Iterator[Answering]:
+    """Yield what lines of a program or of a configuration set that name what was asked about."""
+    for found in _SETTING.finditer(text):
+        begin = text.rfind("\n", 0, found.start()) + 1
+        line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
+        said, named = (content(" ".join(words_of(part))) for part in (line, found["name"]))
+        if asked.about.isdisjoint({*said, *topic}) or (held := _held(found, asked)) is None:
+            continue
+        kind, key, value = held
+        about, none = frozenset(named), frozenset[str]()
+        assertion = Assertion(
+            kind, key, frozenset((value,)), about, about, none, none, none, frozenset(), none, False, none, named,
+            found["value"].strip("\"'"), Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip())),
+        )  # fmt: skip
+        yield Answering(assertion, Context(frozenset(said), topic, names=about))
+
+
+def _held(found: re.Match[str], asked: Asked) -> tuple[Kind, str, str] | None:
+    """Return the kind, the key and the value of what a setting holds, if that was asked for."""
+    text, name = found["value"].strip("\"'"), read_name(found["name"])
+    version = _VERSION.fullmatch(text)
+    if "answer" in asked.kinds and text.lower() in {"true", "false"}:
+        return "presence", ASKED, "yes" if text.lower() == "true" else "no"
+    if "version" in asked.kinds and version:
+        return "version", ASKED, version[1]
+    if "place" in asked.kinds and _PATH.fullmatch(text):
+        return "role", "path", _plain_path(text)
+    if "status" in asked.kinds and version and found["name"].lower().endswith(("status", "code")):
+        return "status", text[0], text
+    value = read_value(found["value"]) if "quantity" in asked.kinds else None
+    if value is None or name is None or value.kind != "number":
+        return None
+    value = measured_in(value, name.unit)
+    return "quantity", value.unit or "count", value.text
+
+
+def are_of_one_subject(
+    one: Context, other: Context, asked: Asked, near: tuple[Collection[str], Collection[str]], no: int = -1,
+    *, is_tabled: bool = False,
+) -> bool:  # fmt: skip
+    """Tell whether two sentences speak of the same part of what is asked about.
+
+    Args:
+        near: what the passage of each says.
+        no: which of them denies what the other one says: an exception is no contradiction, what is so somewhere is.
+        is_tabled: it is known otherwise that both are about one thing; only whether one is about a part is asked.
+    """
+    shared = asked.about & (one.said | one.topic) & (other.said | other.topic)
+    numbers = [each.numbers(shared) for each in (one, other)]
+    if all(numbers) and numbers[0].isdisjoint(numbers[1]):
+        return False
+    is_same = one.subject == other.subject != frozenset()
+    named = bool(shared & asked.names)
+    if not is_tabled:
+        is_set = bool(one.names or other.names)
+        is_said = is_set or not asked.about.isdisjoint(one.said & other.said)
+        if not is_said or not (named or is_set or _outweighs(shared, asked.words, 0.5, is_same)):
+            return False
+    for number, (here, there, known) in enumerate(((one, other, near[1]), (other, one, near[0]))):
+        told = asked.about | there.said
+        replaced, unknown = (asked.about & there.said) - here.said, here.subject - told
+        missed, is_named = replaced - here.topic, named or bool(here.names)
+        if not is_tabled:
+            setting = here.names - forms.STATES - forms.COMMON
+            is_its = not here.names or bool(setting and setting <= told) or len(asked.about & here.said) > 1
+            is_missed = "who" in asked.kinds and not (asked.words & there.said) <= here.said | here.topic
+            if is_missed or not is_its or not (is_named or _outweighs(shared, missed, 1, is_same)):
+                return False
+        if (unknown and replaced) or (number == no and ((missed and not is_named) or not unknown <= set(known))):
+            return False
+        if no in {-1, number} and not there.names and any(each.isdisjoint(told | set(known)) for each in here.scopes):
+            return False
+        asked_left = {(noun, left) for noun, left in here.before if noun in shared and left in asked.about - there.said}
+        left = {(noun, left) for noun, left in there.before if left not in asked.about | here.said}
+        if {noun for noun, _ in asked_left} & {noun for noun, _ in left}:  # the small room, the big room
+            return False
+    return True
+
+
+def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
+    """Tell whether words weigh more than a share of others, or as much where both sentences have one subject."""
+    surplus = weigh(words) - share * weigh(others)
+    return surplus > 0 or (surplus == 0 and is_same)
+
+
+def weigh(words: Iterable[str]) -> float:
+    """Return how much words say: those that are said of everything count little."""
+    return sum(0.3 if each in forms.COMMON else 1.0 for each in words)

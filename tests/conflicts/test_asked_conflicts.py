@@ -1,0 +1,83 @@
+"""Two passages that answer a question differently are a conflict, by the kind that is asked for, in any words."""
+
+import pytest
+from test_assertions import code, passage, talk
+
+from nornweave.disagree.assertions.asked import SURE
+from nornweave.disagree.assertions.pairing import find_contradictions
+from nornweave.disagree.conflicts import DEMOTE_FROM
+
+MANIFEST = passage('[project]\nname = "gate"\nrequires-python = ">=3.12"\n', "code", "gate/pyproject.toml")
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        ("how long is a reserved bike kept?", "A reserved bike goes back to the rack after 15 minutes.",
+         talk("we let go of reserved bikes after 25 minutes now")),
+        ("how often do we grease the chain?", "The chain gets its grease every 2 weeks.",
+         talk("we grease the chain every 5 weeks, it is enough")),
+        ("where does the summer fair take place?", "The summer fair takes place in the Maple hall.",
+         talk("the summer fair takes place on the lawn, the hall is too hot")),
+        ("where are tiles written?", "Tiles are written to /mnt/disk/tiles.", code('TILE_DIR = "/srv/tiles"\n')),
+        ("who is the contact person for keys?", "Contact person for keys: Ulla Varn.",
+         talk("for keys please go to Bert Holm from now on")),
+        ("who may borrow the cargo bike?", "Everybody may borrow the cargo bike.",
+         talk("only people with a helmet may borrow the cargo bike")),
+        ("what is the status of the bridge project?", "Status of the bridge project: on hold.",
+         talk("the bridge project is in full swing")),
+        ("is night mode enabled by default?", "Night mode is enabled by default.",
+         code("    night_mode: bool = False\n")),
+        ("can riders pay with Zugo?", "Riders can pay by card or with Zugo.",
+         talk("we dropped Zugo from the gate last week, it is gone for good")),
+        ("which Python version does the gate need?", "The gate runs on Python 3.8.", MANIFEST),
+        ("which status does a ride with a wrong token get?", "A ride with a wrong token gets status 422.",
+         code('    return Response("wrong token", status_code=400)\n')),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_compared_in_any_words(question: str, one: str, other: object) -> None:
+    (found,) = find_contradictions([passage(one), other], question=question)  # type: ignore[list-item]
+    assert found.confidence < DEMOTE_FROM
+    assert find_contradictions([passage(one), other], question="what does a ticket cost?") == []  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        ("how many riders does the small ferry seat?", "The small ferry seats 6 riders.",
+         "the big ferry seats 24 riders"),
+        ("how long can a tram wait?", "Trams wait for 20 minutes.", "in Graz trams wait for 5 minutes"),
+        ("how long can a tram wait?", "Trams wait for 20 minutes.", "trams of the night line wait for 5 minutes"),
+        ("how many times is a failed mail sent?", "A failed mail is sent 5 times.", "a failed letter is sent twice"),
+        ("how often do trams report?", "Trams report every 5 minutes.", "the trams of this report ran for 14 months"),
+        ("who runs the course on bells?", "The course on bells is run by Ulla Varn.",
+         "Bert Holm gives a talk at the course on bells"),
+        ("which team looks after the map?", "The map is in the care of the Rails team.",
+         "at Farex the map is in the care of the Harbour team"),
+        ("are old rides archived?", "Old rides are archived at night.", "pinned old rides are not archived"),
+        ("may riders ring at a quiet stop?", "Riders may ring at a quiet stop.", "riders may not ring in a depot"),
+        ("when are reports due?", "Reports are due by 5 May.", "better hand in your reports by 1 May"),
+        ("does it support Windows?", "On Windows, the old tool may work better.",
+         "don't bother telling it to support windows"),
+        ("who may read the log?", "Everybody may read the log.", "anybody may read the log"),
+        ("where are the rules?", "The rules are in `/etc/gate/rules`.", "the rules are in `gate/rules`"),
+    ],
+)  # fmt: skip
+def test_what_is_of_a_part_or_of_another_thing_is_no_conflict(question: str, one: str, other: str) -> None:
+    assert find_contradictions([passage(one), talk(other)], question=question) == []
+
+
+def test_a_changelog_answers_nothing_of_today() -> None:
+    old = passage("Night mode is disabled by default.", path="CHANGELOG.md")
+    pair = [old, code("night_mode: bool = True\n")]
+    assert find_contradictions(pair, question="is night mode enabled by default?") == []
+
+
+def test_a_corpus_lists_less_likely_pairs_whose_sentences_say_mostly_the_same() -> None:
+    pair = [
+        passage("Nightly copies of the map are stored in the Graz bucket."),
+        talk("nightly copies of the map are stored in the Linz bucket"),
+    ]
+    assert [each.confidence >= SURE for each in find_contradictions(pair)] == [True]
+    other = talk("nightly copies of the bell plan are stored in the Linz bucket")
+    assert find_contradictions([pair[0], other]) == []
