@@ -242,6 +242,7 @@ def test_drift_loads_neither_the_server_nor_the_orchestration() -> None:
     ("def show(lamp):\n    lamp.lane_lock = False\n    return lamp.glow_time == 30\n",
      ["glow time 30 40", "lane lock false true"]),
     ("def dim(glow_time=35): ...\n", ["lane lock false true"]),  # code gives it no one default
+        ("def start(lamps_glow_time=30): ...\n", ["lane lock false true"]),  # as an application names it
 ])  # fmt: skip
 def test_a_full_scan_shows_the_default_that_plainly_differs(tmp_path: Path, more: str, expected: list[str]) -> None:
     page = "# Lamp\n\n| Name | Default |\n|---|---|\n| `lane_lock` | `false` |\n| `glow_time` | `30` |\n"

@@ -312,7 +312,9 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
     most = max(map(_standing, own), default=TESTED)
     declared = [pair for pair in own if _standing(pair) == most > TESTED and pair.code.fact.side == "code"]
     values = {shown(pair.code.fact) for pair in declared}, {shown(pair.other.fact) for pair in said}
-    is_one = max(map(len, values)) == 1 and all(pair.outcome is FactComparison.DIFFER for pair in declared)
+    # A longer name that agrees, as with the prefix of an application, is what the page means.
+    rivals = [pair for pair in said if pair in declared or _standing(pair) == DECLARED]
+    is_one = max(map(len, values)) == 1 and all(pair.outcome is FactComparison.DIFFER for pair in rivals)
     if not declared or not is_one or any(pair.other.fact.qualifiers for pair in said):
         return None
     pair = max(declared, key=lambda one: (_shared_folder(one), one.strength))
