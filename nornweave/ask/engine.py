@@ -284,7 +284,7 @@ class QueryModels:
             return self._memos[configured.embedding]
 
     def reranker(self, configured: RerankingSettings) -> RerankerSlot:
-        """Return the slot of a cross-encoder."""
+        """Return the slot of a domain's cross-encoder, which may still be loading."""
         model, device = configured.model, configured.device
         if (model, device) not in self._rerankers:
             self._rerankers[model, device] = RerankerSlot(model, device=device)

@@ -121,7 +121,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
 
 
 class AccessStatementDocument(TypedDict):
-    """Groups of which a viewer needs one. Stated by the ``document``, ``source``, ``beside`` or ``rights``."""
+    """Groups of which a viewer needs one; ``by`` is ``document``, ``source``, ``beside`` or ``rights``."""
 
     by: str
     groups: list[str]

@@ -234,7 +234,7 @@ def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[
 
 
 def read_plain(sentence: str, start: int, denied: str) -> Assertion | None:
-    """Return the affirmation of something that is denied elsewhere, by the stem of its verb."""
+    """Return the assertion of a sentence that affirms the verb ``denied``; ``None`` if it does not."""
     if NO_PROSE.search(sentence):
         return None
     return Sentence(sentence, start, "", "").affirmation(denied)

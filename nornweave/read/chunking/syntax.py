@@ -396,7 +396,7 @@ def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | No
 
 
 def given_values(node: Node, grammar: Grammar, text: str) -> list[tuple[Node, str]]:
-    """Return the values that a statement gives names to, with these: one, or those of a block, as in Go."""
+    """Return the values that a statement names, each with its name: one value, or those of a block, as in Go."""
     if (lone := lone_value(node, grammar, text)) is not None:
         return [lone]
     inner = node.named_children[0] if node.named_child_count == 1 else node
