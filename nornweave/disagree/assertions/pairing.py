@@ -29,11 +29,12 @@ from nornweave.disagree.assertions.asked import (
 from nornweave.disagree.assertions.reading import (
     NO_PROSE,
     Assertion,
+    SaidSentence,
     content,
     read_plain,
+    remembered_sentences,
     remembered_text,
     stems,
-    stretches,
 )
 from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import SIDES
@@ -116,6 +117,11 @@ class AssertingPassage:
         """Whether it is of a changelog, or a release's own section; of a chat the day stands in the title."""
         title = (self.section or self.title or "").rpartition(">")[2]
         return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
+
+    @property
+    def sentences(self) -> Sequence[SaidSentence]:
+        """Its sentences; of a program those of its comments and docstrings."""
+        return remembered_sentences(self.text, code=self.domain == "code")
 
     @property
     def assertions(self) -> Sequence[Assertion]:
@@ -219,12 +225,11 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
         if passage.is_history:
             continue
         is_code = passage.domain == "code"
-        told = list(stretches(passage.text, code=is_code))
-        counts = [len(asked.about & (stems(text) | passage.topic)) for _, text in told]
-        for place, (start, text) in enumerate(told):
+        counts = [len(asked.about & (each.stems | passage.topic)) for each in passage.sentences]
+        for place, said in enumerate(passage.sentences):
             if counts[place] >= max(1, AS_CLOSE * max(counts)):
-                before = told[place - 1][1] if place else ""
-                read = read_answers(text, start, passage.domain, before, asked, passage.topic)
+                before = passage.sentences[place - 1].text if place else ""
+                read = read_answers(said.text, said.start, passage.domain, before, asked, passage.topic)
                 answers += ((counts[place], number, each) for each in read)
         if is_code:
             topic = passage.topic | _stems_of_name(passage.path.replace("/", " "))
@@ -303,9 +308,9 @@ def _affirmations(
     for place, passage in enumerate(passages) if denied else ():
         if not _is_about(passage.text, denied.keys(), subjects):
             continue
-        for start, sentence in stretches(passage.text, code=passage.domain == "code"):
-            for head in _is_about(sentence, denied.keys(), subjects):
-                found = (read_plain(sentence, start, verb) for verb in sorted(denied[head]))
+        for said in passage.sentences:
+            for head in _is_about(said.text, denied.keys(), subjects):
+                found = (read_plain(said.text, said.start, verb) for verb in sorted(denied[head]))
                 yield from ((place, each) for each in found if each is not None)
 
 
@@ -325,15 +330,15 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
     content_words = stems(_HOW.sub(" ", question))
     asked = content_words - forms.COMMON or content_words
 
-    def said(text: str, passage: AssertingPassage, words: AbstractSet[str] = frozenset()) -> int:
-        return len(asked & (stems(text) | passage.topic | words))
-
-    texts = ((text, each) for each in passages for _, text in stretches(each.text, code=each.domain == "code"))
-    wanted = max(ASKED * len(asked), AS_CLOSE * max((said(*each) for each in texts), default=0))
+    counts = (len(asked & (said.stems | each.topic)) for each in passages for said in each.sentences)
+    wanted = max(ASKED * len(asked), AS_CLOSE * max(counts, default=0))
     for pair in pairs:
         sides = ((passages[pair.first], pair.one), (passages[pair.second], pair.other))
         shares = [
-            said(passage.text[each.span.start : each.span.end], passage, each.about | each.values)
+            len(
+                asked
+                & (stems(passage.text[each.span.start : each.span.end]) | passage.topic | each.about | each.values)
+            )
             for passage, each in sides
         ]
         is_counted = pair.one.key != "count" or min(shares) > ASKED * len(asked)  # such a number may count anything

@@ -201,6 +201,26 @@ def remembered_text(text: str, domain: str) -> tuple[Assertion, ...]:
     return (_remembered if len(text) <= REMEMBERED_CHARACTERS else read_text)(text, domain)
 
 
+class SaidSentence(NamedTuple):
+    """A sentence of a text, where it starts, and the stems of its content words."""
+
+    start: int
+    text: str
+    stems: frozenset[str]
+
+
+def _read_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
+    return tuple(SaidSentence(start, said, stems(said)) for start, said in stretches(text, code=code))
+
+
+_remembered_sentences = lru_cache(REMEMBERED)(_read_sentences)
+
+
+def remembered_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
+    """Return the sentences of ``stretches`` with their stems, cached as those of ``remembered_text`` are."""
+    return (_remembered_sentences if len(text) <= REMEMBERED_CHARACTERS else _read_sentences)(text, code=code)
+
+
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a text with their starts; of a program those of comments and docstrings."""
     for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
@@ -253,34 +273,49 @@ class Found(NamedTuple):
     verb: int | None = None
 
 
+class _Words(NamedTuple):
+    """The words of a sentence as they are written, their stems, sorts and clauses, and the dates by place.
+
+    Sentences of the same text share them: nobody changes them.
+    """
+
+    written: list[str]
+    forms: list[str]
+    sorts: list[int]
+    clauses: list[int]
+    dates: dict[int, frozenset[str]]
+
+
+@lru_cache(REMEMBERED)
+def _remembered_words(text: str) -> _Words:
+    plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
+    plain = _PHRASE.sub(lambda found: forms.PHRASES[found[0]], plain)
+    plain = _SINGLE.sub("", plain)
+    words = _Words([], [], [], [], {})
+    clause = 0
+    tokens = list(_TOKEN.finditer(plain))
+    for found, behind in zip_longest(tokens, tokens[1:]):
+        form, sort = word(found[0])
+        if found.lastgroup == "date":
+            words.dates[len(words.written)] = _moment(found)
+            sort = FUNCTION
+        elif found[0].lower() in forms.BREAKS and not (found[0] == "as" and behind and behind[0][0].isupper()):
+            clause += 1
+            sort = FUNCTION
+        elif (sort == VALUE and _NAMED.match(found[0])) or found[0] in {"US", "IT"}:
+            sort = NAME
+        words.written.append(found[0])
+        words.forms.append(form)
+        words.sorts.append(sort)
+        words.clauses.append(clause)
+    return words
+
+
 class Sentence:
     """A sentence as words. ``taken`` are the words of a value, which are not part of the subject."""
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
-        plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
-        plain = _PHRASE.sub(lambda found: forms.PHRASES[found[0]], plain)
-        plain = _SINGLE.sub("", plain)
-        self.written: list[str] = []
-        self.forms: list[str] = []
-        self.sorts: list[int] = []
-        self.clauses: list[int] = []
-        self.dates: dict[int, frozenset[str]] = {}
-        clause = 0
-        tokens = list(_TOKEN.finditer(plain))
-        for found, behind in zip_longest(tokens, tokens[1:]):
-            form, sort = word(found[0])
-            if found.lastgroup == "date":
-                self.dates[len(self.written)] = _moment(found)
-                sort = FUNCTION
-            elif found[0].lower() in forms.BREAKS and not (found[0] == "as" and behind and behind[0][0].isupper()):
-                clause += 1
-                sort = FUNCTION
-            elif (sort == VALUE and _NAMED.match(found[0])) or found[0] in {"US", "IT"}:
-                sort = NAME
-            self.written.append(found[0])
-            self.forms.append(form)
-            self.sorts.append(sort)
-            self.clauses.append(clause)
+        self.written, self.forms, self.sorts, self.clauses, self.dates = _remembered_words(text)
         self.lower = [token.lower() for token in self.written]
         self.domain, self.before = domain, before
         stripped = text.strip()
