@@ -31,7 +31,7 @@ def _open_once(settings: Settings) -> None:
     """Create the tables before several processes need them, and end abandoned runs.
 
     Raises:
-        ConfigError: nothing can launch runs as it is configured.
+        ConfigError: the configured run launcher cannot be loaded.
     """
     with translate_full_disk(settings.data_dir), open_instance(settings) as instance:
         try:

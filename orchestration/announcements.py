@@ -57,7 +57,7 @@ class Receiver(Protocol):
         """Send an event. Return what went wrong, or ``None`` once the receiver has it.
 
         Args:
-            event_id: the same at every attempt: the receiver may get an event twice.
+            event_id: the same at every attempt, because the receiver may get an event twice.
             event: JSON.
         """
 
@@ -77,7 +77,7 @@ def publication_event(domain: Domain, publication: Publication) -> dict[str, Any
 
 
 class Outbox:
-    """The undelivered events of a receiver, one file each; names sort by age."""
+    """The undelivered events of a receiver, one file per event. The file names sort by age."""
 
     def __init__(self, folder: Path, receiver: Receiver, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -85,7 +85,7 @@ class Outbox:
         self._clock = clock
 
     def put(self, event: dict[str, Any]) -> None:
-        """Store an event until it is delivered. If that fails, log it; the publication stands."""
+        """Store an event until it is delivered. An event that cannot be stored is only logged."""
         name = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}.json"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -106,15 +106,15 @@ class Outbox:
     def deliver(self, *, heed_pause: bool = False, total_s: float = TOTAL_S) -> bool:
         """Send undelivered events, oldest first, until one fails or the time is over.
 
-        A failure is logged and nothing else. An event may arrive twice when a process is killed between the answer and
-        the removal.
+        A failure is only logged. If a process is killed after the answer and before it removes the event, the event
+        arrives twice.
 
         Args:
-            heed_pause: do nothing during the pause after a failure.
+            heed_pause: send nothing during the pause after a failure.
             total_s: seconds for all events together, however slowly the receiver answers.
 
         Returns:
-            Whether nothing waits any more.
+            ``True`` if every event is delivered.
         """
         if not self.waiting():
             return True
@@ -142,7 +142,7 @@ class Outbox:
         return True
 
     def _failures(self) -> tuple[int, float]:
-        """Return the receiver's number of consecutive failures, and the time of the last."""
+        """Return the receiver's number of consecutive failures, and the time of the last failure; zeros without one."""
         try:
             failures, at = json.loads((self._folder / PAUSE).read_text(encoding="utf-8"))
             return int(failures), float(at)
@@ -171,8 +171,8 @@ class Webhook:
     """Receives events by ``POST``.
 
     Args:
-        url: of the receiver. The log names only the host, because the rest may be a secret.
-        secret: signs the events: ``whsec_`` and base64, or any text; ``None`` leaves the signature out.
+        url: the receiver's address. The log names only the host, because the rest may be a secret.
+        secret: signs the events. It is ``whsec_`` and base64, or any text. With ``None`` events are not signed.
     """
 
     def __init__(self, url: str, secret: str | None = None) -> None:
@@ -197,8 +197,8 @@ def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, 
     """Return the headers of Standard Webhooks: event id, time, and the signature over both and the body.
 
     Args:
-        name: of the event; the same at every attempt, so that a receiver recognises repetitions.
-        secret: ``None`` leaves the signature out.
+        name: the event's id. It is the same at every attempt, so that a receiver recognises repetitions.
+        secret: as in ``Webhook``. With ``None`` there is no signature.
 
     Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
     """
@@ -236,7 +236,9 @@ def _host(url: str) -> str:
 
 
 class KafkaTopic:
-    """Receives events as messages. The domain is the key, to keep their order; a header has the id.
+    """Receives events as messages.
+
+    The message key is the domain, which keeps the order of the domain's events. A header holds the event id.
 
     Args:
         bootstrap: addresses of brokers, ``host:port`` with commas between them.
@@ -284,10 +286,10 @@ ANSWERS = "answers"
 
 
 class Announcements:
-    """The events of a workspace. Alarms are remembered even without a receiver.
+    """Announces the events of a workspace. Alarms are stored even without a receiver.
 
     Args:
-        environment: ``os.environ`` unless given; holds the webhook's secret, and names the brokers of Kafka.
+        environment: has the webhook's secret and the addresses of Kafka's brokers. The default is ``os.environ``.
     """
 
     def __init__(self, settings: Settings, environment: Mapping[str, str] | None = None) -> None:
@@ -310,7 +312,8 @@ class Announcements:
         """Announce new and ended alarms. A failure to store them is only logged.
 
         Args:
-            domain: of the alarms; ``None`` for answers over all domains.
+            domain: the domain of the alarms; ``None`` for answers over all domains.
+            looked_at: the kinds of alarms that were checked. Alarms of other kinds stay.
         """
         book = AlarmBook(self._settings.data_dir / "alarms" / f"{domain.value if domain else ANSWERS}.json", domain)
         try:
@@ -319,7 +322,7 @@ class Announcements:
             log.warning("alarms of %s are not remembered: %s", domain or ANSWERS, error)
 
     def deliver(self, *, heed_pause: bool = False) -> None:
-        """Send undelivered events, a few seconds for each receiver at most.
+        """Send undelivered events, for at most a few seconds per receiver.
 
         Args:
             heed_pause: skip a receiver during the pause after a failure.

@@ -43,9 +43,9 @@ class Watched:
     """The state of the process that watches folders.
 
     Attributes:
-        process: the mark of the process that watches.
+        process: the mark of the process that watches, from ``leases.process_mark``.
         sources: ``domain/source`` → a mark that changes when the source must be listed.
-        ledger: a mark that changes when a publication is not in the ledger yet; empty at first.
+        ledger: a mark that changes with each publication that the ledger must take in; empty before the first.
     """
 
     process: str = ""
@@ -54,12 +54,12 @@ class Watched:
 
 
 def write_watched(settings: Settings, watched: Watched) -> None:
-    """Replace the file with the state of the watching process."""
+    """Replace the file that holds the state of the watching process."""
     write_whole(home_of(settings) / NAME, json.dumps(asdict(watched)))
 
 
 def read_watched(settings: Settings) -> Watched:
-    """Return the last state of the watching process; an empty one if it does not run."""
+    """Return the last state of the watching process; an empty ``Watched`` if that process does not run."""
     try:
         watched = Watched(**json.loads((home_of(settings) / NAME).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -100,10 +100,13 @@ def automation(
     """Return the schedules and the sensors.
 
     Args:
-        learn: learns the query map, where code is served.
+        job: syncs a domain.
+        cron: when every domain is synced.
+        measure: the job that measures the published generations, at the times of ``evaluation_cron``.
+        learn: the job that learns the query map; ``None`` if no code is served.
 
     Raises:
-        ConfigError: one of the two is no cron expression.
+        ConfigError: ``cron`` or ``evaluation_cron`` is not a cron expression.
     """
     return [corpus_refresh(settings, job, cron), evaluation_schedule(measure, evaluation_cron)], [
         change_sensor(settings, job),
@@ -126,7 +129,7 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
 
 
 def lost_runs_sensor() -> dg.SensorDefinition:
-    """Return the sensor that ends remote runs whose process was killed. Not every launcher notices that."""
+    """Return the sensor that ends remote runs whose process was killed. Not every launcher notices killed processes."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         return dg.SkipReason(f"{fail_abandoned_runs(context.instance)} runs have given no sign of life and were ended")
@@ -169,7 +172,7 @@ def evaluation_schedule(measure: dg.UnresolvedAssetJobDefinition, cron: str = EV
 
 
 def _schedule(setting: tuple[str, str], **fields: Any) -> dg.ScheduleDefinition:
-    """Return an active schedule; ``setting`` names the variable of its cron expression."""
+    """Return an active schedule. ``setting`` is the variable that sets its cron expression, and an example."""
     try:
         return dg.ScheduleDefinition(default_status=dg.DefaultScheduleStatus.RUNNING, **fields)
     except dg.DagsterInvalidDefinitionError as error:
@@ -214,7 +217,7 @@ def change_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
 
 
 def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that rebuilds the ledger after the watching process has published."""
+    """Return the sensor that rebuilds the ledger after the watching process has published a generation."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         due = read_watched(settings).ledger
@@ -268,8 +271,8 @@ class Sight:
     Attributes:
         marks: ``domain/source`` → digest of its listing. Sources that were not listed keep their old mark.
         listed: the sources that were listed.
-        changed: domains with another listing than last time.
-        problems: sources that could not be listed, or not in time.
+        changed: the domains with a source whose listing differs from the last one.
+        problems: a message for each source that could not be listed, or not in time.
     """
 
     marks: dict[str, str] = field(default_factory=dict)
@@ -279,7 +282,13 @@ class Sight:
 
 
 def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resting: Collection[str] = ()) -> Sight:
-    """List the sources, new ones first, without ``resting`` ones. Errors of a source are returned as problems."""
+    """List the sources, new ones first. An error of a source is returned as a problem.
+
+    Args:
+        seen: ``domain/source`` → the mark of its last listing.
+        deadline: a ``time.monotonic()``. Sources that are not listed by then are problems.
+        resting: the keys of sources that are not listed this time.
+    """
     sight = Sight()
     pairs = [(domain, name, opener) for domain, named in openers.items() for name, opener in named.items()]
     for domain, name, opener in sorted(pairs, key=lambda pair: f"{pair[0].value}/{pair[1]}" in seen):
@@ -315,7 +324,11 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
 
 
 def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
-    """Tell whether a run of a domain, or of the ledger, is queued or running. A new one would wait for it."""
+    """Tell whether a run of ``group`` is queued or running, so that a new run would wait for it.
+
+    Args:
+        group: the name of a domain, or the group of the ledger.
+    """
     filters = dg.RunsFilter(statuses=list(UNFINISHED), tags={DOMAIN_TAG: group})
     return instance.get_runs_count(filters) > 0
 

@@ -36,7 +36,7 @@ def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
 def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.AssetCheckResult:
     """Return the check's result for a generation, with the queries that got worse.
 
-    Without a report the check passes: there is no candidate, or the domain is not measured.
+    Without a report the check passes, because there is no candidate or the domain is not measured.
     """
     if report is None:
         untested = "nothing was measured: no candidate was built, or the domain names no judged set"
@@ -54,7 +54,10 @@ def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.As
 
 
 def _describe_gone(report: GenerationReport) -> str:
-    """Return a phrase about judged documents that are gone. No measure shows that: their judgments are left out."""
+    """Return a phrase about judged documents that are gone; empty if there are none.
+
+    No measure shows that they are gone, because measures leave their judgments out.
+    """
     if not report.judged_gone:
         return ""
     named = ", ".join(path for _, path in report.judged_gone[:SHOWN_QUERIES])
@@ -70,7 +73,7 @@ def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 
 
 def check_results(asset: dg.AssetKey, invariants: Sequence[Invariant]) -> list[dg.AssetCheckResult]:
-    """Return the results of all checks. Without a candidate its invariants pass."""
+    """Return the results of all checks. If there is no candidate, the invariants of a candidate pass."""
     by_name = {invariant.name: invariant for invariant in invariants}
     return [_result(asset, name, by_name.get(name)) for name in INVARIANTS]
 
@@ -97,7 +100,7 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 
 
 def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Describe an evaluation by curves. Those of the first set have plain names, others their set's."""
+    """Describe an evaluation by the figures of its curves, which ``_curve`` names, and a table of measures."""
     numbers: dict[str, float | int | str] = {}
     for place, evaluation in enumerate(evaluated):
         run = evaluation.result.scope(scope)
@@ -120,7 +123,7 @@ def known_metadata(known: Sequence[Evaluation]) -> Metadata:
     """Return the curves of earlier evaluations, named as in ``evaluated_metadata``.
 
     Args:
-        known: the newest of each set, in the order of the sets.
+        known: the newest evaluation of each set, in the order of the sets.
     """
     numbers: dict[str, float | int | str] = {}
     for place, evaluation in enumerate(known):
@@ -131,12 +134,12 @@ def known_metadata(known: Sequence[Evaluation]) -> Metadata:
 
 
 def _curve(name: str, place: int, domain: str, set_name: str) -> str:
-    """Return a curve's name: plain for the first set, with the set's title for others."""
+    """Return a curve's name: ``name`` for the first set (``place`` 0), with the set's title in front for other sets."""
     return f"{set_title(domain, set_name)} {name}" if place else name
 
 
 def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
-    """Return a table of the served results, one row per set, with intervals and the previous values."""
+    """Return a table of what the last stage measured, one row per set, with intervals and the previous values."""
     rows = []
     for evaluation in evaluated:
         run = evaluation.result.scope(scope)

@@ -42,7 +42,7 @@ def build_definitions(
     """Return the assets of the served domains, their job, schedule and sensors.
 
     Args:
-        domains: which to show; the served ones (those with a source) unless given.
+        domains: the domains to show. The default are the served domains.
         progress, outcomes, opened: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
         evaluation_cron: when the published generations are measured.
@@ -72,7 +72,7 @@ def build_definitions(
 
 
 def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job | None]:
-    """Return the jobs: sync, measure, and learn the query map if code is served."""
+    """Return three jobs: sync, measure, and learn the query map. The last is ``None`` if no code is served."""
     sync = dg.define_asset_job(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, evaluation.GROUP),
@@ -94,7 +94,7 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job 
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the configuration file that ``NORNWEAVE_CONFIG`` names (``./nornweave.yaml`` without it).
+    """Read the configuration file that ``NORNWEAVE_CONFIG`` names, by default ``./nornweave.yaml``.
 
     Files that the process writes from now on can be read by this user only.
 

@@ -60,7 +60,7 @@ def public_url(environment: Mapping[str, str]) -> str | None:
     """Return the configured address at which a proxy on this machine serves the UI, or ``None``.
 
     Raises:
-        ConfigError: it is not an address, or no token is set: a public address needs one.
+        ConfigError: the value is not an address, or no token is set, which a public address needs.
     """
     url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
     parts = urlsplit(url)
@@ -77,10 +77,11 @@ class Guard:
 
     Args:
         app: Dagster's web server.
-        token: programs send it as bearer token, browsers as the password of Basic authentication. ``None`` asks for
-            none. A cookie would not do: browsers send it to every port of a machine, Basic credentials to one.
-        public_url: the UI's address behind a proxy on this machine. The app is below its path, which the proxy may keep
-            in requests or remove.
+        token: programs send it as a bearer token, browsers as the password of Basic authentication. With ``None``
+            nobody needs a token. There is no cookie, because browsers send a cookie to every port of a machine but
+            Basic credentials to one port.
+        public_url: the UI's address behind a proxy on this machine. The proxy may keep the path of this address in
+            requests or remove it.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, public_url: str | None = None) -> None:
@@ -148,7 +149,10 @@ class Guard:
         return 421, f"found Host {', '.join(named)!r}, expected one of {expected}; behind a proxy, set {URL_VARIABLE}"
 
     def _foreign_page(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """Refuse any request from a page of another origin, except a link to the UI."""
+        """Return the refusal of a request from a page of another origin; ``None`` for any other request.
+
+        Following a link from such a page to the UI is permitted.
+        """
         named = headers["host"].strip().lower()
         is_public = self._public is not None and host_name(named) not in LOCAL_NAMES
         foreign = foreign_page(headers, {self._public or "" if is_public else f"http://{named}"})
@@ -173,7 +177,10 @@ def _has_password(headers: Headers, token: str | None) -> bool:
 
 
 def _not_reading(scope: Scope, headers: Headers) -> Refusal | None:
-    """Refuse methods that write, except GraphQL as JSON: pages of other sites cannot send that."""
+    """Return the refusal of a request that may write; ``None`` if it is permitted.
+
+    GraphQL is permitted as a ``POST`` of JSON, because pages of other sites cannot send JSON.
+    """
     if scope["path"] != GRAPHQL:
         return None if scope["method"] in READING else (405, f"{scope['method']} is only for {GRAPHQL}")
     if scope["method"] != "POST":

@@ -24,16 +24,16 @@ REMEDY = "stop NornWeave and move that folder away: runs and ticks begin anew, d
 def make_whole(file: Path, make: Callable[[str], object]) -> None:
     """Create a database atomically, unless there is a complete one.
 
-    Dagster creates tables one by one, that of its version last, and never completes a file whose creator was killed.
-    Such a file is put aside as ``NAME.half-made``.
+    Dagster creates its tables one by one. If it is killed meanwhile, the file stays incomplete for ever. Such a file is
+    renamed to ``NAME.half-made``.
 
     Args:
-        file: it and its folder may be missing.
+        file: the database. The file and its folder may be missing.
         make: makes a database of the same name in a folder.
 
     Raises:
-        DiskFullError: there is no room for it.
-        sqlite3.DatabaseError: the file is damaged; it stays as it is.
+        DiskFullError: there is no room for the database.
+        sqlite3.DatabaseError: the file is damaged. It is left unchanged.
     """
     folder, aside = file.parent, file.parent / ".making"
     with translate_full_disk(folder), hold_lock(folder / ".creating"):
@@ -61,7 +61,7 @@ def _is_whole(file: Path) -> bool:
 
 
 def look_for_damage(home: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the damaged databases of the history, with the reason. A missing one is not damaged.
+    """Yield each damaged database of the history, with the reason. A missing database does not count as damaged.
 
     Args:
         home: ``data_dir/dagster``.

@@ -176,7 +176,7 @@ def postgres_url(address: str) -> str:
     """Return an address for SQLAlchemy, which no longer accepts ``postgres://``.
 
     Raises:
-        ConfigError: it is no PostgreSQL address; the message does not repeat it, for it may hold a password.
+        ConfigError: it is not a PostgreSQL address. The message does not repeat it, because it may hold a password.
     """
     scheme, separator, rest = address.strip().partition("://")
     if not separator or not re.fullmatch(r"postgres(ql)?(\+psycopg2)?", scheme):
@@ -185,7 +185,7 @@ def postgres_url(address: str) -> str:
 
 
 def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None) -> int:
-    """Delete some runs older than ``KEEP_RUNS_DAYS``, with their events. Return their number.
+    """Delete at most ``FORGET_AT_ONCE`` runs older than ``KEEP_RUNS_DAYS``, with their events. Return their number.
 
     Without this the history grows for ever: an hourly refresh is 35,000 runs a year.
     """
@@ -198,7 +198,7 @@ def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None
 
 
 def runs_place(settings: Settings) -> Place:
-    """Return Dagster's runs as a place of a deletion. Purging deletes the runs whose events quote the document."""
+    """Return Dagster's runs as a place to search for a deleted document. A purge deletes the runs that quote it."""
 
     def search(deleted: Deleted) -> Search:
         with open_instance(settings) as instance:

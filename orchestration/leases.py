@@ -102,7 +102,8 @@ class LeaseWatch:
         """Return the seconds since a lease last changed or disappeared.
 
         Args:
-            now: of a monotonic clock.
+            lease: the lease as it is now; ``None`` if there is none.
+            now: the time of a monotonic clock.
         """
         seen, silent, looked_at = self._seen.get(run_id, ("", 0.0, now))
         silent = silent + min(now - looked_at, 2 * LOOK_S) if seen == lease else 0.0
@@ -112,7 +113,7 @@ class LeaseWatch:
 
 
 class HereRunLauncher(DefaultRunLauncher):
-    """Dagster's launcher of local processes, with leases. A run whose lease is not renewed is over."""
+    """Dagster's launcher of local processes, with leases. A run whose lease is not renewed counts as dead."""
 
     _watch: LeaseWatch | None = None
 
@@ -127,7 +128,7 @@ class HereRunLauncher(DefaultRunLauncher):
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Report whether a run lives. An error counts as living."""
+        """Report whether a run is alive. If its lease cannot be read, it counts as alive."""
         self._watch = self._watch or LeaseWatch()
         try:
             lease = _lease_of(self._instance, run.run_id)
@@ -142,8 +143,8 @@ class HereRunLauncher(DefaultRunLauncher):
 def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
     """Mark dead runs as failed. Return their number.
 
-    A killed process cannot end its run, and a run that never ends blocks its domain's queue. An ended process of this
-    machine is recognised at once. For other machines the lease is compared with the clock, with a tolerance.
+    A killed process cannot end its run, and a run that never ends blocks its domain's queue. A run of this machine is
+    dead if its process has ended. A run of another machine is dead if its lease was not renewed for ``SILENT_S``.
     """
     now, failed = present(), 0
     for run in instance.get_runs(dg.RunsFilter(statuses=list(BEGUN))):
@@ -189,7 +190,7 @@ def is_gone(mark: str) -> bool:
 
 
 def _kernel() -> str:
-    """Return a name for the process numbering: the host, or on Linux the boot and the namespace."""
+    """Return a name for what makes process ids unique: the host, or on Linux the boot and the namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"

@@ -41,7 +41,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
-    """Describe what was read, cut and stored, what failed, and which files are left out."""
+    """Describe which documents were read, cut into chunks and stored, which failed, and which are left out."""
     return {
         "added": report.added,
         "changed": report.changed,
@@ -59,7 +59,7 @@ def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
 
 
 def _readings(report: SyncReport) -> str:
-    """Return a table of how much of each source is read; empty without sources."""
+    """Return a table of how many files of each source are read; an empty text without sources."""
     rows = [
         (source_id, reading.summary(), "; ".join(filter(None, [*reading.notices, reading.warning()])))
         for source_id, reading in report.sources.items()

@@ -74,9 +74,9 @@ OPTIONS = {
 
 @dataclass(slots=True, kw_only=True)
 class DomainSyncs:
-    """The open syncs of a run, one per domain, from its first step to its last.
+    """The open syncs of a run. Each domain's sync is open from its first step to its last.
 
-    Steps run one after the other in one process. Each domain ends in ``outcomes``.
+    Steps run one after the other in one process. ``outcomes`` gets the report or the error of each domain.
     """
 
     settings: Settings
@@ -153,7 +153,7 @@ class DomainSyncs:
         self._deliver()
 
     def progress_of(self, context: dg.AssetExecutionContext) -> Progress:
-        """Return the progress display of a step: a watching person's, else the run's log."""
+        """Return the progress of a step: the one that was given for the run, else one that writes to the run's log."""
         return self.progress or logged_progress(context.log)
 
     def _opened(self, context: dg.AssetExecutionContext, domain: Domain) -> DomainSync:
@@ -191,7 +191,7 @@ class DomainSyncs:
 
 
 def sync_of(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> DomainSync:
-    """Return the sync of a domain, not open yet, with the quality gate."""
+    """Return the sync of a domain with the quality gate. It is not open yet."""
     return domain_sync(settings, domain, options, progress, gate=partial(evaluate_candidate, settings, domain))
 
 
@@ -207,7 +207,7 @@ def domain_syncs(
     Args:
         progress: called with ``"<domain> <step>"``; without it progress is logged in the run.
         outcomes: filled with each domain's report or error.
-        opened: syncs that are open already; the run goes on with them and closes them.
+        opened: syncs that are already open. The run continues and closes them.
     """
 
     @dg.resource(config_schema=OPTIONS, description="The open syncs of this run, one per domain.")
@@ -242,8 +242,8 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     """Return the run configuration for ``options``.
 
     Args:
-        options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
-            nothing.
+        options: only ``full``, ``sources`` and ``wait_s`` are used. The run has its own id, and confirmations are read
+            from disk.
         retries: how often to try again after an error that may pass by itself.
         console_level: the level of events that a run also logs to stderr. The UI shows all events.
     """
@@ -260,7 +260,7 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
 
 
 def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Return a progress that logs at most every ``LOG_EVERY_S``, because each line is a stored event."""
+    """Return a progress that logs at most once in ``LOG_EVERY_S`` seconds, because Dagster stores each line."""
     last, pace = clock(), Pace(clock)
 
     def show(step: str, done: int, total: int) -> None:

@@ -44,9 +44,9 @@ class SyncRun:
     """The result of a run.
 
     Attributes:
-        outcomes: by domain, its report or why there is none.
-        failed_after: assets after the domains that failed, asset → why; the publications stand.
-        unrecorded: why the run is not in the history; empty when it is.
+        outcomes: domain → its report, or the reason why there is none.
+        failed_after: asset → error, for failed assets that run after the domains. The publications are not undone.
+        unrecorded: why the run is not in the history; empty if it is.
     """
 
     outcomes: Mapping[Domain, SyncReport | str]
@@ -83,8 +83,8 @@ def materialize(
     """Sync ``domains`` in one run that the UI shows.
 
     Args:
-        settings: of all domains; a domain without a source may be named too.
-        domains: which to sync; each succeeds or fails on its own.
+        settings: the settings of all domains.
+        domains: the domains to sync, also without a source. Each succeeds or fails on its own.
         options: ``run_id`` is ignored. Confirmations are stored on disk for this run.
         progress: called with ``("<domain> <step>", done, total)``; without it progress is logged in the run.
         after: the assets that follow the publications.
@@ -94,7 +94,8 @@ def materialize(
         How every domain ended, in the order of ``domains``, and what failed after them.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; what was stored stays, the locks are released, the run is marked as failed.
+        KeyboardInterrupt: somebody pressed Ctrl-C. Stored documents stay, the locks are released, and the run is marked
+            as failed.
     """
     if not domains:
         return SyncRun({}, {})
@@ -189,7 +190,10 @@ def _states(settings: Settings, domain: Domain, options: SyncOptions) -> Iterato
 
 
 def _held_state(settings: Settings, domain: Domain, options: SyncOptions) -> str | None:
-    """List the domain's sources and return the state of held removals, or ``None``."""
+    """List the domain's sources and return the ``held_state`` of the removals that wait for a person.
+
+    It is ``None`` if no removal waits or the sources cannot be listed.
+    """
     try:
         with DomainSync(domain_parts(settings, domain), SyncOptions(wait_s=options.wait_s)) as sync:
             held = sync.list_changes().held

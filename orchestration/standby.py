@@ -23,20 +23,20 @@ def wait_until_alone(
     prepare: Callable[[], None],
     note: Callable[[], None],
 ) -> Iterator[threading.Event]:
-    """Wait until no other Dagster uses the database. Without PostgreSQL there is none.
+    """Wait until no other Dagster uses the PostgreSQL database. Without a database, do not wait.
 
     Args:
-        environment: may name the database.
+        environment: may have the address of the database.
         open_database: creates the tables; called before the context begins.
         prepare: called once while another Dagster works, for work that can be done ahead.
         note: called every second while it waits.
 
     Yields:
-        An event that is set when another Dagster has taken over, because this one was paused or cut off. Then this one
-        must end.
+        An event. It is set when another Dagster has taken over, because this process was paused or cut off. Then this
+        process must end.
 
     Raises:
-        StoreError: the server cannot be reached at the beginning; later it is waited for.
+        StoreError: the server cannot be reached at the beginning. If it fails later, the lease is tried again.
     """
     address = environment.get(DATABASE_VARIABLE)
     if not address:

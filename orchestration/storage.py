@@ -70,7 +70,7 @@ class KeptEventLogStorage(_Kept, ConsolidatedSqliteEventLogStorage):
         super().__init__(base_dir, inst_data)
 
     def has_table(self, table_name: str) -> bool:
-        """Tell whether a table exists. Dagster asks twice per event, so the answer is remembered."""
+        """Tell whether a table exists. Dagster calls this twice per event, so the result is kept."""
         if self._tables is None or table_name not in self._tables:
             with self._connect() as connection:
                 self._tables = frozenset(sa.inspect(connection).get_table_names())
@@ -109,8 +109,8 @@ class KeptRunStorage(_Kept, SqliteRunStorage):
 class KeptScheduleStorage(_Kept, SqliteScheduleStorage):
     """The storage of the ticks of schedules and sensors.
 
-    Dagster's own queries allow for ticks without a selector, which its old versions made. SQLite then sorts all that a
-    sensor has: of 500,000 ticks the newest one came after 7 s, and a page of the UI after 25 s.
+    Dagster's own queries allow for ticks without a selector, which its old versions made. For such a query SQLite sorts
+    all ticks of a sensor. With 500,000 ticks, reading the newest one took 7 s and a page of the UI 25 s.
     """
 
     supports_batch_queries = False  # Dagster's batch queries rank all ticks

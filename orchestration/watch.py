@@ -157,7 +157,7 @@ class Watch:
                         writer.unpublished(parts.provenance())  # files are read for their checksums once a process
 
     def _sync(self, domain: Domain) -> None:
-        """Sync a domain's changed paths. If another process is syncing it, they wait."""
+        """Sync a domain's changed paths. While another process syncs the domain, the paths wait for the next round."""
         if has_unfinished_run(self.instance, domain.value):
             return
         told = self._told.pop(domain)
@@ -171,7 +171,11 @@ class Watch:
             self._leave(domain, told)
 
     def _is_done(self, domain: Domain, told: Mapping[str, set[str]]) -> bool:
-        """Sync some paths. Return ``False`` if a sensor's run must do it."""
+        """Sync some paths. Return ``False`` if the sensor must start a run for them instead.
+
+        Args:
+            told: source id → changed paths.
+        """
         if not store_of(self.settings, domain).current():
             return False
         # Before the domain is locked, which writes to ``data_dir``: that may lie in a folder that is watched.
@@ -197,7 +201,7 @@ class Watch:
         return True
 
     def _leave(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
-        """Leave sources to the sensors."""
+        """Tell the sensors that these sources have changed."""
         wanted = {f"{domain.value}/{each}" for each in told}
         marks = {
             each.key: new_mark() if each.key in wanted else self._watched.sources[each.key] for each in self._sources
@@ -210,7 +214,7 @@ class Watch:
 
 
 def watched_sources(settings: Settings) -> Iterator[WatchedSource]:
-    """Yield the sources whose folders can be watched. Other machines may write the remaining ones."""
+    """Yield the sources whose folders can be watched, because only this machine writes to their disk."""
     for domain in settings.served_domains:
         for configured in settings.sources_of(domain):
             with suppress(NornWeaveError):

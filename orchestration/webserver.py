@@ -45,7 +45,7 @@ class DagsterProcesses:
 
     Attributes:
         servers: a workspace file that names the sockets of the code servers.
-        daemon: waits for ``begin``; so does the process that watches folders.
+        daemon: Dagster's daemon. It waits for ``begin``, as the process that watches folders does.
     """
 
     instance: dg.DagsterInstance
@@ -92,7 +92,7 @@ class DagsterProcesses:
             threading.Thread(target=self._keep_watching, name="watch", daemon=True).start()
 
     def _keep_watching(self) -> None:
-        """Restart the watching process when it ends: settings may have changed."""
+        """Restart the watching process when it ends, because settings may have changed."""
         while True:
             self._watch.wait()
             if self._is_stopping.wait(WATCH_AGAIN_S):
@@ -163,10 +163,10 @@ def run_webserver(
     """Serve the UI and its daemon on this machine until SIGINT or SIGTERM; ``DAGSTER_HOME`` names the instance.
 
     Args:
-        processes: that it needs; they are stopped at the end.
+        processes: the code servers and the daemon. They are stopped at the end.
         url: the public address behind a proxy.
         is_over: set when another Dagster has taken over.
-        note: called every few seconds while it answers.
+        note: called every few seconds while the server works.
 
     Returns:
         The exit code: 0 after a signal; 1 if the daemon or the server ended by itself, or another Dagster has taken

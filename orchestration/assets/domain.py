@@ -92,7 +92,7 @@ def _evaluation_asset(settings: Settings, domain: Domain, versions: Mapping[str,
 
 
 def asset_key(domain: Domain, step: str) -> dg.AssetKey:
-    """Return the key of a domain's asset. It needs the domain's plain ``value``: a ``StrEnum`` fails later."""
+    """Return the key of a domain's asset. It holds the plain ``value``, because Dagster cannot use a ``StrEnum``."""
     return dg.AssetKey([domain.value, step])
 
 
@@ -102,9 +102,10 @@ def domain_keys(domain: Domain) -> list[dg.AssetKey]:
 
 
 def code_versions(configured: DomainSettings) -> dict[str, str]:
-    """Return a version for each step, which changes when equal input may give other output.
+    """Return step → version. A version changes when the step may give another output for the same input.
 
-    No model is loaded: here an encoder is identified by its settings; inside a sync by its weights.
+    These versions identify an encoder by its settings, because no model is loaded here. A sync identifies it by its
+    weights.
     """
     chunker, embedding = chunker_of(configured).version, configured.embedding
     encoder = f"{embedding.model}/{embedding.dimensions}"
@@ -175,7 +176,7 @@ LEDGER_KEY = dg.AssetKey([LEDGER_GROUP, "conflicts"])
 
 
 def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
-    """Return the asset of the conflict ledger, after the publications of the served domains."""
+    """Return the asset of the conflict ledger, which runs after the publications of the served domains."""
 
     @dg.asset(
         key=LEDGER_KEY,

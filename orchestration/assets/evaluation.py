@@ -37,7 +37,7 @@ UNJUDGED = "no judged set is named, and none can be made out of what is publishe
 def answers_asset(
     settings: Settings, generations: Sequence[dg.AssetKey], progress: Progress | None
 ) -> dg.AssetsDefinition:
-    """Return the asset that measures answers over all domains, after their publications."""
+    """Return the asset that measures answers over all domains. It runs after the publications of the domains."""
 
     @dg.asset(
         key=ANSWERS_KEY,
@@ -67,10 +67,10 @@ def is_in_run(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
 def domain_evaluation(
     settings: Settings, domain: Domain, run_id: str, progress: Progress
 ) -> tuple[Metadata, GenerationReport | None]:
-    """Measure a domain's published generation, and announce drops and measures below their floor.
+    """Measure a domain's published generation. Announce measures that dropped or are below their floor.
 
     Returns:
-        Metadata for Dagster, and the report; ``None`` if nothing could be measured.
+        Metadata for Dagster, and the report. The report is ``None`` if nothing is published or no set is judged.
     """
     with fail_with_message():
         pull(settings, domain)
@@ -93,7 +93,8 @@ def candidate_evaluation(
     """Describe a candidate's evaluation, or why there is none.
 
     Args:
-        report: ``None`` without a candidate, and where the domain is not gated.
+        report: the gate's report; ``None`` if there is no candidate or the domain is not measured.
+        built: whether there is a candidate.
     """
     if report:
         return _describe(settings, report.evaluated, ResultScope.DOMAIN)
@@ -108,10 +109,11 @@ def candidate_evaluation(
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
     """Measure answers to questions that name no domain.
 
-    The sets are those judged across domains, or if none is configured those of every domain.
+    If sets are judged across domains, only these are measured, otherwise the sets of every domain.
 
     Args:
-        syncs: whether this is part of a sync. A sync measures only configured sets, and only after a publication.
+        syncs: whether this is part of a sync. A sync measures only sets that are judged across domains, and only if
+            something was published since the last evaluation.
     """
     if syncs and not settings.evaluation.judgments:
         return {"summary": "no set is judged across domains (docs/evaluation.md)"}
@@ -136,7 +138,10 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
-    """Announce measures that dropped (once), and measures below their floor (until they recover)."""
+    """Announce measures that dropped, and measures below their floor.
+
+    A drop is announced once. The alarm of a measure below its floor lasts until the measure recovers.
+    """
     alarms = [
         Alarm(
             kind=AlarmKind.QUALITY_DROPPED,
@@ -160,7 +165,7 @@ def _is_known(settings: Settings) -> bool:
 
 
 def _known_figures(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
-    """Return the figures of each set's last evaluation, without refused candidates."""
+    """Return the figures of each set's last evaluation. Evaluations of refused candidates are ignored."""
     known = history_of(settings).evaluations(domain=subject, scope=scope.value, generation=generation)
     newest: dict[str, Evaluation] = {}
     for evaluation in known:

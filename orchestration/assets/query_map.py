@@ -17,7 +17,7 @@ QUERY_MAP_KEY = dg.AssetKey([DOMAIN.value, "query_map"])
 
 
 def query_map_asset(settings: Settings) -> dg.AssetsDefinition:
-    """Return the asset; the sensor ``query_map_due`` asks for it."""
+    """Return the asset that learns the query map. The sensor ``query_map_due`` starts it."""
 
     @dg.asset(
         key=QUERY_MAP_KEY,
