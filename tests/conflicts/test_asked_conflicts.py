@@ -67,6 +67,16 @@ def test_what_is_of_a_part_or_of_another_thing_is_no_conflict(question: str, one
     assert find_contradictions([passage(one), talk(other)], question=question) == []
 
 
+@pytest.mark.parametrize(
+    ("sentence", "setting", "conflicts"),
+    [("10 % of all rides are sampled.", "0.1", 0), ("10 % of all rides are sampled.", "0.25", 1),
+     ("All rides are sampled 3 times.", "0.1", 0)],
+)  # fmt: skip
+def test_a_number_below_one_in_a_program_is_a_share(sentence: str, setting: str, conflicts: int) -> None:
+    passages = [passage(sentence), code(f"RIDE_SAMPLING = {setting}\n")]
+    assert len(find_contradictions(passages, question="how many of the rides are sampled?")) == conflicts
+
+
 def test_a_changelog_answers_nothing_of_today() -> None:
     old = passage("Night mode is disabled by default.", path="CHANGELOG.md")
     pair = [old, code("night_mode: bool = True\n")]

@@ -17,7 +17,17 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.text.words import VALUE
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.reading import ASKED, NO_PROSE, Assertion, Found, Kind, Sentence, content, stems
+from nornweave.disagree.assertions.reading import (
+    ASKED,
+    NO_PROSE,
+    Assertion,
+    Found,
+    Kind,
+    Sentence,
+    content,
+    measure_of,
+    stems,
+)
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import UNITS, measured_in
@@ -328,8 +338,7 @@ def _held(found: re.Match[str], asked: Asked) -> tuple[Kind, str, str] | None:
     value = read_value(found["value"]) if "quantity" in asked.kinds else None
     if value is None or name is None or value.kind != "number":
         return None
-    value = measured_in(value, name.unit)
-    return "quantity", value.unit or "count", value.text
+    return "quantity", *measure_of(measured_in(value, name.unit))
 
 
 def are_of_one_subject(

@@ -24,7 +24,7 @@ from nornweave.disagree.assertions import forms
 from nornweave.disagree.facts.documentation.qualifiers import sentences
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import read_name
-from nornweave.disagree.facts.values import UNITS, measured_in
+from nornweave.disagree.facts.values import UNITS, Value, measured_in
 
 Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role", "denial"]
 ASKED = "asked"
@@ -177,10 +177,7 @@ def _constants(text: str) -> Iterator[Assertion]:
         if value.kind == "boolean":
             kind, key, held = "presence", "there", "yes" if value.text == "true" else "no"
         elif value.kind == "number":
-            rate = UNITS[found["per"].lower()][1] if found["per"] else None
-            amount = Fraction(value.text) / (rate or 1)
-            unit, amount = (value.unit or "count", amount) if value.unit or rate else _plain(amount)
-            kind, key, held = "quantity", unit + ("/s" if rate else ""), _number(amount)
+            kind, (key, held) = "quantity", measure_of(value, found["per"])
         else:
             continue
         subject = {form: written for form, written in told.items() if form not in _SAYS_KIND}
@@ -191,6 +188,18 @@ def _constants(text: str) -> Iterator[Assertion]:
             False, frozenset(), MappingProxyType(subject), f"{found['value']} {name.unit or ''}".strip(),
             Span(found.start("line"), found.end("value")),
         )  # fmt: skip
+
+
+def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:
+    """Return the unit of a number in a program, and its amount in decimals.
+
+    Args:
+        per: the unit of time that a rate is told for.
+    """
+    rate = UNITS[per.lower()][1] if per else None
+    amount = Fraction(value.text) / (rate or 1)
+    unit, amount = (value.unit or "count", amount) if value.unit or rate else _plain(amount)
+    return unit + ("/s" if rate else ""), _number(amount)
 
 
 _remembered = lru_cache(REMEMBERED)(read_text)
