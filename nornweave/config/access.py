@@ -21,10 +21,10 @@ Scope = Annotated[str, formed(r"[!#-\[\]-~]{1,200}", "a scope such as openid, wi
 
 
 def checked_address(text: str) -> str:
-    """Return an address whose answers cannot be forged on the way: https, or this machine.
+    """Return an address. Refuse plain HTTP to another machine, because answers can be forged on the way.
 
     Raises:
-        ValueError: it is neither ``https`` nor of this machine, or it holds a password.
+        ValueError: the address is neither ``https`` nor on this machine, or it holds a password.
     """
     parts = urlsplit(text)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
@@ -87,7 +87,7 @@ class OidcSettings(FrozenSettings):
 
 
 class MembershipSettings(FrozenSettings):
-    """Members of channels, repositories, spaces and projects, for sources with ``rights: source``."""
+    """The operator's file of members, and how long the members that sources name are valid (``rights: source``)."""
 
     file: Path | None = None
     """Of the operator: the accounts and principals of people and groups."""
@@ -96,7 +96,7 @@ class MembershipSettings(FrozenSettings):
 
 
 class AccessSettings(FrozenSettings):
-    """Who may ask: holders of the service token, and others by ``tokens``, ``oidc`` or both."""
+    """Who may ask: holders of the service token, and people and programs that ``tokens`` or ``oidc`` accepts."""
 
     tokens: Path | None = None
     """A file of tokens with their groups; `nornweave token` makes its lines."""
@@ -121,8 +121,8 @@ Pattern = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(che
 class AllowedAgent(FrozenSettings):
     """An address of remote agents, the token to send them, and the viewers who may see their items.
 
-    At most one of ``public``, ``groups`` and ``checks_groups``. With none of them the items are for those who see
-    everything and, where no ``access`` is configured, for everybody.
+    At most one of ``public``, ``groups`` and ``checks_groups`` is set. If none is set, only viewers who see everything
+    see the items; without ``access`` in the configuration, that is everybody.
     """
 
     url: Pattern
@@ -173,7 +173,7 @@ SlackId = Annotated[
 
 
 class SlackAppSettings(FrozenSettings):
-    """The channels in which ``nornweave slack`` answers, and people, by id: anybody can take a free name."""
+    """Channels in which ``nornweave slack`` answers, and people. The keys are ids, because names can change hands."""
 
     channels: Annotated[Mapping[SlackId, tuple[Group, ...]], Field(min_length=1)]
     """The channels that are answered, by id → groups that everybody in the channel is in; none: what is for everybody.

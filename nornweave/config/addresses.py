@@ -44,13 +44,13 @@ def checked_pattern(text: str) -> str:
 
 
 def origin_of(server: str) -> str:
-    """Return the address of a server in its normal form without its path."""
+    """Return a server's address without its path. The address must be in its normal form."""
     at = urlsplit(server)
     return f"{at.scheme}://{at.netloc}"
 
 
 def is_allowed(server: str, pattern: str) -> bool:
-    """Tell whether a server's address matches a pattern or is below it; both in their normal form."""
+    """Tell whether a server's address matches a pattern or is below it. Both must be in their normal form."""
     at, allowed = urlsplit(server), urlsplit(pattern)
     host, named = at.hostname or "", allowed.hostname or ""
     same_host = host.endswith(named[1:]) if named.startswith("*.") else host == named
@@ -96,7 +96,7 @@ def postgresql_url(text: str) -> str:
     """Return the address of a PostgreSQL database; refuse one that holds a password.
 
     Raises:
-        ValueError: it is another kind of address or has a password. The message does not repeat it.
+        ValueError: the address is of another kind or has a password. The message does not repeat the address.
     """
     try:
         parts = urlsplit(text)

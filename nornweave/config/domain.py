@@ -18,7 +18,7 @@ from nornweave.core.types import Domain
 
 
 class _Weights(FrozenSettings):
-    """Weights. At least one must be positive."""
+    """Some weights, of which at least one must be positive."""
 
     if_none: ClassVar[str]
     """What is said when all are 0."""
@@ -69,7 +69,7 @@ class Bm25Settings(FrozenSettings):
 
     @property
     def bound(self) -> float:
-        """Return the upper bound of a term's weight before idf, however often the term occurs."""
+        """Return a weight that no term exceeds before idf, however often it occurs."""
         return self.k1 + 1
 
 
@@ -150,7 +150,7 @@ class RerankingSettings(FrozenSettings):
 
 
 class KeepSettings(FrozenSettings):
-    """How many older generations stay: the last one of each of the newest days, weeks and months."""
+    """Which older generations stay: the last one of each of the newest ``days``, ``weeks`` and ``months``."""
 
     days: int = Field(0, ge=0, le=3_660)
     weeks: int = Field(0, ge=0, le=520)
@@ -158,7 +158,7 @@ class KeepSettings(FrozenSettings):
 
 
 class StorageSettings(FrozenSettings):
-    """How a domain's generations are built, and which of them stay."""
+    """How a domain's generations are built, and which generations are kept."""
 
     vector_index: Literal["auto", "exact", "hnsw"] = "auto"
     hnsw_m: int = Field(16, ge=2, le=128)

@@ -34,8 +34,9 @@ class FilterSettings(FrozenSettings):
     """A filter of a domain.
 
     Attributes:
-        column: the column in the store; never SQL.
-        origins: the places of a declared filter's value in documents. The first one with a value counts.
+        column: the column in the store, a plain name and no SQL expression.
+        origins: the places of a document that can hold the value of a declared filter. The first place with a value
+            counts. Empty for a built-in filter.
     """
 
     key: str
@@ -118,10 +119,10 @@ USUAL_FILTERS = (
 def with_usual_and_declared(
     built_in: Sequence[FilterSettings], declared: Sequence[DeclaredFilter]
 ) -> tuple[FilterSettings, ...]:
-    """Return all filters of a domain: built in, common ones that are not redeclared, declared.
+    """Return all filters of a domain: built-in filters, ``USUAL_FILTERS`` that are not redeclared, declared filters.
 
     Raises:
-        ValueError: a key is declared twice, or is that of a built-in filter.
+        ValueError: a key is declared twice, or a built-in filter has it.
     """
     reserved = {each.key: each for each in built_in}
     own: dict[str, FilterSettings] = {}

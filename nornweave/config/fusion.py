@@ -31,10 +31,10 @@ CALIBRATED_WEIGHTS = RankWeights(score=0.93, corroboration=0.03, recency=0.01, d
 
 
 class FusionSettings(BaseModel):
-    """How answers are fused. The environment variable of a field's name in capitals overrides it.
+    """How answers are fused. An environment variable with a field's name in capitals overrides the field.
 
-    Weights that are not set come from ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS``. Weights that are set hold for
-    both.
+    The kind of score normalisation decides whether a weight that is not set comes from ``STRETCHED_WEIGHTS`` or
+    ``CALIBRATED_WEIGHTS``. A weight that is set is used with any kind.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

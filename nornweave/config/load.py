@@ -52,8 +52,8 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
     """Read ``nornweave.yaml`` and the files that it names.
 
     Args:
-        kinds: what ``sources:`` may name.
-        environment: ``os.environ`` unless given.
+        kinds: the kinds of sources that ``sources:`` may have.
+        environment: the environment variables, by default ``os.environ``.
 
     Raises:
         ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
@@ -87,7 +87,7 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
 
 
 def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file: Path) -> None:
-    """Refuse keys that domains in PostgreSQL do not have."""
+    """Refuse keys that cannot be used with domains in PostgreSQL."""
     if parsed.publish:
         raise ConfigError(
             f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
@@ -98,7 +98,7 @@ def _check_storage(parsed: _File, domains: Mapping[Domain, DomainSettings], file
 
 
 def _with_common_keep(keep: KeepSettings | None, domain: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a domain's settings with the common ``keep`` where it has none."""
+    """Return a domain's settings, with the workspace's ``keep`` if the domain has none of its own."""
     return _merge({"storage": {"keep": keep.model_dump()}}, domain) if keep else domain
 
 
@@ -185,7 +185,7 @@ def _load_domain(
 
 @lru_cache
 def _defaults_of(domain: Domain) -> Mapping[str, Any]:
-    """Read a domain file once: the four take nine tenths of the time of reading a configuration."""
+    """Read a domain file. It is cached, because the four files take most of the time of reading a configuration."""
     return _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
 
 
@@ -243,7 +243,7 @@ def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str
 
 
 def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, prefix: str) -> str:
-    """Describe one pydantic error: line, key, value, and the allowed or probably meant one."""
+    """Describe one pydantic error: its line, key and value, and the allowed values or the probably meant one."""
     location = [part for part in problem["loc"] if part != "[key]"]
     path = [*(prefix.split(".") if prefix else []), *(str(part) for part in location)]
     key, where = ".".join(path) or "(top level)", f"{file}{line_of(file, path)}"
@@ -269,7 +269,7 @@ def did_you_mean(found: object, allowed: Collection[str]) -> str:
 
 
 def line_of(file: Path, path: Sequence[str]) -> str:
-    """Return ``:LINE`` of a key in a YAML file, or of the nearest key above it; empty if neither is there."""
+    """Return ``:LINE`` of a key in a YAML file, or of the nearest key that contains it; empty if there is neither."""
     try:
         node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):

@@ -19,7 +19,7 @@ def checked_store(text: str) -> str:
     """Return the address of an object store without a slash at its end.
 
     Raises:
-        ValueError: it is of another kind, or holds a password, a query or a relative path.
+        ValueError: the address is of another kind, or holds a password, a query or a relative path.
     """
     parts = urlsplit(text)
     if parts.scheme not in SCHEMES:
@@ -45,7 +45,7 @@ StoreAddress = Annotated[Text, AfterValidator(checked_store)]
 
 
 class ObjectStoreSettings(FrozenSettings):
-    """A bucket or a folder; credentials come from the environment alone."""
+    """A bucket or a folder. Credentials come only from the environment."""
 
     url: StoreAddress
     """``s3://``, ``gs://``, ``az://`` with bucket and prefix, or ``file://`` with a folder."""
@@ -86,7 +86,7 @@ def checked_broker(text: str) -> str:
     """Return the address of a broker; refuse one that holds a password.
 
     Raises:
-        ValueError: it is not a broker's address. The message does not repeat it: it may hold a password.
+        ValueError: it is not a broker's address. The message does not repeat it, because it may hold a password.
     """
     parts = urlsplit(text)
     if parts.scheme not in BROKERS or not (parts.netloc or parts.path.strip("/")):
@@ -106,7 +106,7 @@ class RunLauncherSettings(FrozenSettings):
 
 
 class WorkersSettings(FrozenSettings):
-    """Workers on other machines that encode and run domains."""
+    """Workers on other machines that encode texts and sync domains."""
 
     broker: Annotated[str, AfterValidator(checked_broker)] | None = None
     """Where batches queue: Redis or RabbitMQ. The environment's ``NORNWEAVE_BROKER_URL`` comes first."""

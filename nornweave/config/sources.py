@@ -44,7 +44,7 @@ class SourceSettings(FrozenSettings):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The globs of files to read, for kinds without default types: ``include`` and ``only``."""
+        """The globs of files to read (``include`` and ``only``), for kinds of sources without default file types."""
         return (*self.include, *self.only)
 
     @property

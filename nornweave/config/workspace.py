@@ -100,7 +100,7 @@ class Settings(WorkspaceSettings):
         return tuple(source for source in self.sources if source.domain is domain)
 
     def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
-        """Return the groups that may see a source's documents, by source id, without open sources.
+        """Return source id → the groups that may see its documents. Sources that everybody may see are left out.
 
         ``RIGHTS`` among the groups means that the source itself decides.
         """
@@ -108,10 +108,10 @@ class Settings(WorkspaceSettings):
 
     @property
     def memberships(self) -> Memberships | None:
-        """Return the memberships for access to documents. Nothing is read yet.
+        """Return the memberships that decide about access to documents. Their files are not read yet.
 
         Returns:
-            ``None`` where no source says who may read and the operator has no file of members.
+            ``None`` if no source decides who may read and the operator has no file of members.
         """
         stated = self.access.membership if self.access else MembershipSettings()
         sources = [source.id for source in self.sources if RIGHTS in source.restricted_to]
@@ -124,10 +124,10 @@ class Settings(WorkspaceSettings):
         return self.data_dir / "inbox" / domain.value
 
     def domains_of(self, sources: Sequence[str], domains: Sequence[Domain] | None) -> tuple[Domain, ...]:
-        """Return the domains to work on: those named, else those of the named sources, else all served.
+        """Return the domains to work on: the named domains, else those of the named sources, else all served domains.
 
         Raises:
-            ConfigError: there is no such source in these domains.
+            ConfigError: a named source does not exist, or is in none of the named domains.
         """
         there = [source for source in self.sources if not domains or source.domain in domains]
         for name in sources:
@@ -140,6 +140,6 @@ class Settings(WorkspaceSettings):
 
     @property
     def served_domains(self) -> tuple[Domain, ...]:
-        """Return the domains with a source or an inbox in the enumeration's order; all four if none has."""
+        """Return the domains that have a source or an inbox, in the order of ``Domain``; all domains if none has."""
         named = {source.domain for source in self.sources}
         return tuple(domain for domain in Domain if domain in named or self.inbox(domain).is_dir()) or tuple(Domain)

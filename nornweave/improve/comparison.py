@@ -40,14 +40,14 @@ class EvaluationComparison:
 
     Attributes:
         queries: the number of queries that both have.
-        before: mean over them.
-        after: mean over them.
+        before: the earlier mean over these queries.
+        after: the later mean over these queries.
         low: lower end of the 95 % bootstrap interval of the mean difference.
-        high: upper end.
-        p_value: two-sided, of the paired randomisation test; 1 when no query differs.
-        p_drop: one-sided: the probability of such a drop if both are equally good.
-        worse: worst first, then by query id.
-        better: how many queries gained.
+        high: upper end of this interval.
+        p_value: two-sided p-value of the paired randomisation test; 1 when no query differs.
+        p_drop: one-sided p-value: the probability of such a drop if both evaluations are equally good.
+        worse: the queries whose value fell, largest drop first, then by query id.
+        better: the number of queries whose value rose.
     """
 
     queries: int
@@ -70,10 +70,11 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Evaluati
     """Compare two measurements over the queries that both have.
 
     Under the null hypothesis the two values of a query can be swapped. So the sign of each difference is flipped at
-    random (seeded, 10,000 times; all ways if few queries differ), and the means are compared with the observed one.
+    random (10,000 times with a fixed seed; in all ways if few queries differ), and the resulting means are compared
+    with the observed mean.
 
     Returns:
-        ``None`` when they have no query in common.
+        The comparison; ``None`` if the two have no query in common.
 
     Source: Smucker, Allan & Carterette, "A comparison of statistical significance tests for information retrieval
     evaluation", CIKM 2007 (Fisher's randomisation test, two-sided); the interval is Efron & Tibshirani 1993, ch. 13.
@@ -100,7 +101,7 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Evaluati
 
 
 def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the two-sided p-value and the p-value of a drop. Differences of 0 are not in the input."""
+    """Return the two-sided p-value and the p-value of a drop. The input must not contain differences of 0."""
     if not len(differences):
         return 1.0, 1.0
     found = differences.sum()
@@ -141,7 +142,7 @@ def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the 95 % percentile bootstrap interval of a mean (Efron & Tibshirani 1993, ch. 13; seeded).
 
     Args:
-        values: one per query; at least one.
+        values: one value per query; must not be empty.
     """
     means = _resamples(len(values)) @ values / len(values)
     tail = (1 - CONFIDENCE) / 2
@@ -151,6 +152,6 @@ def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
 
 @lru_cache(maxsize=4)
 def _resamples(size: int) -> NDArray[np.float64]:
-    """Return each resample's counts per query, the same for every stage and measure."""
+    """Return how often each resample contains each query. Equal sizes give equal resamples."""
     generator = np.random.default_rng(SEED)
     return generator.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64)

@@ -61,7 +61,7 @@ class EvaluationHistory(ABC):
     """The history of evaluations. Safe for several threads and processes.
 
     Raises:
-        StoreError: from every method, when it cannot be read or written.
+        StoreError: every method raises it when the history cannot be read or written.
     """
 
     mark: ClassVar[str]
@@ -73,7 +73,7 @@ class EvaluationHistory(ABC):
 
     @abstractmethod
     def _read(self, ask: Callable[[Rows], T]) -> T:
-        """Return the result of ``ask`` on the history's rows; no rows if there is no history."""
+        """Return the result of ``ask``, which queries the history. A missing history has no rows."""
 
     def evaluations(
         self,
@@ -188,7 +188,7 @@ class HistoryFile(EvaluationHistory):
                 raise self._damage_error(error) from error
 
     def _create(self) -> None:
-        """Create an empty history beside its place and rename it, so that nobody reads an unfinished one."""
+        """Create an empty history under another name and rename it, so that nobody reads an unfinished file."""
         begun = self._file.with_name(f".{self._file.name}.new")
         for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
             left.unlink(missing_ok=True)
@@ -236,7 +236,7 @@ def history_of(settings: Settings) -> EvaluationHistory:
     """Return the workspace's history of evaluations.
 
     Raises:
-        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+        ConfigError: the history is in PostgreSQL, and the packages for PostgreSQL are not installed.
     """
     server = workspace_server(settings)
     if server is None:

@@ -30,13 +30,13 @@ def fit(queries: Vectors, passages: Vectors, answers: Sequence[Numbers]) -> NDAr
     """Return the change ``W − I`` of query vectors that moves questions closer to their answers than to other passages.
 
     Minimises ``−log softmax(cos(W·q, answer) / TEMPERATURE) + PULL·‖W − I‖² + STAY·mean ‖W·p − p‖²`` over questions
-    ``q`` and passages ``p`` (InfoNCE, van den Oord, Li & Vinyals 2018, arXiv:1807.03748) with Adam from identity; of
-    several answers the nearest counts. The same input gives the same result on the same machine.
+    ``q`` and passages ``p`` (InfoNCE, van den Oord, Li & Vinyals 2018, arXiv:1807.03748) with Adam from identity. If a
+    question has several answers, the nearest one counts. The same input gives the same result on the same machine.
 
     Args:
         queries: normalised, of shape ``(questions, dimensions)``.
         passages: normalised, of shape ``(passages, dimensions)``.
-        answers: rows of ``passages`` that answer each question, at least one.
+        answers: for each question, the rows of ``passages`` that answer it, at least one.
     """
     questions = np.asarray(queries, np.float64)
     generator, identity = np.random.default_rng(SEED), np.eye(questions.shape[1])
@@ -74,7 +74,7 @@ def fit(queries: Vectors, passages: Vectors, answers: Sequence[Numbers]) -> NDAr
 
 
 def _nearest(mapped: Vectors, passages: Vectors, is_answer: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return, for each question, the nearest answer and then the nearest wrong passages."""
+    """Return, for each question, the rows of its nearest answer and then of the nearest wrong passages."""
     similar = mapped @ np.asarray(passages, np.float32).T
     own = np.where(is_answer, similar, -2).argmax(axis=1)
     others = np.where(is_answer, -2, similar)

@@ -42,7 +42,7 @@ class QueryValue:
     """One measure of one stage for one query.
 
     Attributes:
-        digest: of the query's text, filters and judgments. If it differs, values cannot be compared.
+        digest: the digest of the query's text, filters and judgments. If it differs, values cannot be compared.
     """
 
     stage: str
@@ -57,17 +57,17 @@ class Evaluation:
     """One judged set measured in one scope.
 
     Attributes:
-        run_id: shared by what was evaluated together; the Dagster run's where there was one.
-        domain: the set's own.
-        origin: who made the judgments: people, public, generated, feedback.
+        run_id: the same for all sets that were evaluated together; the id of the Dagster run if there was one.
+        domain: the domain of the set.
+        origin: who made the judgments: ``people``, ``public``, ``generated`` or ``feedback``.
         scope: one domain or all; see ``evals.results.Scope``.
-        verdict: what was evaluated, and what became of it.
-        measured: the number of queries that count: with a relevant judgment of an existing document.
+        verdict: what was evaluated, and the decision about it.
+        measured: the number of queries that count, because a document that is judged relevant exists.
         missing: judged documents that the generation does not hold.
-        failed: queries that were refused or could not be answered; they count as unanswered.
+        failed: the number of queries that were refused or failed. They count as unanswered.
         p50_ms: median time of a query with the rankings of all stages.
-        p95_ms: the time that 95 % of the queries stay below.
-        metrics: by stage in the order of the query path, then by measure.
+        p95_ms: the 95th percentile of this time.
+        metrics: the metrics, by stage in the order of the query path, then by measure.
     """
 
     evaluation_id: str
