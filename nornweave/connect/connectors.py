@@ -65,7 +65,10 @@ class WithCommits(SourceSettings):
         return self.model_copy(update={"history": silent})
 
     def commit_history(self, root: Path, *, is_partial: bool = False) -> CommitHistory | None:
-        """Return the settings of the commits to read, or ``None``."""
+        """Return the settings of the commits to read.
+
+        ``None`` means that no commits are read, as in every domain other than code.
+        """
         from nornweave.connect.git.history import CommitHistory
 
         chosen = self._chosen_history
@@ -295,7 +298,7 @@ GITHUB = Connector(GithubSettings, _open_github, _bound_github)
 
 
 class GitlabSettings(AddressedSettings, ApiSettings, HookedSettings, RightsSettings):
-    """The keys of ``type: gitlab``: a project's issues and merge requests, or its wiki, by domain."""
+    """The keys of ``type: gitlab``: a project's issues and merge requests, or its wiki. The domain decides which."""
 
     domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS, Domain.DOCUMENTATION})
     place_keys: ClassVar[tuple[str, ...]] = ("project",)
@@ -492,14 +495,15 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
 
 
 def bound_of(settings: SourceSettings) -> str:
-    """Return how many syncs, or how much time, a change at a source takes to count."""
+    """Return how long it takes until a change at a source is noticed: a number of syncs or a time, in words."""
     return str(CONNECTORS[settings.type].bound(settings))
 
 
 def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
     """Return the folder of a source's repository, and the branch, tag or commit that is read.
 
-    ``None`` for remote sources, and for files with a metadata file: their repository may belong to another project.
+    ``None`` for remote sources. Also ``None`` for files with a metadata file, because their repository may belong to
+    another project.
     """
     is_dated = isinstance(settings, FilesSettings) and settings.metadata is not None
     if not isinstance(settings, GitSettings | FilesSettings) or is_dated or settings.path is None:
@@ -520,10 +524,10 @@ def open_source(settings: SourceSettings, own: OwnFiles) -> Source:
     """Open a source. Nothing is read yet.
 
     Args:
-        own: of the workspace; remote sources keep in its ``data_dir`` what they have read.
+        own: the workspace's own files. Remote sources store what they have read in its ``data_dir``.
 
     Raises:
-        ConfigError: a key has the wrong form, or names what no source reads.
+        ConfigError: a key has the wrong form, or it names something that no source can read.
     """
     try:
         if settings.type != INBOX.type:  # that is in ``data_dir`` itself

@@ -59,7 +59,8 @@ def render(said: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
     """Join messages to one text, one line each, in the given order.
 
     Returns:
-        The text, and the messages with their spans; spans tile the text but for the newline between two messages.
+        The text, and the messages with their spans. The spans cover the text except for the newlines between the
+        messages.
     """
     lines: list[str] = []
     messages: list[Message] = []
@@ -80,9 +81,9 @@ def _with_authors(message: Message) -> Iterator[Message]:
 
 
 def gather_threads(raw: Iterable[Message]) -> list[Message]:
-    """Move the messages of each channel and thread behind their first one. Otherwise keep the order.
+    """Move the messages of each channel and thread to the first one of them. Other messages keep their order.
 
-    Replies are interleaved with other messages. A chunk is one span of text, so a thread must be contiguous.
+    The moves are necessary because replies are interleaved with other messages, but a chunk is one span of text.
     """
     channels: dict[str | None, dict[tuple[str, str | int], list[Message]]] = {}
     for number, each in enumerate(raw):
@@ -106,12 +107,13 @@ def conversation(
     """Build the document of a conversation.
 
     Args:
-        entry: its place in the source; its metadata joins the document's, whose keys win.
-        content: what ``fetch`` returned.
-        raw: at least one message; those of one channel stand together.
-        metadata: ``source_type``, ``channel``, …; ``participants`` is added.
-        url: where people read it.
-        updated_at: by default the time of the latest message, else the entry's.
+        entry: the document's entry in the source. The entry's metadata is added, but a key in ``metadata`` overrides
+            it.
+        content: the bytes that ``fetch`` returned.
+        raw: at least one message. The messages of one channel must be contiguous.
+        metadata: ``source_type``, ``channel`` and other keys. The key ``participants`` is added here.
+        url: the address at which people read the conversation.
+        updated_at: the default is the time of the latest message, or else the time of the entry.
     """
     if format != "transcript":  # in captions ">>" means that somebody else speaks
         raw = [part for each in raw for part in _with_authors(each)]
@@ -138,11 +140,11 @@ def conversation(
 def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     """Build the document from the bytes of ``to_canonical``.
 
-    Its header has ``format`` and ``metadata``, and what is known of ``title``, ``url`` and ``updated_at``.
+    The header has ``format`` and ``metadata``. It also has ``title``, ``url`` and ``updated_at`` if they are known.
 
     Raises:
-        DocumentSkipped: it has no messages.
-        DocumentError: too large, or not what was written.
+        DocumentSkipped: the conversation has no messages.
+        DocumentError: the content is too large, or ``to_canonical`` did not write it.
     """
     check_size(len(raw))
     header, messages = from_canonical(raw, entry.path)
@@ -163,7 +165,11 @@ def conversation_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docu
 
 
 def _channel(messages: Iterable[Message]) -> dict[str, JsonValue]:
-    """Return the metadata of the channel. With several channels, each message names its own."""
+    """Return the metadata with the channel of the messages.
+
+    The value is ``None`` if there are several channels, because each message then names its own. Without a channel the
+    metadata is empty.
+    """
     names = {each.channel or None for each in messages}
     return {} if names == {None} else {"channel": names.pop() if len(names) == 1 else None}
 
@@ -172,7 +178,7 @@ def parse_time(value: object) -> datetime | None:
     """Parse a time of an export: ISO 8601, RFC 5322, epoch seconds to nanoseconds, Slack ``ts``.
 
     Returns:
-        UTC; a time without zone is taken as UTC. ``None`` when it is no time.
+        The time in UTC. A time without a zone is taken as UTC. ``None`` if the value is not a time.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
@@ -197,7 +203,7 @@ def load_stored(raw: bytes, path: str) -> dict[str, Any]:
     """Parse an object that a feed wrote.
 
     Raises:
-        DocumentError: it is too large, or not what the feed wrote.
+        DocumentError: the content is too large, or the feed did not write it.
     """
     check_size(len(raw))
     stored = load_json(raw, path)
@@ -210,7 +216,7 @@ def load_json(raw: bytes | str, where: str) -> Any:
     """Read one JSON document.
 
     Raises:
-        DocumentError: it is no JSON; the message names ``where``, line and column.
+        DocumentError: the text is not JSON. The message names ``where``, the line and the column.
     """
     documents = load_documents(raw, where)
     if len(documents) != 1:
@@ -221,13 +227,13 @@ def load_json(raw: bytes | str, where: str) -> Any:
 
 
 def load_documents(raw: bytes | str, where: str) -> list[tuple[int, Any]]:
-    """Parse consecutive JSON documents: one, one per line, or joined lists of ``gh api --paginate``.
+    """Parse consecutive JSON documents: a single one, one per line, or the joined lists of ``gh api --paginate``.
 
     Returns:
-        The line on which each begins, from 1, and the document.
+        Each document, after the number of the line on which it begins. Lines count from 1.
 
     Raises:
-        DocumentError: one is no JSON; the message names ``where``, line and column.
+        DocumentError: a document is not JSON. The message names ``where``, the line and the column.
     """
     documents: list[tuple[int, Any]] = []
     try:
@@ -263,7 +269,7 @@ def as_is(value: object, kind: type[_Value]) -> _Value | None:
 
 
 def mappings(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a JSON list; empty if the value is not a list."""
+    """Return the objects in a JSON list. The result is empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -281,7 +287,7 @@ def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], tuple[Mes
     """Read the JSON of ``to_canonical``.
 
     Raises:
-        DocumentError: it was not written by it.
+        DocumentError: ``to_canonical`` did not write the content.
     """
     header = load_json(content, path)
     try:

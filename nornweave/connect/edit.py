@@ -47,14 +47,16 @@ _BY_HAND = "sources: this layout of the file cannot be edited (one source a line
 
 
 def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) -> Settings:
-    """Add a source if it can be opened. One from HTTP is listed first.
+    """Add a source to the configuration file if the source can be opened.
+
+    A source that a client sends over HTTP is also listed first, as a test.
 
     Returns:
         The new settings.
 
     Raises:
         ConfigError: a key of the source is wrong or not offered, its id is taken or its path is missing.
-        NornWeaveError: it cannot be read. Nothing was changed in either case.
+        NornWeaveError: the source cannot be read. No error changes the file.
     """
     if over_http:
         preview_source(file, keys)
@@ -64,7 +66,7 @@ def add_source(file: Path, keys: Mapping[str, Any], *, over_http: bool = False) 
 
 
 def _with_place(file: Path, keys: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the keys with a resolved path relative to the configuration."""
+    """Return the keys of a source with its ``path`` made relative to the folder of the configuration file."""
     if not keys.get("path"):
         return keys
     folder = file.resolve().parent
@@ -76,11 +78,11 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
     """List a new source from HTTP without adding it.
 
     Returns:
-        Its listing; ``None`` for a remote source, which was only checked.
+        The listing of the source. ``None`` for a remote source, which is only checked.
 
     Raises:
         ConfigError: see ``add_source``.
-        NornWeaveError: it cannot be read.
+        NornWeaveError: the source cannot be read.
     """
     settings = _apply_change(
         file, lambda text: with_source(text, _check_offered(keys, over_http=True), ""), over_http=True
@@ -89,10 +91,10 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
 
 
 def listing_of(source: SourceSettings, own: OwnFiles) -> Listing | None:
-    """Open a source and list it. A remote source is only checked; then return ``None``.
+    """Open a source and list it. Return ``None`` for a remote source, which is only checked.
 
     Raises:
-        NornWeaveError: it cannot be read.
+        NornWeaveError: the source cannot be read.
     """
     opened: Any = open_source(source, own)
     with closing(opened) if hasattr(opened, "close") else nullcontext():
@@ -124,7 +126,7 @@ def _change_file(file: Path, change: Callable[[str], str], *, over_http: bool = 
 
 
 def _apply_change(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
-    """Write the change to a draft and check it. Replace the file if the change is to be kept."""
+    """Write the change to a draft and check the draft. Replace the file only if ``keeps`` is set."""
     file = file.resolve()
     draft = file.with_name(f".{file.name}.draft-{secrets.token_hex(8)}")
     with ExitStack() as stack:
@@ -155,7 +157,7 @@ def _apply_change(file: Path, change: Callable[[str], str], *, over_http: bool, 
 
 
 def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Settings, *, over_http: bool) -> None:
-    """Refuse a source that cannot be opened, has no path, or is already read for its domain."""
+    """Refuse a new source that cannot be opened, has no path, or is already read for its domain."""
     if over_http:  # first: reveal nothing about other places, not even whether they exist
         url, folder = getattr(added, "url", None), settings.file.parent.resolve()
         place = added.path.resolve() if added.path else folder
@@ -173,10 +175,10 @@ def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Se
 
 
 def _check_offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
-    """Check the keys, and return them as written to the file.
+    """Check the keys. Return them in the form in which they are written to the file.
 
     Raises:
-        ConfigError: one of them is not in ``OFFERED``.
+        ConfigError: a key is not in ``OFFERED``.
     """
     kind = str(keys.get("type"))
     if kind not in OFFERED:
@@ -189,10 +191,10 @@ def _check_offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any
 
 
 def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:
-    """Return the text with one more source on one line, followed by a remark.
+    """Return the text of the configuration with one more source. The source is on one line, followed by a remark.
 
     Raises:
-        ConfigError: the text is laid out in a way that cannot be edited.
+        ConfigError: the layout of the text cannot be edited by a program.
     """
     node, line = _sources_node(text), _flow(keys)
     if node is None:
@@ -211,10 +213,10 @@ def with_source(text: str, keys: Mapping[str, Any], remark: str) -> str:
 
 
 def without_source(text: str, source_id: str) -> str:
-    """Return the text without a source.
+    """Return the text of the configuration without a source.
 
     Raises:
-        ConfigError: no source has this id; the text is laid out in a way that cannot be edited.
+        ConfigError: no source has this id, or the layout of the text cannot be edited by a program.
     """
     sources, node = _sources(text), _sources_node(text)
     places = [
@@ -243,7 +245,7 @@ def _flow(keys: Mapping[str, Any]) -> str:
 
 
 def _sources_node(text: str) -> yaml.SequenceNode | None:
-    """Return the YAML node of the sources, or ``None``."""
+    """Return the YAML node of the sources; ``None`` if the text has no key ``sources``."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     pairs = root.value if isinstance(root, yaml.MappingNode) else []
     node = next((value for key, value in pairs if key.value == "sources"), None)
@@ -258,7 +260,7 @@ def _sources(text: str) -> list[Any]:
 
 
 def _last_line(text: str, node: yaml.Node) -> int:
-    """Return a node's last line, from 0. A block's end mark stands before the next node."""
+    """Return the number of a node's last line, from 0. Comments and blank lines below the node do not count."""
     lines = lines_of(text)
     last: int = node.end_mark.line
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and text[node.end_mark.index :].strip():
@@ -269,7 +271,7 @@ def _last_line(text: str, node: yaml.Node) -> int:
 
 
 def _check_edited(text: str, edited: str, sources: list[Any]) -> str:
-    """Return an edited text if only its sources have changed, as intended."""
+    """Return the edited text. Refuse it if anything but the sources changed, or if the sources are not as intended."""
     try:
         before, after = yaml.safe_load(text) or {}, yaml.safe_load(edited)
     except yaml.YAMLError as error:

@@ -49,7 +49,7 @@ def _text(element: Element, names: tuple[str, ...]) -> str:
 
 
 def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
-    """Build the document of an entry: its HTML under its title."""
+    """Build the document of an entry from its title and its HTML."""
     stored = load_json(raw, entry.path)
     text = f"<h1>{html.escape(stored['title'])}</h1>\n{stored['html']}"
     known = {"source_type": "feed", "authors": (stored["author"],) if stored["author"] else None}
@@ -62,7 +62,7 @@ MAX_FILE_BYTES = 64 * 1024**2  # the limit of a requested feed
 
 
 class SyndicationFeed(Feed):
-    """The entries of one feed. Entries that it no longer lists stay."""
+    """The entries of one feed. Documents of entries that the feed no longer lists are kept."""
 
     version = "feed-1"
     parser = staticmethod(feed_document)

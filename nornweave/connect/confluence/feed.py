@@ -32,11 +32,11 @@ from nornweave.read.parsed import Parsed
 
 
 def page_of(content: Mapping[str, Any], space: Body, base: str, kind: str) -> FeedRecord:
-    """Return the record of a page or blog post from a list.
+    """Return the record of a page or blog post, given its item in a list of the API.
 
     Args:
-        base: the base address of its links.
-        kind: of the list.
+        base: the address to which the links in the list are relative.
+        kind: the kind of content in the list.
     """
     identity = id_of(content["id"])
     version = as_is(content.get("version"), dict) or {}
@@ -62,7 +62,7 @@ def body_of(content: Mapping[str, Any], page: FeedRecord) -> FeedRecord:
     """Return the text of a page.
 
     Raises:
-        ValueError: the API sent none.
+        ValueError: the API sent no text.
     """
     storage = as_is((as_is(content.get("body"), dict) or {}).get("storage"), dict) or {}
     value = as_is(storage.get("value"), str)
@@ -72,14 +72,14 @@ def body_of(content: Mapping[str, Any], page: FeedRecord) -> FeedRecord:
 
 
 def accounts_of(records: Iterable[FeedRecord]) -> Iterator[str]:
-    """Yield the accounts of a page's authors and of mentioned people."""
+    """Yield the accounts of a page's authors and of the people whom the page mentions."""
     for each in records:
         yield from (str(each.body[key]) for key in ("author", "editor") if each.body.get(key))
         yield from mentioned_accounts(each.body.get("value", ""))
 
 
 def spaces_of(known: Known) -> dict[str, Body]:
-    """Return the spaces to read, by id."""
+    """Return the stored records of the spaces to read, by space id."""
     return {key.split("/")[1]: body for key, body in known.under("space/")}
 
 
@@ -88,7 +88,7 @@ def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docume
 
     Raises:
         DocumentSkipped: the page is empty.
-        DocumentError: too large, or not what the feed wrote.
+        DocumentError: the content is too large, or the feed did not write it.
     """
     page = load_stored(raw, entry.path)
     title = clean_name(as_is(page.get("title"), str) or "")
@@ -183,9 +183,10 @@ class ConfluenceFeed(Feed):
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the readers of a page: of its space, and of every restricted page from it upwards.
+        """Return the readers of a page: the readers of its space, and those of each restricted page above it.
 
-        A page without known restrictions counts as restricted.
+        If the page itself is restricted, its own readers are included too. A page without known restrictions counts as
+        restricted.
         """
         key, _, identity = path.partition("/")
         chain = known.body(f"above/{identity}/")
@@ -201,9 +202,10 @@ class ConfluenceFeed(Feed):
         return is_known is None or known.body(f"readers/{identity}/") is not None
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may read the spaces and who is in groups. Readers of restricted pages come from the last pass.
+        """Ask who may read the spaces and who is in the groups.
 
-        Grants of a space are dated no later than that pass: a page restricted since must not stay open for long.
+        The readers of restricted pages are those that the last pass stored. The grants of a space get no later date
+        than that pass, because a page that was restricted after it must not stay open for long.
         """
         return with_people(self._readers(known), self._in_group, self._about)
 
@@ -226,7 +228,7 @@ class ConfluenceFeed(Feed):
             yield Grant(principal=f"confluence:page:{key.split('/')[1]}", members=readers, verified_at=at)
 
     def _restrictions(self, known: Known, cursor: str | None) -> Iterator[RecordPage]:
-        """Read the pages above each page, and the readers of restricted ones."""
+        """Read the parents of each page, and the readers of restricted pages."""
         keys = ", ".join(f'"{space["key"]}"' for space in spaces_of(known).values())
         asked: dict[str, str | int] = {
             "cql": f"space in ({keys}) and type in (page, blogpost)",
@@ -248,9 +250,9 @@ class ConfluenceFeed(Feed):
         yield RecordPage(records=tuple(record for records in found for record in records))
 
     def _restriction(self, identity: str) -> list[FeedRecord]:
-        """Ask for the readers of a parent that is not a page, such as a folder; nothing if that is refused.
+        """Ask for the readers of a parent that is not a page, such as a folder. Return no records if the API refuses.
 
-        The answer does not name its parents; the records of its pages do.
+        The API's answer does not name the parents of a folder. The records of the pages in the folder name them.
         """
         address = f"wiki/rest/api/content/{identity}/restriction/byOperation/read"
         answer = self._site.get(address, {"expand": _OF_ONE}, allowed=frozenset(REFUSED))
@@ -294,7 +296,7 @@ class ConfluenceFeed(Feed):
         yield RecordPage(gone=("space/",), records=records, confirmed=("user/",))
 
     def _contents(self, kind: str, known: Known, cursor: str | None) -> Iterator[RecordPage]:
-        """List all pages by id, so that new pages come last and shift no list."""
+        """List all pages by id. A new page comes last, so it does not move other pages to another page of the list."""
         spaces = spaces_of(known)
         asked: dict[str, str | int] = {"status": "current", "sort": "id", "limit": WITHOUT_BODIES}
         if self._spaces:
@@ -342,7 +344,10 @@ class ConfluenceFeed(Feed):
         return (base, listed(content, "results", address)), dict(parse_qsl(urlsplit(following).query)).get("cursor")
 
     def _people(self, accounts: Iterable[str], known: Known) -> Iterator[FeedRecord]:
-        """Yield the names of new accounts; none if the account may not ask for names."""
+        """Yield the names of accounts that are new.
+
+        Yield no names if the account of the source may not ask for them.
+        """
         unknown = [
             each for each in dict.fromkeys(accounts) if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None
         ]
@@ -371,10 +376,10 @@ def _reader(permission: Mapping[str, Any]) -> str | None:
 
 
 def _restrictions_of(kind: str, identity: str, above: Sequence[str], restrictions: object) -> list[FeedRecord]:
-    """Return the records of a page's parents and its readers; none if the answer lacks them.
+    """Return two records: a page's parents and its readers. Return no records if the answer lacks the restrictions.
 
     Args:
-        kind: begins the key of the first.
+        kind: the first part of the key under which the parents are stored.
     """
     read = as_is((as_is(restrictions, dict) or {}).get("read"), dict) or {}
     lists = as_is(read.get("restrictions"), dict)

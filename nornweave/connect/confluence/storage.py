@@ -136,7 +136,7 @@ class _StorageWriter:
         """Return the HTML of a body.
 
         Raises:
-            ParserRejectedMarkup: html.parser does not read it.
+            ParserRejectedMarkup: html.parser cannot read the body.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it looks like XML, or like an address
@@ -182,7 +182,7 @@ class _StorageWriter:
         return _text_of(self._kept.get(id(given), "")).strip()
 
     def _macro(self, tag: Tag, inner: str) -> str:
-        """Write a macro: its content, or its one visible parameter."""
+        """Return the content of a macro. If the content is empty, return the one parameter that Confluence displays."""
         shown = _SHOWN_PARAMETER.get(str(tag.get("ac:name", "")), "")
         return inner if _says(inner) else inner + html.escape(self._parameter(tag, shown), quote=False)
 
@@ -205,7 +205,10 @@ class _StorageWriter:
         return self._titled(tag, f"<pre><code{named}>{text}</code></pre>")
 
     def _target(self, tag: Tag) -> str:
-        """Write the target of a link or an image; inside one, store it as a label instead."""
+        """Return the text for the target of a link or an image.
+
+        Inside a link or an image the text is empty, and the target is stored as the label of that link or image.
+        """
         name = self._names.get(str(tag.get("ri:account-id", "")))
         label = (f"@{name}" if name else "") if tag.name == "ri:user" else str(tag.get(_TARGETS.get(tag.name, ""), ""))
         around = tag.find_parent(["ac:parameter", "ac:link", "ac:image"])
@@ -221,7 +224,10 @@ class _StorageWriter:
         return inner + html.escape(str(label), quote=False)
 
     def _heading(self, name: str, inner: str) -> str:
-        """Give a heading Confluence's own id: hyphens for blanks, a number from the second on."""
+        """Return a heading with the id that Confluence gives it.
+
+        The id has hyphens in place of blanks. If several headings have the same text, all but the first get a number.
+        """
         anchor = "-".join(_text_of(inner).split())[:_ANCHOR_CHARACTERS]
         count = self._anchors[anchor]
         self._anchors[anchor] += 1

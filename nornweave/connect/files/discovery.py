@@ -39,10 +39,10 @@ class Proposal:
     """A possible source.
 
     Attributes:
-        id: unique among the proposals, as ``nornweave.yaml`` wants it.
-        path: relative to the folder that was looked at; ``.`` for itself.
-        exclude: globs of other sources below it.
-        only: globs of the files to read, if not all.
+        id: unique among the proposals, and valid as an id in ``nornweave.yaml``.
+        path: relative to the searched folder; ``.`` for that folder itself.
+        exclude: globs of other sources below this folder.
+        only: globs of the files to read; empty to read all files.
     """
 
     id: str
@@ -59,9 +59,9 @@ class _Tree:
     """A folder that would be one source, with its files by domain and suffix.
 
     Attributes:
-        code: by language, and by suffix where no parser is known.
-        documents: PDF files included.
-        talk: recordings, and messages as JSON lines.
+        code: the number of code files by language, or by suffix if no parser is known.
+        documents: the number of documents by suffix. PDF files count as documents.
+        talk: the number of recordings, and of message files with JSON lines.
     """
 
     path: str
@@ -72,7 +72,7 @@ class _Tree:
 
     @property
     def has_content(self) -> bool:
-        """Whether the folder holds more than settings, which lie beside anything."""
+        """Whether the folder has any files other than settings. Settings files are common in all folders."""
         return any(set(counts) - _SETTINGS for counts in (self.code, self.documents, self.talk))
 
     @property
@@ -90,9 +90,9 @@ class _Tree:
 def look_around(root: Path) -> tuple[Proposal, ...]:
     """Return the possible sources below a folder, by path. Links and hidden folders are skipped.
 
-    Files that a sync would leave out are not counted. Repositories and Slack exports are sources of their own. Any
-    other direct subfolder is one source for each domain that can read its files; if files lie directly in the folder,
-    the folder itself is.
+    Files that a sync would leave out are not counted. Each repository and each Slack export is a separate source. Any
+    other direct subfolder is one source for each domain that can read its files. The folder itself is a source if it
+    directly contains files.
     """
     trees = sorted(
         (tree for tree in _trees(root) if tree.path != "." or tree.type != "files" or tree.has_content),
@@ -139,7 +139,7 @@ def _trees(root: Path) -> list[_Tree]:
 
 
 def _ignored_in(place: str, prefix: str, rules: Iterable[Rules]) -> set[str]:
-    """Return the paths that git ignores in a folder's work tree; add the tracked ones to the rules."""
+    """Return the paths that git ignores in a folder's work tree. Add the tracked paths to ``rules``."""
     try:
         tree = look_at(place)
     except SourceUnavailableError:
@@ -175,7 +175,7 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
 
 
 def _head(file: Path, characters: int = 0) -> str:
-    """Return the first line of a file, shortened; empty if it cannot be read."""
+    """Return the first line of a file, shortened. The line is empty if the file cannot be read."""
     try:
         with open_regular(file) as opened:
             return (opened.read(characters) if characters else opened.readline(200)).decode("utf-8", "replace")
@@ -184,14 +184,14 @@ def _head(file: Path, characters: int = 0) -> str:
 
 
 def _kind(names: Collection[str]) -> str:
-    """Return the type of source for a folder with these entries."""
+    """Return the type of source for a folder that has entries with these names."""
     if ".git" in names:
         return "git"
     return "slack" if {"channels.json", "users.json"}.issubset(names) else "files"
 
 
 def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
-    """Yield possible sources of a tree: domain, type, reason, and globs of the only files to read."""
+    """Yield the possible sources of a tree: the domain, the type, the reason, and globs of the files to read."""
     if tree.type == "slack":
         yield Domain.CONVERSATIONS, "slack", "a Slack export", ()
         return
@@ -217,7 +217,7 @@ def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
 
 
 def _nested_sources(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:
-    """Yield globs of other sources below a source of files."""
+    """Yield globs of the other sources that are inside the folder of a source."""
     for other in trees if tree.type == "files" else ():
         if other is not tree and PurePosixPath(other.path).is_relative_to(tree.path):
             yield f"/{PurePosixPath(other.path).relative_to(tree.path)}/**"
@@ -232,6 +232,6 @@ def _identifier(root: Path, path: str, domain: Domain, taken: set[str]) -> str:
 
 
 def numbered(name: str) -> Iterator[str]:
-    """Yield a name, then the name with numbers from 2 on."""
+    """Yield a name, then the same name with the numbers 2, 3 and so on."""
     yield name
     yield from (f"{name}-{number}" for number in count(2))

@@ -23,9 +23,10 @@ class FolderSource:
     """A base class of sources: one document per file with certain suffixes, in a folder or a single file.
 
     Attributes:
-        suffixes: of the files that are read, unless ``only`` names others; ``include`` names more.
-        has_types: ``include`` adds to the suffixes. In sources that are one export, it means the same as ``only``.
-        parser: a function of a module; ``parse`` runs it in the sandbox.
+        suffixes: the suffixes of the files that are read. ``only`` replaces them, and ``include`` adds others.
+        has_types: whether ``include`` adds files to those with the suffixes. In a source that is one export,
+            ``include`` means the same as ``only``.
+        parser: the function that ``parse`` runs in the sandbox. It must be at the top level of a module.
     """
 
     domain = Domain.CONVERSATIONS
@@ -85,10 +86,10 @@ _RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Int
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
-    """Split a line into speaker and text; ``None`` if it does not start with a name.
+    """Split a line into speaker and text; ``None`` if the line does not start with a name.
 
-    A name has one to four words. In a longer name each word must start like a name's, so "The plan is: ship" has no
-    speaker.
+    A name has one to four words. If it has several words, each must look like a part of a name, so "The plan is: ship"
+    has no speaker.
     """
     match = _IN_ANGLES.match(line) or _NAMED.match(line)
     if match is None:

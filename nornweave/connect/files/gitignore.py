@@ -56,8 +56,9 @@ class IgnoreFiles:
         """Return the rules of a file.
 
         Raises:
-            ValueError: it is longer than ``MAX_FILE_CHARACTERS``, a rule than ``MAX_RULE_CHARACTERS``, or with those
-                that were read before they are more than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message has a remedy.
+            ValueError: the file is longer than ``MAX_FILE_CHARACTERS``, a rule is longer than ``MAX_RULE_CHARACTERS``,
+                or all files read so far have more than ``MAX_RULES`` rules or ``MAX_CHARACTERS`` characters. The
+                message has a remedy.
         """
         if len(text) > MAX_FILE_CHARACTERS:
             raise ValueError(f"it is larger than {MAX_FILE_CHARACTERS:,} characters")
@@ -97,15 +98,15 @@ class IgnoreFile:
         self._any_path = _any_of(rule for rule in self._rules if not rule.by_name)
 
     def verdict(self, path: str, name: str, *, is_directory: bool) -> bool | None:
-        """Return whether the file ignores an entry, or ``None`` if it says nothing.
+        """Return what the file says about an entry.
 
         Args:
-            path: relative to the directory of the ``.gitignore``; every directory above it must not be ignored.
+            path: relative to the directory of the ``.gitignore``. No directory above the path may be ignored.
             name: the last component of ``path``.
-            is_directory: symlinks to directories are none.
+            is_directory: ``False`` for a symlink to a directory.
 
         Returns:
-            ``True``: ignored; ``False``: a ``!`` rule includes it again; ``None``: no rule matches.
+            ``True`` if the entry is ignored, ``False`` if a ``!`` rule includes it again, ``None`` if no rule matches.
         """
         if not (self._any_name.match(name) or self._any_path.match(path)):
             return None
@@ -122,7 +123,7 @@ def _any_of(rules: Iterable[_Rule]) -> re.Pattern[str]:
 
 
 def _rule(line: str) -> _Rule | None:
-    """Translate one line; ``None`` for comments, blank lines and lines that git rejects."""
+    """Translate one line. Return ``None`` for a comment, a blank line or a line that git rejects."""
     line = _without_trailing_spaces(line.removesuffix("\r"))
     if not line or line.startswith("#"):
         return None
@@ -166,10 +167,10 @@ def _split(pattern: str) -> list[list[re.Match[str]]]:
 
 
 def _path(components: list[list[re.Match[str]]]) -> str:
-    """Translate an anchored pattern; ``**`` stands for any number of whole components.
+    """Translate an anchored pattern. In it ``**`` stands for any number of whole components.
 
-    What stands between two ``**`` matches a fixed number of components, so its leftmost match is as good as any other
-    and the group may be atomic: no pattern can make the search explode.
+    The pattern between two ``**`` matches a fixed number of components. Its leftmost match is therefore as good as any
+    other, and the group may be atomic. This keeps the search fast for every pattern.
     """
     groups: list[list[str]] = [[]]
     for component in components:
@@ -187,9 +188,9 @@ def _path(components: list[list[re.Match[str]]]) -> str:
 
 
 def _component(tokens: Iterable[re.Match[str]]) -> str:
-    """Translate one component to an expression that matches a whole component of a path.
+    """Translate one component of a pattern to an expression that matches a whole component of a path.
 
-    What stands between two stars matches a fixed number of characters.
+    The text between two stars matches a fixed number of characters.
     """
     runs = [""]
     for token in tokens:
@@ -205,7 +206,7 @@ def _component(tokens: Iterable[re.Match[str]]) -> str:
 
 
 def _one(token: re.Match[str]) -> str:
-    """Translate a pattern for one character. A rule with a class such as ``[:alpha:]`` ignores nothing."""
+    """Translate the pattern of one character. A class such as ``[:alpha:]`` makes its rule ignore nothing."""
     if token["members"] is None:
         return _ONE if token["one"] else re.escape(token["escaped"] or token["plain"])
     if "[:" in token["members"]:

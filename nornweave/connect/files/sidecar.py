@@ -40,7 +40,7 @@ _TEXTS = frozenset({"title", "url", "revision"})
 
 
 class Sidecar:
-    """The records of one sidecar."""
+    """The records in one sidecar file."""
 
     def __init__(self, records: Sequence[tuple[str, Metadata]] = ()) -> None:
         self.unmatched = {key for key, _ in records}
@@ -53,7 +53,7 @@ class Sidecar:
         self._globs = tuple((key, IgnoreFile(key), record) for key, record in records if _is_glob(key))
 
     def with_metadata(self, entry: Entry) -> Entry:
-        """Return an entry with the metadata of its path. They also change its gate."""
+        """Return an entry with the sidecar's metadata for its path. The entry's gate changes with the metadata."""
         matching = [(key, record) for key, glob, record in self._globs if _matches(glob, entry.path)]
         matching += [(entry.path, record) for record in self._exact.get(entry.path, ())]
         self.unmatched.difference_update(key for key, _ in matching)
@@ -78,10 +78,11 @@ class Sidecar:
 
 
 def load_sidecar(file: Path) -> Sidecar:
-    """Read a sidecar.
+    """Read a sidecar file.
 
     Raises:
-        SourceUnavailableError: it is missing, unreadable or broken: the file, what was found and what is expected.
+        SourceUnavailableError: the file is missing, unreadable or broken. The message names the file, what was found
+            and what is expected.
     """
     try:
         text = read_regular(file).decode("utf-8-sig")
@@ -155,7 +156,7 @@ def _is_glob(key: str) -> bool:
 
 
 def _matches(glob: IgnoreFile, path: str) -> bool:
-    """Tell whether a glob matches a file or a folder above it."""
+    """Tell whether a glob matches a file, or a folder that contains the file."""
     *folders, name = path.split("/")
     above = ("/".join(folders[: end + 1]) for end in range(len(folders)))
     if any(glob.verdict(place, place.rpartition("/")[2], is_directory=True) for place in above):

@@ -97,7 +97,7 @@ CHOSEN = frozenset({EXCLUDED, UNNAMED})
 
 
 class Names(NamedTuple):
-    """The entries directly in a folder."""
+    """The names of the files and folders directly in a folder."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -140,7 +140,7 @@ def tree_of_folder(root: str) -> Tree:
 
 
 def _below(tree: Tree, folder: str) -> Iterator[tuple[str, Names]]:
-    """Yield a folder and the folders below it with their entries, nearest first."""
+    """Yield a folder and all folders inside it, each with its entries. The folders closest to the top come first."""
     waiting = [folder]
     for number, place in enumerate(waiting):
         if number >= _LOOKED_INTO:
@@ -162,9 +162,9 @@ _MANY_LANGUAGES = 5
 
 
 def _original(tree: Tree, path: str, suffix: str) -> str | None:
-    """Return the file that a translation translates (English or without language), or ``None``.
+    """Return the original of a translated file, or ``None``. The original is English or has no language in its path.
 
-    The file is called as the other one but for the language, or lies in a folder that is.
+    The two paths differ only in the language, which is part of the file's name or of a folder's name.
     """
     parts = path.split("/")
     for at, part in enumerate(parts):
@@ -193,14 +193,14 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
 
 
 def _foreign_file(tree: Tree, folder: str) -> str | None:
-    """Return the licence or manifest that shows a folder's code is foreign, or ``None``."""
+    """Return the licence or manifest which shows that a folder has code of another project, or ``None``."""
     return next(
         (name for _, names in _below(tree, folder) for name in sorted(names.files) if _FOREIGN.fullmatch(name)), None
     )
 
 
 def _written_by(tree: Tree, folder: str) -> str | None:
-    """Return the file that shows a tool wrote a folder, in or beside it, or ``None``."""
+    """Return a file in or beside a folder which shows that a tool wrote the folder, or ``None``."""
     above, _, name = folder.rpartition("/")
     names = tree(folder)
     if marks := names.files & _MARKS:
@@ -264,9 +264,9 @@ class Rules:
         """Store the rules.
 
         Args:
-            types: globs in place of the file types of the domain.
-            withheld: what ``include`` does not bring back.
-            is_committed: all files are of a commit; otherwise ``tracked`` says which git has.
+            types: globs that replace the domain's file types.
+            withheld: files that stay left out even if ``include`` names them.
+            is_committed: whether all files come from a commit. Otherwise ``tracked`` has the paths that git tracks.
         """
         self._domain = domain
         self._tree = tree
@@ -283,7 +283,10 @@ class Rules:
         return self._excluded.prunes(directory)
 
     def skip_directory(self, path: str) -> str | None:
-        """Return why a directory is not entered, ``""`` for no report; ``None`` if it is entered."""
+        """Return why a directory is not entered; ``None`` if it is entered.
+
+        The reason is ``""`` if the directory is left out without a report.
+        """
         name = path.rpartition("/")[2]
         if name in VERSION_CONTROL:
             return ""
@@ -299,7 +302,7 @@ class Rules:
         """Return why a file is left out, or ``None``.
 
         Args:
-            is_program: it may be executed.
+            is_program: whether the file has permission to be executed.
         """
         name = path.rpartition("/")[2]
         lowered = name.lower()
@@ -338,7 +341,7 @@ class Rules:
         return None
 
     def skip_folder(self, path: str, suffix: str) -> str | None:
-        """Return why a folder above a file leaves it out, or ``None``."""
+        """Return why a file is left out because of a folder above it, or ``None``."""
         if self._domain not in WITH_FOLDERS:
             return None
         for folder in reversed([*folders_above(path)]):  # the outermost first
@@ -367,7 +370,10 @@ class Rules:
         return None
 
     def _reason_of(self, folder: str, name: str) -> tuple[str, bool] | None:
-        """Return why a folder's content is left out, and whether it is foreign code; ``None`` if it is read."""
+        """Return why the content of a folder is left out; ``None`` if it is read.
+
+        The second value tells whether the content is code of another project.
+        """
         if name in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
             return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
         if file := _written_by(self._tree, folder):

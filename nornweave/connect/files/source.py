@@ -27,7 +27,7 @@ from nornweave.read.kinds import reads
 
 
 def file_version() -> str:
-    """Return the version of file parsing; it changes when the same bytes may give another document."""
+    """Return the version of file parsing. It changes whenever the same bytes may give another document."""
     return f"{parse_version()},{STACKEXCHANGE_VERSION}"
 
 
@@ -41,11 +41,11 @@ def file_document(
     is_handed_in: bool = False,
     is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file; see ``read_document``. JSON in research is questions and answers.
+    """Parse a file; see ``read_document``. In the research domain a JSON file holds questions and answers.
 
     Raises:
-        DocumentSkipped: it is not worth reading; a Git LFS pointer in place of the file.
-        DocumentError: too large, binary, empty or broken.
+        DocumentSkipped: the file is not worth reading, or it is a Git LFS pointer in place of the file.
+        DocumentError: the file is too large, binary, empty or broken.
     """
     is_json = entry.path.lower().endswith(".json") and not raw.startswith(LFS_POINTER)
     if domain is Domain.RESEARCH and is_json:
@@ -59,14 +59,14 @@ class FilesSource:
     """Files below a folder, or a single file.
 
     Attributes:
-        root: the folder or file; may itself be a symlink and may have any name (``site-packages``).
+        root: the folder or file. It may be a symlink, and it may have any name, even ``site-packages``.
         include: globs of files to read in addition to the domain's file types.
-        only: globs that replace the domain's file types.
+        only: globs of the only files to read, as the configuration names them.
         exclude: globs of files not to read.
-        types: globs in place of the domain's file types.
-        metadata: a sidecar file with dates, titles and more, which override those of the files.
-        own: files that are never read.
-        history: of the repository around it, if its commits are documents too.
+        types: globs of the file types that this kind of source reads; empty for the domain's file types.
+        metadata: a sidecar file with dates, titles and other fields. They override those of the files.
+        own: the workspace's own files, which are never read.
+        history: the commits of the repository around the folder; ``None`` if they are not documents.
     """
 
     id: SourceId
@@ -130,7 +130,7 @@ class FilesSource:
         return _with_unmatched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, but never through a link outside the root; see ``read_inside``."""
+        """Read one file. A link that leads outside the root is not followed; see ``read_inside``."""
         if self.history and is_of_history(entry.gate):
             return self.history.fetch(entry)
         return read_inside(self.root, entry.path, own=self.own)
@@ -138,7 +138,7 @@ class FilesSource:
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Parse a file's bytes.
 
-        Dates: the sidecar's, else the document's own, else the modification time.
+        The document's date is the date in the sidecar, else the document's own date, else the modification time.
         """
         if is_of_history(entry.gate):
             return history_document(self.id, entry, raw)
@@ -155,7 +155,7 @@ class FilesSource:
 
 
 def _with_unmatched(listing: Listing, sidecar: Sidecar) -> Listing:
-    """Add the unmatched entries of the metadata file to a complete listing."""
+    """Add the sidecar's unmatched entries to a complete listing."""
     unmatched = tuple(sorted(sidecar.unmatched))
     if not unmatched:
         return listing
@@ -178,12 +178,15 @@ class WithGlobs(Protocol):
 
 
 def is_asked_for(source: WithGlobs, path: str) -> bool:
-    """Tell whether ``include``, or ``only`` with an unusual type, names a file."""
+    """Tell whether the configuration asks for a file: in ``include``, or in ``only`` despite an unusual type."""
     return asks_for(source.include, path) or (bool(source.only) and not reads(source.domain, path))
 
 
 def _affected_paths(within: Within, sidecar: str | None) -> Within | None:
-    """Return the changed paths; for a file with rules, its whole folder; ``None`` for the whole source."""
+    """Return the paths that a change affects; ``None`` if it affects the whole source.
+
+    A changed file with rules, such as ``.gitignore``, affects its whole folder.
+    """
     paths = {posixpath.dirname(path) if posixpath.basename(path) in DECIDING else path for path in within.paths}
     return None if "" in paths or sidecar in paths else Within(frozenset(paths))
 
@@ -192,7 +195,8 @@ def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None)
     """Return a source's resolved folder or file, and its status.
 
     Raises:
-        SourceUnavailableError: it is missing, cannot be read, is something else, or a link leads it elsewhere.
+        SourceUnavailableError: the place is missing, cannot be read, or is neither a folder nor a file; or a link leads
+            to a place that is not allowed.
     """
     try:
         root = os.path.realpath(place, strict=True)
@@ -210,11 +214,11 @@ def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None)
 
 
 def read_inside(place: Path, path: str, max_bytes: int = MAX_BYTES, own: OwnFiles | None = None) -> bytes:
-    """Read one file of a folder, never one outside; or the source's own single file.
+    """Read one file of a folder. If the source is a single file, read that file.
 
     Raises:
-        DocumentError: it is larger than ``max_bytes``, leads outside or is not a regular file.
-        TransientDocumentError: it vanished or cannot be read.
+        DocumentError: the file is larger than ``max_bytes``, is outside the folder or is not a regular file.
+        TransientDocumentError: the file vanished or cannot be read.
     """
     try:
         root = os.path.realpath(place, strict=True)

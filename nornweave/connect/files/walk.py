@@ -24,8 +24,8 @@ LINK = "link: to "
 def entry_of(path: str, status: os.stat_result) -> Entry:
     """Return a file's entry from the file system.
 
-    The gate has size, modification time and, after ``@``, the inode's change time: copies and archives may keep the
-    first two, but nobody can set back the last. The part before ``@`` stays when a file is moved.
+    The gate has the size, the modification time and, after ``@``, the inode's change time. Copies and archives may keep
+    the first two, but nobody can set the change time back. The part before ``@`` stays the same when a file is moved.
     """
     size, changed_at = status.st_size, status.st_mtime_ns
     gate = f"{size}-{changed_at}-{status.st_ino}@{status.st_ctime_ns}"
@@ -40,17 +40,17 @@ def walk(root: str, rules: Rules, *, ignores: bool, within: Within | None = None
     Args:
         root: a resolved directory.
         rules: which files and directories are left out.
-        ignores: also leave out what git ignores; where git cannot be asked, what the ``.gitignore`` files in ``root``,
-            above it in its repository and below ignore.
-        within: look at these paths only, and at the folders that lead to them.
+        ignores: leave out the files that git ignores. If git cannot be asked, the ``.gitignore`` files decide: those in
+            ``root``, below it, and above it in its repository.
+        within: look only at these paths, and at the folders that lead to them.
 
     Returns:
-        Files by path. What is left out is one skip a file; a directory that is not entered is one, with a slash at its
-        end.
+        Files by path, and a skip for each file that is left out. A directory that is not entered is one skip, whose
+        path ends with a slash.
 
     Raises:
-        SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown;
-            or the rules of the ``.gitignore`` files are more than ``IgnoreFiles`` reads.
+        SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so its content is unknown; or the
+            ``.gitignore`` files have more rules than ``IgnoreFiles`` reads.
     """
     walker = _Walker(root, rules, ignores=ignores, within=within)
     walker.run()
@@ -67,9 +67,9 @@ class _Folder:
     """A directory in the walk. Its prefix is empty or ends with a slash.
 
     Attributes:
-        ignores: the ``.gitignore`` files that count in it: the folder of each, what stands before paths to make them
-            paths of that folder's repository, its path and its rules.
-        git: the prefix of the work tree that it lies in, and what git says of that.
+        ignores: the ``.gitignore`` files that apply to it. Each has its folder, the prefix that makes a path relative
+            to that folder's repository, its own path and its rules.
+        git: the prefix of the folder's work tree, and the paths that git tracks and ignores in it.
     """
 
     prefix: str
@@ -108,7 +108,7 @@ class _Walker:
                     self._visit(folder, entry)
 
     def is_left_out(self, path: str) -> bool:
-        """Tell whether a rule left out a folder above a path."""
+        """Tell whether a rule leaves out a folder above a path."""
         return not self._left_out.isdisjoint(folders_above(path))
 
     def _is_asked_for(self, path: str) -> bool:
@@ -126,7 +126,7 @@ class _Walker:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
     def _with_git(self, folder: _Folder) -> _Folder:
-        """Ask git about the work tree of a folder."""
+        """Return the folder with git's answer about the work tree that begins in it."""
         tree = look_at(os.path.join(self._root, folder.prefix))  # noqa: PTH118
         if tree is None:
             return folder
@@ -134,7 +134,7 @@ class _Walker:
         return _Folder(folder.prefix, git=(folder.prefix, tree))
 
     def _with_ignore_files_above(self, folder: _Folder) -> _Folder:
-        """Read the ``.gitignore`` files above the source if git cannot be asked."""
+        """Return the folder with the ``.gitignore`` files above the source, which are read if git cannot be asked."""
         top = repository_above(self._root)
         ignores = []
         place = os.path.relpath(self._root, top) if top else "."
@@ -187,7 +187,10 @@ class _Walker:
             raise _unreadable(self._root, folder.prefix, error.strerror) from error
 
     def _reason_to_skip(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool) -> str | None:
-        """Return why an entry is left out, ``""`` for no report; ``None`` if it is read."""
+        """Return why an entry is left out; ``None`` if it is read.
+
+        The reason is ``""`` if the entry is left out without a report.
+        """
         if not is_text(entry.name):
             return "name: the file name is not valid UTF-8; rename it"
         if is_directory and (reason := self._rules.skip_directory(path)) is not None:
@@ -208,7 +211,10 @@ class _Walker:
 
 
 def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:
-    """Return a reason if git ignores an entry, else ``None``. The deepest ``.gitignore`` with a verdict decides."""
+    """Return a reason if git ignores an entry, else ``None``.
+
+    The deepest ``.gitignore`` with a matching rule decides.
+    """
     if folder.git is not None:
         start, tree = folder.git
         inner = path.removeprefix(start)

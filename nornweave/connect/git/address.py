@@ -31,11 +31,11 @@ class GitAddress:
     """The address of a repository.
 
     Attributes:
-        protocol: the only one that git may use for it.
-        host: lower-case; empty for files.
-        port: ``None`` for the protocol's own.
-        user: whom to log in as; empty if the address names nobody.
-        path: on the host, with a slash at its start where the address has one.
+        protocol: the only protocol that git may use for this address.
+        host: in lower case; empty for ``file:`` addresses.
+        port: ``None`` for the default port of the protocol.
+        user: the user name for the login; empty if the address has none.
+        path: the path on the host. It starts with a slash if it does so in the address.
     """
 
     url: str
@@ -47,13 +47,16 @@ class GitAddress:
 
     @property
     def shown(self) -> str:
-        """Return the address for messages, without the user, which may be a token by mistake."""
+        """Return the address for messages.
+
+        It has no user, because the user may be a token that was put there by mistake.
+        """
         port = f":{self.port}" if self.port else ""
         return f"{self.protocol}://{self.host}{port}/{self.path.lstrip('/')}"
 
     @property
     def key(self) -> str:
-        """Return the name of the folder for everything read from this address."""
+        """Return the name of the folder that stores everything read from this address."""
         return digest(self.protocol, self.host, str(self.port or ""), self.path.strip("/").removesuffix(".git"))
 
 
@@ -61,7 +64,8 @@ def parse_address(url: str) -> GitAddress:
     """Parse the address of a repository.
 
     Raises:
-        ConfigError: it is of another form, names a password, or would be read unencrypted from another machine.
+        ConfigError: the address has another form, contains a password, or would be read unencrypted from another
+            machine.
     """
     if len(url) > _MAX_CHARACTERS or not url.isprintable() or url != url.strip():
         raise ConfigError(f"url: blanks around it, control characters or more than {_MAX_CHARACTERS:,} characters")
@@ -132,7 +136,7 @@ def check_template(web_url: str) -> None:
     """Check the configured template of a file's web address.
 
     Raises:
-        ConfigError: it is no address, or lacks the place of the commit or the path.
+        ConfigError: the template is not a web address, or it lacks the place for the commit or the path.
     """
     parts = urlsplit(web_url)
     is_address = parts.scheme in {"http", "https"} and parts.hostname and web_url.isprintable() and " " not in web_url
@@ -143,7 +147,7 @@ def check_template(web_url: str) -> None:
 
 
 def template_of(origin: str) -> str | None:
-    """Return the template of web addresses of a repository's files; ``None`` for unknown hosts."""
+    """Return the template for the web addresses of a repository's files; ``None`` for unknown hosts."""
     try:
         address = parse_address(origin.strip())
     except ConfigError:
@@ -156,12 +160,12 @@ def template_of(origin: str) -> str | None:
 
 
 def file_url(template: str, commit: str, path: str) -> str:
-    """Return the address of a file of a commit."""
+    """Return the web address of a file at a commit."""
     return template.replace(COMMIT, commit).replace(PATH, quote(path, safe="/", errors="surrogateescape"))
 
 
 def commit_url(template: str, commit: str) -> str:
-    """Return the web address of a commit, derived from a file's template; empty if that fails."""
+    """Return the web address of a commit, derived from the template for files; empty if that fails."""
     for form in (_GITLAB, _GITHUB, _GITEA, _BITBUCKET):
         before, found, _ = template.partition(f"/{form}/{COMMIT}/")
         if found:
@@ -170,5 +174,5 @@ def commit_url(template: str, commit: str) -> str:
 
 
 def _port(address: GitAddress) -> str:
-    """Return the port for a web address; only an https address has it."""
+    """Return the port for a web address. It is empty unless the repository's address is an https address."""
     return f":{address.port}" if address.port and address.protocol == "https" else ""

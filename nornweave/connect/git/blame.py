@@ -42,17 +42,17 @@ def origins(
     total_s: float = TOTAL_S,
     max_files: int = MAX_FILES,
 ) -> dict[tuple[str, int], Origin]:
-    """Return the authors of lines.
+    """Return the author of each line.
 
     Args:
         root: a folder in a repository, which may be a bare one.
-        lines: path relative to ``root``, and number from 1 → the line as it was read; the file may differ from the
-            commit.
-        total_s: seconds that all of it may take.
-        max_files: the most files to blame, the first ones by path.
+        lines: path relative to ``root`` and line number from 1 → the line's text when it was read. The file may differ
+            from the commit.
+        total_s: the time limit for all files, in seconds.
+        max_files: the maximum number of files to blame, in the order of their paths.
 
     Returns:
-        Authors by path and line. Lines without an answer in time are left out.
+        Authors by path and line. Lines for which git did not answer in time are left out.
     """
     deadline = time.monotonic() + total_s
     is_shallow = is_shallow_clone(root)
@@ -74,12 +74,15 @@ def origins(
 
 
 def is_shallow_clone(root: Path) -> bool:
-    """Tell whether a repository lacks older commits. Then the age of a line may be unknown."""
+    """Tell whether a repository lacks older commits. In that case the age of a line may be unknown."""
     return _rev_parse(root, "--is-shallow-repository") == "true"
 
 
 def is_own_repository(root: Path) -> bool:
-    """Tell whether a folder's repository is its own and can be trusted for it."""
+    """Tell whether a folder's repository belongs to the folder; see ``leads_outside``.
+
+    The result is ``False`` if git cannot answer.
+    """
     try:
         return leads_outside(root, timeout_s=FILE_S) is None
     except (GitFailedError, SourceUnavailableError, OSError):
@@ -103,7 +106,7 @@ def _rev_parse(root: Path, *arguments: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of a commit."""
+    """A file at a commit."""
 
     root: Path
     revision: str
@@ -138,7 +141,7 @@ def _of_file(file: _File, lines: Mapping[int, str], deadline: float) -> dict[int
 
 
 def _places(committed: str, lines: Mapping[int, str]) -> dict[int, int]:
-    """Return the numbers of lines in the committed file: of the nearest line with the same text."""
+    """Return for each line its number in the committed file. Of several lines with the same text the nearest counts."""
     known: dict[str, list[int]] = {text: [] for text in lines.values()}
     for number, content in enumerate(lines_of(committed), 1):
         if content in known:

@@ -90,7 +90,7 @@ _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else",
 
 @dataclass(slots=True)
 class _Change:
-    """What a commit did to one file."""
+    """The changes of a commit to one file."""
 
     path: str
     status: str
@@ -101,11 +101,11 @@ class _Change:
 
     @property
     def is_code(self) -> bool:
-        """Tell whether names in it are told."""
+        """Tell whether the names of changed definitions are shown for this file."""
         return PurePosixPath(self.path).suffix in _DEFINING
 
     def shown(self) -> str:
-        """Return it in words: ``src/a.py (+10 −2: parse, Loader)``."""
+        """Return the change in words: ``src/a.py (+10 −2: parse, Loader)``."""
         counts = " ".join(f"{sign}{count}" for sign, count in (("+", self.added), ("−", self.removed)) if count)
         said = {"A": "new", "D": "removed", "R": f"was {self.old}" if self.old else "new"}.get(self.status[:1], "")
         told = ", ".join(filter(None, (said, counts)))
@@ -118,9 +118,10 @@ class _Releases:
     """The releases along first parents.
 
     Attributes:
-        first_had: commit → the release that first had it.
-        before: commit of a release → each tag on it → the commit of the release before; empty of the first.
-        made: commit of a release → its time in seconds since 1970, and its author's day.
+        first_had: commit → the name of the first release that contains it.
+        before: commit of a release → each tag on this commit → the commit of the previous release, empty for the first
+            one.
+        made: commit of a release → the time in seconds since 1970, and the day on which its author wrote it.
     """
 
     first_had: Mapping[str, str]
@@ -133,12 +134,14 @@ class CommitHistory:
     """The newest commits of a branch, along its first parents.
 
     Attributes:
-        root: a folder of the repository; only commits that changed something below it count.
-        most: how many commits.
-        since: how old they may be; ``None`` for any age.
-        exclude: globs of files that are not told; a commit that changed nothing else is none.
-        quotes: what a commit wrote in the documentation is told, as far as it stands there today.
-        is_partial: the files of former commits are not here: of each its name is told, and nothing in it.
+        root: a folder of the repository. Only commits that changed something in this folder count.
+        most: the maximum number of commits.
+        since: the maximum age of a commit; ``None`` for no limit.
+        exclude: globs of files that are not mentioned. A commit that changed only such files is left out.
+        quotes: whether a commit's document includes the lines that the commit wrote in the documentation and that are
+            still there today.
+        is_partial: whether the clone lacks the files of former commits. In that case changed files are named without
+            their content.
     """
 
     root: Path
@@ -156,10 +159,10 @@ class CommitHistory:
         object.__setattr__(self, "_changes", Lasting(self.root, *arguments, timeout_s=self.timeout_s))
 
     def entries(self, commit: str, web: str | None = None) -> Iterator[Entry]:
-        """List the commits up to this one, newest first, then the releases that first had some of them.
+        """List the commits up to ``commit``, newest first. Then list the first release of each of these commits.
 
         Args:
-            web: where people read the repository's files, see ``address.file_url``.
+            web: the template for the web addresses of the repository's files, see ``address.file_url``.
 
         Raises:
             GitFailedError: the repository cannot be read.
@@ -208,9 +211,10 @@ class CommitHistory:
                 )  # fmt: skip
 
     def _told_by_all(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str]]]]:
-        """Return the releases along first parents, and of each merge who wrote what it merged and its first lines.
+        """Return the releases.
 
-        A release that was tagged on a branch is that of the commit which merged it.
+        Return also the main author and the subjects of the commits that each merge commit merged. A tag on a merged
+        branch counts as a release at the commit that merged the branch.
         """
         parents, named = dict[str, list[str]](), dict[str, list[str]]()
         made, said = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
@@ -244,9 +248,10 @@ class CommitHistory:
         return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
 
     def _written(self, commit: str) -> dict[str, str]:
-        """Return what each commit wrote in the documentation and still stands there; a line is its first writer's.
+        """Return for each commit the lines that it wrote in the documentation and that are still there.
 
-        Pages that say who may see them are left out: whoever may see the code may not be one of them.
+        A line counts for the first commit that wrote it. Pages with an access statement are left out, because a person
+        who may read the code may not be allowed to read them.
         """
         pages, wanted = dict[str, list[str]](), PathFilter(exclude=self.exclude)
         options = ("-I", "-z", "-e", "", commit, "--", *_PROSE)
@@ -277,7 +282,7 @@ class CommitHistory:
         return {sha: _cut_to("\n".join(lines), MAX_WRITTEN) for sha, lines in written.items()}
 
     def _commits(self, *arguments: str, form: str) -> Iterator[list[str]]:
-        """Yield fields of commits along first parents that changed something that ``exclude`` does not name."""
+        """Yield the fields of each commit along first parents that changed a file outside ``exclude``."""
         wanted = PathFilter(exclude=self.exclude)
         names = ("--name-only", "--diff-merges=first-parent", "--relative") if self.exclude else ()
         form = f"--format={_RECORD}{form.replace(' ', _WITHIN)}"
@@ -300,7 +305,7 @@ class CommitHistory:
         """Read one commit or release.
 
         Raises:
-            TransientDocumentError: git does not have it, or does not answer.
+            TransientDocumentError: git does not have the commit, or does not answer.
         """
         known = {key: value for key, value in entry.metadata.items() if key != "url"}
         if entry.path.startswith(RELEASES):
@@ -324,7 +329,7 @@ class CommitHistory:
         self._changes.close()
 
     def entries_here(self) -> Iterator[Entry]:
-        """List the commits of a folder in a work tree, none where git knows none.
+        """List the commits of a folder in a work tree. The list is empty if git knows no commit of the folder.
 
         Raises:
             SourceUnavailableError: git does not answer in time.
@@ -342,7 +347,7 @@ class CommitHistory:
 
 
 def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each commit of a branch, oldest first, with the commits that it brought: itself and what it merged."""
+    """Yield each commit of a branch, oldest first, with a list of itself and the commits that it merged."""
     seen = set[str]()
     for sha in reversed(mainline):
         left, merged = [sha], list[str]()
@@ -355,10 +360,10 @@ def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> It
 
 
 def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Make a document of what ``CommitHistory.fetch`` returned.
+    """Build the document from the bytes that ``CommitHistory.fetch`` returned.
 
     Raises:
-        DocumentError: it is something else.
+        DocumentError: ``CommitHistory.fetch`` did not return these bytes.
     """
     try:
         said: Mapping[str, JsonValue] = json.loads(raw)
@@ -392,7 +397,7 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
 
 
 def is_program(author: str) -> bool:
-    """Tell whether an author of commits is called like a program that makes them."""
+    """Tell whether the author of a commit is a program, by its name."""
     return bool(_BOT.search(author))
 
 
@@ -423,7 +428,7 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
 
 
 def _cut(head: str, lines: Sequence[str], separator: str) -> str:
-    """Return a head with as many lines as are short enough together, and how many others there are."""
+    """Return the head and the first lines that fit into ``MAX_TEXT``, then the number of the lines left out."""
     length, shown = len(head), list[str]()
     for line in lines:
         length += len(line) + 1
@@ -434,7 +439,7 @@ def _cut(head: str, lines: Sequence[str], separator: str) -> str:
 
 
 def _cut_to(text: str, length: int) -> str:
-    """Return a text up to the last line that is short enough with those before it."""
+    """Return the whole lines of a text that fit into ``length`` characters. A long first line is cut."""
     if len(text) <= length:
         return text
     start = text[:length]
@@ -442,7 +447,7 @@ def _cut_to(text: str, length: int) -> str:
 
 
 def _order_of(tag: str) -> tuple[tuple[int, ...], bool]:
-    """Order tags by version; of those with one number a candidate comes before the release."""
+    """Return the sort key of a release tag. It orders tags by version. A release candidate comes before its release."""
     version = tag_version(tag)
     return version, not re.search(r"[a-z]", tag.lower().rpartition(".".join(map(str, version)))[2])
 
@@ -452,7 +457,7 @@ def _list(value: JsonValue) -> Sequence[JsonValue]:
 
 
 def _described(message: str, changes: Sequence[_Change], author: str) -> dict[str, JsonValue]:
-    """Return what a commit says as a record; of a program's own commits the message is its first line."""
+    """Return the record of a commit's message and changes. A program's message is stored without its body."""
     subject, _, body = _ADDRESS.sub("", message.strip()).partition("\n")
     lines = [line for line in body.strip().splitlines() if not _SIGNED.match(line)]
     is_merge = _MERGED.match(subject) is not None and bool(lines)
@@ -472,7 +477,10 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
 
 
 def _titled(subject: str, body: str) -> str:
-    """Return the title of a commit with its number; of a merge that of what it merged, which says more than its own."""
+    """Return the title of a commit with its number.
+
+    For a merge this is the title of the merged request, because the subject of the merge itself says little.
+    """
     title = body.splitlines()[0] if body and _MERGED.match(subject) else subject
     number, request = THREAD_NUMBER.search(subject), _MERGE_REQUEST.search(body)
     named = request[1] if request else number[0] if number else ""
@@ -480,10 +488,12 @@ def _titled(subject: str, body: str) -> str:
 
 
 def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, list[_Change]]:
-    """Ask a running ``git diff-tree --stdin`` for a commit; what is no object id it prints again, which ends an answer.
+    """Ask a running ``git diff-tree --stdin`` for a commit. Return its message and its changes.
+
+    After the commit's id an invalid id is sent. Git prints the invalid id unchanged, which marks the end of the answer.
 
     Raises:
-        OSError: it ended; ``ValueError``: it said too much, what was read before that is lost.
+        OSError: git ended. ``ValueError`` if its answer has another form than expected.
     """
     end = f"end of {sha}\n".encode()
     given.write(f"{sha}\n".encode("ascii") + end)
@@ -541,7 +551,7 @@ def _lines(printed: IO[bytes], end: bytes) -> Iterator[bytes]:
 
 
 def _name_above(line: str, names: dict[str, None]) -> None:
-    """Note what a hunk stands in, as git found it in a line above."""
+    """Add to ``names`` the name of the definition around a hunk, which git prints in the hunk's header."""
     found = _DEFINES.match(line) or _CALLED.search(line)
     if found and found[1] not in _NO_NAME:
         names[found[1]] = None

@@ -60,7 +60,7 @@ def _is_changed(root: Path) -> bool | None:
 
 
 def _differs(root: Path, blob: bytes, path: bytes, seconds: bytes, fraction: bytes, size: bytes, flags: bytes) -> bool:
-    """Tell whether a file differs from git's version. It is read only if its time changed."""
+    """Tell whether a file differs from git's version. The file is read only if its time changed."""
     if int(flags, 16) & _NOT_LOOKED_AT:
         return False
     place = os.path.join(os.fsencode(root), path)  # noqa: PTH118 - bytes

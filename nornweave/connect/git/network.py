@@ -60,7 +60,7 @@ _DAMAGED = re.compile(
 
 
 def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> str:
-    """Return why a repository could not be read, what to do, and git's own message."""
+    """Return why a repository could not be read, what to do, and the message ``said`` that git printed."""
     lines = _LINE.findall(_PROGRESS.sub("", said))
     words = "; ".join(dict.fromkeys(_CONTROL.sub(" ", line).strip() for line in lines))[:_SHOWN]
     for pattern, reason in _REASONS:
@@ -70,7 +70,7 @@ def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> st
 
 
 def is_damaged(said: str) -> bool:
-    """Tell whether git's error is about the local disk, not the other machine."""
+    """Tell whether git's error is about the local disk and not about the other machine."""
     return _DAMAGED.search(said) is not None
 
 
@@ -126,7 +126,7 @@ _SETTINGS = (
 
 
 class DamagedCloneError(Exception):
-    """Git cannot use the local clone; ``str(error)`` is the reason. Not raised outside of ``connect.git``."""
+    """Git cannot use the local clone; ``str(error)`` is the reason. It is not raised outside of ``connect.git``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +134,8 @@ class Network:
     """Network access to one repository.
 
     Attributes:
-        credentials_env: the variable that holds a password or token.
-        public_only: connect to public hosts only, without logins of this machine's user.
+        credentials_env: the environment variable that holds a password or token.
+        public_only: connect to public hosts only, without the logins of the user who runs this process.
     """
 
     address: GitAddress
@@ -146,10 +146,10 @@ class Network:
         """Ask for the commits of refs in one request. Return the output of ``git ls-remote``.
 
         Args:
-            names: whole names, such as ``HEAD`` and ``refs/heads/main``.
+            names: full names, such as ``HEAD`` and ``refs/heads/main``.
 
         Raises:
-            SourceUnavailableError: why not, and what to do.
+            SourceUnavailableError: the request failed. The message says why and what to do.
         """
         ended = self._run(None, ("ls-remote", REMOTE, *names), Bounds(seconds=LIST_S))
         if ended.code:
@@ -157,20 +157,22 @@ class Network:
         return ended.said.decode("utf-8", "replace")
 
     def fetch(self, repository: Path, refspecs: Sequence[str], bounds: Bounds) -> None:
-        """Fetch commits and folders of refs, without files if the server can omit them.
+        """Fetch the commits and folders of refs. Files are left out if the server supports that.
 
         Raises:
-            DamagedCloneError: the repository here cannot be used.
-            SourceUnavailableError: why not, and what to do; ``TooLargeError`` beyond ``bounds``.
+            DamagedCloneError: the local repository cannot be used.
+            SourceUnavailableError: the request failed. The message says why and what to do. It is a ``TooLargeError``
+                if the answer exceeds ``bounds``.
         """
         self._check(self._run_fetch(repository, (REMOTE, *refspecs), bounds), repository)
 
     def fetch_blobs(self, repository: Path, blobs: Iterable[str], bounds: Bounds) -> None:
-        """Fetch files by object id in batches of ``_BATCH``. A failure keeps the earlier batches.
+        """Fetch files by object id in batches of ``_BATCH``. If a batch fails, the earlier batches are kept.
 
         Raises:
-            DamagedCloneError: the repository here cannot be used.
-            SourceUnavailableError: why not, and what to do; ``TooLargeError`` beyond ``bounds``.
+            DamagedCloneError: the local repository cannot be used.
+            SourceUnavailableError: the request failed. The message says why and what to do. It is a ``TooLargeError``
+                if the answer exceeds ``bounds``.
         """
         wanted = list(blobs)
         for start in range(0, len(wanted), _BATCH):
@@ -182,7 +184,7 @@ class Network:
                 del batch[lost]
 
     def _fetch_batch(self, repository: Path, batch: Collection[str], bounds: Bounds) -> str | None:
-        """Fetch files. If the server lacks one of them, return that one: nothing was fetched."""
+        """Fetch files. If the server lacks one of them, return its object id. In that case no file was fetched."""
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in batch).encode("ascii"))
             names.seek(0)
@@ -225,7 +227,7 @@ class Network:
         return run_watched(["git", "--no-pager", *place, *arguments], environment, bounds, str(self.address.shown))
 
     def _environment(self, settings: Iterable[tuple[str, str]], *, is_local: bool) -> dict[str, str]:
-        """Return git's environment. It keeps addresses and secrets out of the command line."""
+        """Return the environment variables for git. Addresses and secrets are in them, not on the command line."""
         secret = None if is_local else self._secret()
         known = [] if self.public_only else list(user_settings())
         known = [(key, value) for key, value in known if secret is None or not key.startswith("credential.")]
@@ -269,10 +271,12 @@ class Network:
         return f"{self.address.protocol}://{host}{port}"
 
     def _secret(self) -> str | None:
-        """Return the password, only for the hosts of ``url``.
+        """Return the password from the variable ``credentials_env``.
+
+        ``None`` if no variable is configured or if the repository has no http or https address.
 
         Raises:
-            SourceUnavailableError: the variable is not set, or holds what no password can.
+            SourceUnavailableError: the variable is not set, or it has control characters.
         """
         if self.credentials_env is None or self.address.protocol not in {"https", "http"}:
             return None
@@ -298,13 +302,13 @@ class Network:
 
 
 def ssh_command(settings: Mapping[str, str]) -> str:
-    """Return git's ssh command (the user's own or ``ssh``), without prompts and with a time limit."""
+    """Return git's ssh command: the user's own or ``ssh``. It never prompts, and it has a time limit."""
     own = os.environ.get("GIT_SSH_COMMAND") or settings.get("core.sshcommand") or "ssh"
     return f"{own} {_SSH_OPTIONS}"
 
 
 def _usual_user(host: str) -> str:
-    """Return the user name for a token if the address has none. Most servers ignore it."""
+    """Return the user name to send with a token if the address names no user. Most servers ignore the name."""
     return "x-token-auth" if host == "bitbucket.org" else "x-access-token"
 
 
@@ -318,7 +322,7 @@ def find_ref(network: Network, ref: str) -> tuple[str, str]:
     """Ask a server for a ref. Return its full name, such as ``refs/heads/main``, and its commit.
 
     Raises:
-        SourceUnavailableError: why the repository cannot be read; it has no such ref.
+        SourceUnavailableError: the repository cannot be read, or it has no such ref. The message says which.
     """
     if COMMIT_ID.fullmatch(ref):
         network.list_refs("HEAD")
@@ -337,7 +341,7 @@ def is_name(ref: str) -> bool:
 
 
 def choose(ref: str, listing: str) -> tuple[str, str] | None:
-    """Return the name and commit of a ref in the output of ``git ls-remote``, or ``None``."""
+    """Return the full name and the commit of a ref in the output of ``git ls-remote``; ``None`` if it is not there."""
     pairs = (line.partition("\t") for line in listing.splitlines())
     commits = {name: commit for commit, _, name in pairs}
     name = next((each for each in _names(ref) if each in commits), None)

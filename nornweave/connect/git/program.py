@@ -53,14 +53,14 @@ _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 
 class GitFailedError(Exception):
-    """Git answered with an error; ``str(error)`` is its first line. Not raised outside of ``sources``."""
+    """Git answered with an error; ``str(error)`` is its first line. It is not raised outside of ``connect``."""
 
 
 def git_command(root: Path, *arguments: str, globs: bool = False) -> list[str]:
     """Return the command line that runs git in ``root``.
 
     Args:
-        globs: paths in ``arguments`` are case-insensitive globs; otherwise they are names.
+        globs: treat paths in ``arguments`` as case-insensitive globs. Otherwise they are literal names.
     """
     paths = ("--glob-pathspecs", "--icase-pathspecs") if globs else ("--literal-pathspecs",)
     settings = [part for setting in _CONFIGURATION for part in ("-c", setting)]
@@ -94,7 +94,7 @@ def check_version(*, timeout_s: float) -> None:
     """Check that git is installed and not older than ``MIN_VERSION``.
 
     Raises:
-        SourceUnavailableError: it is older, says nothing of its version, or cannot be started.
+        SourceUnavailableError: git is older, prints no version, or cannot be started.
     """
     try:
         said = run_git(Path("/"), "version", timeout_s=timeout_s)
@@ -115,13 +115,14 @@ def stream_git(
     """Run git and yield its output as it comes. Closing the iterator ends the program.
 
     Args:
-        globs: as ``git_command`` takes it.
-        timeout_s: seconds until the end of the output.
-        must_finish: raise when git fails or the deadline passes. Otherwise the output just ends, for optional facts.
+        globs: see ``git_command``.
+        timeout_s: the time limit for the whole output, in seconds.
+        must_finish: raise an error if git fails or the time is over. Otherwise the output just ends, which suits
+            optional facts.
 
     Raises:
-        GitFailedError: it exits with an error.
-        SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
+        GitFailedError: git exits with an error.
+        SourceUnavailableError: git is not installed or takes longer than ``timeout_s``.
     """
     name = f"git {arguments[0]} in {str(root)!r}"
     try:
@@ -152,7 +153,7 @@ def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
 
 
 class Lasting:
-    """A ``git`` that answers requests until it is closed. Thread-safe."""
+    """A ``git`` process that answers requests until it is closed. Thread-safe."""
 
     def __init__(self, root: Path, *arguments: str, timeout_s: float) -> None:
         self._root = root
@@ -163,14 +164,14 @@ class Lasting:
         self._finalizer: weakref.finalize[..., Lasting] | None = None
 
     def ask(self, wanted: str, talk: Callable[[IO[bytes], IO[bytes]], Answer]) -> Answer:
-        """Call ``talk`` with the program's input and output; return its result.
+        """Call ``talk`` with the input and output of the git process. Return the result of ``talk``.
 
         Args:
-            wanted: names the request in messages.
-            talk: raises ``OSError`` or ``ValueError`` when the program does not answer as it should.
+            wanted: the name of the request in messages.
+            talk: a function that raises ``OSError`` or ``ValueError`` if git does not answer as expected.
 
         Raises:
-            TransientDocumentError: git ended or did not answer in time; the next call starts it again.
+            TransientDocumentError: git ended or did not answer in time. The next call starts git again.
             SourceUnavailableError: git is not installed.
         """
         with self._lock:
@@ -189,7 +190,7 @@ class Lasting:
                 in_time.cancel()
 
     def close(self) -> None:
-        """End the program. A later ``ask`` starts a new one."""
+        """End the git process. A later ``ask`` starts a new one."""
         with self._lock:
             self._close()
 
@@ -211,13 +212,13 @@ class Lasting:
 
 
 class Blobs(Lasting):
-    """Reads blobs."""
+    """Reads blobs of a repository by object id."""
 
     def __init__(self, root: Path, *, timeout_s: float) -> None:
         super().__init__(root, "cat-file", "--batch", timeout_s=timeout_s)
 
     def read(self, blob: str) -> bytes | None:
-        """Return the blob with an object id, or ``None`` if it is missing. Raises as ``ask`` does."""
+        """Return the blob with an object id; ``None`` if it is missing. The errors are those of ``ask``."""
         return self.ask(f"blob {blob}", lambda given, printed: _blob_from(blob, given, printed))
 
 
@@ -239,7 +240,7 @@ def _blob_from(blob: str, given: IO[bytes], printed: IO[bytes]) -> bytes | None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a program that only reads, and wait for it, so that no pipes or zombie remain."""
+    """End a process that only reads, and wait for it, so that no pipe and no zombie process remains."""
     process.kill()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
@@ -270,7 +271,7 @@ _NOT_TAKEN = re.compile(r"http\.(.+\.)?(followredirects|lowspeedlimit|lowspeedti
 
 
 def user_settings() -> tuple[tuple[str, str], ...]:
-    """Return keys and values in git's order, the machine's before the user's; none if git fails."""
+    """Return git's settings in git's order: those of the machine, then those of the user. Empty if git fails."""
     # No repository is looked for: what a folder says about itself does not count here.
     environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
     environment |= {"GIT_DIR": os.devnull, "LC_ALL": "C"}
@@ -286,7 +287,7 @@ def user_settings() -> tuple[tuple[str, str], ...]:
 
 
 def excludes_file(root: Path) -> str:
-    """Return the path of ``core.excludesFile``, or git's default. A missing file ignores nothing."""
+    """Return the path of ``core.excludesFile``, or git's default path. The file may be missing."""
     environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
     command = ["git", "-C", str(root), "-c", "safe.directory=*", "config", "--null", "--type=path"]
     try:

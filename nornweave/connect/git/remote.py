@@ -46,12 +46,12 @@ _SIZES_BYTES = 128 * MAX_FILES
 
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """The clone of one address.
+    """The local clone of a remote repository.
 
     Attributes:
-        repository: a bare one.
-        max_bytes: what the clone may take on disk.
-        lock: the descriptor of the lock, while this process holds it.
+        repository: the path of the bare repository.
+        max_bytes: the maximum size of the clone on disk.
+        lock: the file descriptor of the lock; set while this process holds the lock.
     """
 
     repository: Path
@@ -64,7 +64,7 @@ class Clone:
         """Lock the clone for writing.
 
         Raises:
-            SourceUnavailableError: another sync holds it for too long, or it cannot be written.
+            SourceUnavailableError: another sync holds the lock for too long, or the clone cannot be written.
         """
         file = self.repository.parent / _LOCK
         try:
@@ -79,13 +79,13 @@ class Clone:
             raise SourceUnavailableError(f"{file}: {error.strerror}; let data_dir be written") from error
 
     def update(self, ref: str) -> str:
-        """Fetch a ref's commit if it is missing, and return it.
+        """Fetch the commit of a ref if the clone lacks it. Return the commit.
 
-        A commit that is here needs no network. A branch or tag that did not move needs one request.
+        A commit that the clone already has needs no network. A branch or tag that did not move needs one request.
 
         Raises:
-            DamagedCloneError: the clone cannot be used; ``start_anew`` helps.
-            SourceUnavailableError: why the repository cannot be read, and what to do.
+            DamagedCloneError: the clone cannot be used. Call ``start_anew`` to repair it.
+            SourceUnavailableError: the repository cannot be read. The message says why and what to do.
         """
         self._prepare()
         kept = self._fetched_commit(ref)
@@ -100,11 +100,11 @@ class Clone:
         return kept
 
     def provide(self, blobs: Collection[str]) -> Mapping[str, int]:
-        """Fetch missing files. Return the sizes of all available ones by object id.
+        """Fetch missing files. Return the sizes of all files that the clone now has, by object id.
 
         Raises:
             DamagedCloneError: the clone cannot be used.
-            SourceUnavailableError: why they cannot be fetched, and what to do.
+            SourceUnavailableError: the files cannot be fetched. The message says why and what to do.
         """
         sizes = self._sizes(blobs)
         missing = sorted(set(blobs) - sizes.keys())
@@ -124,7 +124,7 @@ class Clone:
         return Bounds(FETCH_S, self.repository, self.max_bytes, inherited=(self.lock,))
 
     def _prepare(self) -> None:
-        """Delete the remains of a killed git; create the repository if there is none."""
+        """Delete the remains of a killed git process. Create the repository if it does not exist."""
         remove_leftovers(self.repository)
         if (self.repository / "HEAD").is_file() and not self.is_empty:
             return
@@ -137,7 +137,7 @@ class Clone:
             ) from error
 
     def _fetched_commit(self, ref: str) -> str | None:
-        """Return the fetched commit of a ref, or ``None``."""
+        """Return the commit that was fetched for a ref; ``None`` if none was."""
         arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{_local_name(ref)}^{{commit}}")
         try:
             return run_git(self.repository, *arguments, timeout_s=_LOCAL_S).decode("ascii", "replace").strip()
@@ -151,7 +151,7 @@ class Clone:
         return not any(objects.glob("pack/*.idx")) and not any(objects.glob("??/*"))
 
     def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
-        """Return the sizes of available files. Nothing is fetched: the clone has no remote."""
+        """Return the sizes of those files that the clone has. Other files are not fetched."""
         with TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in sorted(set(blobs))).encode("ascii"))
             names.seek(0)
@@ -168,7 +168,7 @@ class Clone:
 
 
 def remove_leftovers(repository: Path) -> None:
-    """Delete unfinished files and locks of a killed git. The caller holds the clone's lock."""
+    """Delete unfinished files and locks of a killed git process. The caller must hold the clone's lock."""
     for place, folders, files in os.walk(repository):
         for name in [name for name in folders if name.startswith(("tmp_objdir-", "incoming-"))]:
             shutil.rmtree(f"{place}/{name}", ignore_errors=True)
@@ -183,12 +183,12 @@ def remove_leftovers(repository: Path) -> None:
 
 
 def _local_name(ref: str) -> str:
-    """Return a ref's local name, a digest, because "a" and "a/b" cannot both be ref names."""
+    """Return a ref's local name. It is a digest, because git does not allow both "a" and "a/b" as names."""
     return f"refs/nornweave/{digest(ref)}"
 
 
 def clone_place(data_dir: Path, address: GitAddress) -> Path:
-    """Return the path of an address's clone."""
+    """Return the path of the clone of an address."""
     return data_dir / FOLDER / address.key / _REPOSITORY
 
 
@@ -196,10 +196,10 @@ def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
     """Delete clones that no source uses, unless they are being written.
 
     Args:
-        urls: of all sources.
+        urls: the addresses of all sources.
 
     Raises:
-        ConfigError: one of them is no address.
+        ConfigError: one of the addresses is invalid.
     """
     wanted = {parse_address(url).key for url in urls}
     folder = data_dir / FOLDER
@@ -244,15 +244,16 @@ class RemoteGitSource:
         return self._files.version
 
     def check(self) -> None:
-        """Ask for the ref's commit without storing anything."""
+        """Ask the server for the commit of the ref. Store nothing."""
         check_version(timeout_s=_VERSION_S)
         find_ref(self._clone.network, self._ref)
 
     def list(self) -> Listing:
-        """Fetch and list the newest commit. If nothing changed, this costs one request.
+        """Fetch the newest commit and list its files. If nothing changed, only one request is made.
 
         Raises:
-            SourceUnavailableError: why it cannot be read, and what to do; what was fetched before stays.
+            SourceUnavailableError: the repository cannot be read. The message says why and what to do. Earlier fetches
+                are kept.
         """
         check_version(timeout_s=_VERSION_S)
         self._files.close()
@@ -273,8 +274,9 @@ class RemoteGitSource:
         """Read a file from the clone, without the network.
 
         Raises:
-            DocumentError: it is too large, or was not listed by this source.
-            TransientDocumentError: the clone does not have it, or cannot be read; then the next sync clones anew.
+            DocumentError: the file is too large, or this source did not list it.
+            TransientDocumentError: the clone does not have the file, or the clone cannot be read. In that case the next
+                sync makes a new clone.
         """
         try:
             return self._files.fetch(entry)
@@ -290,7 +292,10 @@ class RemoteGitSource:
         return self._files.parse(entry, raw)
 
     def copies_of(self, path: str) -> int:
-        """Count the versions of a file in the clone, except those that another file has now."""
+        """Count the versions of a file in the clone.
+
+        A version that is now the content of another file does not count.
+        """
         if not (self._clone.repository / "HEAD").is_file():
             return 0
         try:
@@ -301,7 +306,7 @@ class RemoteGitSource:
         return sum(not line.startswith("?") and line.endswith(f" {path}") for line in objects.splitlines())
 
     def forget(self, path: str) -> None:  # noqa: ARG002 - one pack holds all files
-        """Delete the clone. The next sync makes a new one without files of old commits."""
+        """Delete the whole clone. The next sync makes a new clone, which has no files of old commits."""
         self._files.close()
         with self._clone.writing() as clone:
             clone.start_anew()

@@ -54,25 +54,26 @@ _NO_COMMIT = _Commit("", None, "")
 
 
 class UnreadableRepositoryError(SourceUnavailableError):
-    """Git cannot read the repository: it is none, is damaged or lacks the commit."""
+    """Git cannot read the repository: the folder is not a repository, it is damaged, or it lacks the commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitSource:
     """The files of one commit.
 
-    Works in a work tree, a bare repository and a folder below the top (then paths are relative to that folder).
-    ``close`` ends the git process that ``fetch`` keeps; without it the process ends with the object.
+    The folder may be a work tree, a bare repository or a folder inside a work tree. In the last case paths are relative
+    to that folder. ``close`` ends the git process that ``fetch`` starts. Without ``close`` the process ends together
+    with this object.
 
     Attributes:
-        ref: the branch, tag or commit that is ingested.
-        timeout_s: the longest that one call of git may take.
-        web_url: where people read the files, with places for commit and path; unless given, what ``origin`` says.
-        origin: where the repository lives; unless given, what its remote ``origin`` says.
-        shown: names the repository in messages; its folder unless given.
-        provide: of a partial clone.
-        history: of its commits, if they are documents too.
-        own: files that are never read.
+        ref: the branch, tag or commit to read.
+        timeout_s: the time limit for one call of git, in seconds.
+        web_url: the template for the web addresses of the files. The default is derived from the remote ``origin``.
+        origin: the address of the repository. The default is the address of the remote ``origin``.
+        shown: the name of the repository in messages. The default is its folder.
+        provide: for a partial clone, the function that fetches missing files and returns their sizes.
+        history: the commits to read as documents; ``None`` to read no commits.
+        own: the workspace's own files, which are never read.
     """
 
     id: SourceId
@@ -104,14 +105,15 @@ class GitSource:
         return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
 
     def list(self) -> Listing:
-        """List the committed files by path. The gate is the blob id.
+        """List the committed files by path. The gate of a file is its blob id.
 
-        Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
-        within ``timeout_s`` (a very long history) has none of them. The same holds for files last touched by the oldest
-        commits of a shallow clone, which seem to add everything.
+        The revision, date and author of a file are those of the last commit that changed the file. A file has none of
+        them if that commit is not found within ``timeout_s``, as in a very long history. Files that were last changed
+        by the oldest commits of a shallow clone have none either, because those commits seem to add every file.
 
         Raises:
-            SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.
+            SourceUnavailableError: git or the repository is missing, there is no commit, ``ref`` is unknown, or git
+                does not answer in time.
         """
         commit, prefix = self._commit(), self._prefix()
         files, skipped = self._wanted(self._tree(commit, prefix))
@@ -134,11 +136,11 @@ class GitSource:
         )
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read the listed blob, even if the branch has moved since.
+        """Read the listed blob, even if the branch has a newer commit by now.
 
         Raises:
-            DocumentError: it is larger than ``MAX_BYTES`` or was not listed by this source.
-            TransientDocumentError: the repository does not have it, or git does not answer.
+            DocumentError: the blob is larger than ``MAX_BYTES``, or this source did not list it.
+            TransientDocumentError: the repository does not have the blob, or git does not answer.
         """
         if self.history and is_of_history(entry.gate):
             return self.history.fetch(entry)
@@ -154,7 +156,7 @@ class GitSource:
         return raw
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Parse a file's bytes; its date is that of its last commit."""
+        """Parse a file's bytes. The document's date is that of the file's last commit."""
         if is_of_history(entry.gate):
             return history_document(self.id, entry, raw)
         how = {"is_dated": True, "is_asked_for": is_asked_for(self, entry.path)}
@@ -194,7 +196,7 @@ class GitSource:
             raise self._unavailable(reason)
 
     def _prefix(self) -> str:
-        """Return the folder inside the repository with a final slash; empty at the top."""
+        """Return the path of the folder inside the repository, with a slash at the end; empty for the top folder."""
         return self._git("rev-parse", "--show-prefix", failure="its place in the repository is unknown").rstrip("\n")
 
     def _tree(self, commit: str, prefix: str) -> Iterator[TreeFile]:
@@ -210,7 +212,10 @@ class GitSource:
             raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
 
     def _wanted(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
-        """Select files. In a partial clone select by path, fetch, then select by size."""
+        """Return the selected files and the skips.
+
+        In a partial clone, missing files are fetched to learn their sizes.
+        """
         if self.provide is None:
             return self._select(files)
         listed = tuple(files)
@@ -219,7 +224,7 @@ class GitSource:
         return self._select(replace(file, size=sizes.get(file.blob, 0)) for file in listed)
 
     def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
-        """Split the tree into files that the rules accept and paths that they leave out."""
+        """Return the files that the rules accept, and a skip for each path that they leave out."""
         listed = tuple(files)
         rules = Rules(
             self.domain,
@@ -258,7 +263,7 @@ class GitSource:
             raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
 
     def _edge(self) -> frozenset[str]:
-        """Return the oldest commits of a shallow clone; none for a complete one."""
+        """Return the oldest commits of a shallow clone. The result is empty for a complete clone."""
         place = self._git("rev-parse", "--git-path", "shallow", failure="its place in the repository is unknown")
         try:
             return frozenset((self.root / place.rstrip("\n")).read_text(encoding="ascii").split())
@@ -268,7 +273,7 @@ class GitSource:
             raise self._unavailable(f"the list of commits that it lacks cannot be read ({error})") from error
 
     def _history(self, commit: str, prefix: str, wanted: set[str], edge: frozenset[str]) -> dict[str, _Commit]:
-        """Find the last commit of each path in one pass, which ends when all are found."""
+        """Find the last commit of each path. Git's log is read once, until a commit is found for each path."""
         # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
         arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
         if prefix:
@@ -301,7 +306,10 @@ class GitSource:
 
 
 def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> str | None:
-    """Return why a directory above a path is left out (the outermost first), with a cache in ``known``."""
+    """Return why a directory above a path is left out, or ``None``. The outermost such directory decides.
+
+    The answers for directories are cached in ``known``.
+    """
     end = path.find("/")
     while end >= 0:
         directory = path[:end]
@@ -325,10 +333,10 @@ def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
 
 
 def _parse_history(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
-    """Parse ``git log -z --name-only -c`` to paths and commits. Commits of ``edge`` count as unknown.
+    """Parse ``git log -z --name-only -c``. Yield each path with its commit. Commits in ``edge`` count as unknown.
 
-    A commit is two empty fields or more and its four own ones. Names follow: after a line feed in ordinary commits,
-    after one empty field in merges.
+    In the output two or more empty fields begin a commit, and the four fields of the commit follow. Then come the names
+    of its files: after a line feed in an ordinary commit, after one empty field in a merge.
     """
     fields = split_fields(stream)
     commit, empty, is_first = _NO_COMMIT, 0, False

@@ -26,13 +26,13 @@ MAX_LISTING_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A line of ``git ls-tree``.
+    """A line in the output of ``git ls-tree``.
 
     Attributes:
-        path: undecodable bytes are lone surrogates.
+        path: the path; undecodable bytes are lone surrogates.
         mode: six octal digits, as git writes them.
-        blob: object id.
-        size: in bytes; 0 where git does not know it.
+        blob: the object id of the content.
+        size: the size in bytes; 0 if git does not know it.
     """
 
     path: str
@@ -45,14 +45,14 @@ def list_tree(root: Path, *arguments: str, timeout_s: float, with_sizes: bool = 
     """Yield all files of a tree in git's order.
 
     Args:
-        arguments: options of ``git ls-tree`` and the tree.
-        timeout_s: the longest that it may take.
-        with_sizes: needs the files themselves, which a partial clone may not have.
+        arguments: options of ``git ls-tree``, then the tree.
+        timeout_s: the time limit, in seconds.
+        with_sizes: also ask for the sizes. Git then needs the files themselves, which a partial clone may not have.
 
     Raises:
         GitFailedError: the tree or a part of it cannot be read.
-        SourceUnavailableError: it lists more than ``MAX_FILES`` files or ``MAX_LISTING_BYTES``, git is not
-            installed, or it takes too long.
+        SourceUnavailableError: the tree has more than ``MAX_FILES`` files or ``MAX_LISTING_BYTES`` of paths, git is not
+            installed, or git takes too long.
     """
     _check_length(root, *arguments, timeout_s=timeout_s)
     options = ("-r", "-z", *(["--long"] if with_sizes else []))
@@ -83,10 +83,11 @@ _POINTER_BYTES = 8_192
 
 
 def leads_outside(root: Path, *, timeout_s: float) -> str | None:
-    """Return why a folder's repository is not its own, or ``None``.
+    """Return why a folder's repository does not belong to the folder; ``None`` if it does.
 
-    A repository is the folder's own if git's files lie inside the folder, or in the ``.git`` of a folder above it. A
-    linked work tree and a submodule have them elsewhere; they count if that place names the folder in turn.
+    The repository belongs to the folder if git's files are inside the folder, or in the ``.git`` of a folder above it.
+    A linked work tree and a submodule have git's files elsewhere. Their repository belongs to them if it names their
+    folder as one of its work trees.
 
     Raises:
         GitFailedError: the folder is in no repository.
@@ -139,7 +140,7 @@ def _first_line(file: str) -> str:
 
 
 def _stores(root: Path, common: str, timeout_s: float) -> Iterator[str]:
-    """Yield the places of a repository's objects, including symlinks and alternates."""
+    """Yield the places where a repository stores its objects, including symlinks and alternates."""
     objects = f"{common}/objects"
     yield os.path.realpath(objects)
     for folder in (objects, f"{objects}/pack"):
@@ -156,11 +157,11 @@ _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """The tracked and ignored paths of a folder, relative to it.
+    """The tracked and ignored paths in a folder. Paths are relative to the folder.
 
     Attributes:
-        tracked: files that git has.
-        ignored: files that git would never add; also folders, with a final slash.
+        tracked: the files that git tracks.
+        ignored: the files that git ignores, and the folders that it ignores. The path of a folder ends with a slash.
     """
 
     tracked: frozenset[str] = frozenset()
@@ -168,15 +169,15 @@ class WorkTree:
 
 
 def repository_above(root: str) -> str | None:
-    """Return the nearest folder with a ``.git`` at or above a folder, or ``None``."""
+    """Return the nearest folder with a ``.git``: the folder itself or a folder above it; ``None`` if there is none."""
     place = Path(root)
     return next((str(each) for each in (place, *place.parents) if os.path.lexists(each / ".git")), None)
 
 
 def look_at(root: str) -> WorkTree | None:
-    """Return the work tree of a folder; ``None`` without a repository or without git.
+    """Return the work tree of a folder; ``None`` if there is no repository or git is not installed.
 
-    If an ignored folder itself is the source, nothing in it counts as ignored.
+    If git ignores the folder itself, no file in it counts as ignored.
 
     Raises:
         SourceUnavailableError: git does not answer in time.

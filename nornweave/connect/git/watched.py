@@ -24,7 +24,7 @@ MEGABYTE = 1_000_000
 
 
 class TooLargeError(SourceUnavailableError):
-    """A fetch is larger than the limit."""
+    """The output of a fetch is larger than the limit."""
 
 
 class OutOfTimeError(SourceUnavailableError):
@@ -32,7 +32,7 @@ class OutOfTimeError(SourceUnavailableError):
 
 
 def no_git(error: OSError) -> SourceUnavailableError:
-    """Return the message if git cannot be started."""
+    """Return the error to raise if git cannot be started."""
     return SourceUnavailableError(
         f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
     )
@@ -40,12 +40,13 @@ def no_git(error: OSError) -> SourceUnavailableError:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a program.
+    """The limits for running a program.
 
     Attributes:
-        seconds: on the clock.
-        folder: what it writes to; ``None`` if nothing.
-        inherited: descriptors that it inherits. A lock on them is held until the last process with them ends.
+        seconds: the time limit.
+        folder: the folder to which the program writes; ``None`` if it writes no files.
+        inherited: file descriptors that the program inherits. A lock on such a file is held until the last process with
+            the descriptor ends.
     """
 
     seconds: float
@@ -70,14 +71,15 @@ def stream(
 ) -> Generator[bytes, None, tuple[int, str]]:
     """Run a program and yield its output as it comes. Closing the iterator ends the program.
 
-    It has no terminal, so it cannot prompt. If this process is killed, its next write to the pipe ends it.
+    The program has no terminal, so it cannot prompt. If this process is killed, the program ends when it next writes
+    output.
 
     Returns:
-        Its code, and the end of what it complained about.
+        The exit code, and the last part of the error output.
 
     Raises:
-        OutOfTimeError: it took too long.
-        SourceUnavailableError: it cannot be started; ``TooLargeError`` when it wrote too much.
+        OutOfTimeError: the program took too long.
+        SourceUnavailableError: the program cannot be started. It is a ``TooLargeError`` if the program wrote too much.
     """
     try:
         process = subprocess.Popen(
@@ -105,7 +107,7 @@ def stream(
 
 
 def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> GitEnded:
-    """Run a program to its end; see ``stream``."""
+    """Run a program to its end and return how it ended; see ``stream``."""
     said = bytearray()
     with closing(stream(command, environment, bounds, name)) as running:
         while True:
@@ -119,7 +121,7 @@ def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: 
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of a folder's files. Files that vanish meanwhile count as 0."""
+    """Return the total size of the files in a folder, in bytes. A file that vanishes meanwhile counts as 0."""
     total = 0
     for place, _, files in os.walk(folder):
         for file in files:
@@ -165,7 +167,7 @@ def _check_size(bounds: Bounds, name: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process group: gently first, so that git removes unfinished files, then by force."""
+    """End the process group. First ask it to end, so that git removes unfinished files; then kill it."""
     if process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
