@@ -38,11 +38,11 @@ Headers = Mapping[str, str]
 
 
 class ReplayedError(NornWeaveError):
-    """An event was received before."""
+    """The event was received before."""
 
 
 def _by_hub(header: str) -> Callable[[str, Headers, bytes, float], bool]:
-    """Return a check of a WebSub signature."""
+    """Return a function that checks the WebSub signature in a header."""
 
     def is_signed(secret: str, headers: Headers, body: bytes, _now: float) -> bool:
         expected = f"sha256={hmac.digest(secret.encode(), body, 'sha256').hex()}"
@@ -65,12 +65,14 @@ def _by_slack(secret: str, headers: Headers, body: bytes, now: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class HookService:
-    """A service that posts events.
+    """A service, such as GitHub, that posts events.
 
     Attributes:
-        is_signed: whether a request was signed with a secret: secret, headers, body, seconds since 1970.
-        delivery: the header that names a delivery, the same when it is sent again; empty where there is none.
-        repository: the keys of an event that lead to the repository that it is about.
+        is_signed: a function that tells whether a request was signed with a secret. Its arguments are the secret, the
+            headers, the body, and the current time in seconds since 1970.
+        delivery: the header with the id of a delivery, which stays the same if the delivery is repeated; empty if the
+            service has no such header.
+        repository: the keys in an event under which its repository is named, from the outermost to the innermost.
     """
 
     is_signed: Callable[[str, Headers, bytes, float], bool]
@@ -93,7 +95,7 @@ class HookKeys:
     """The secrets of the sources, by service."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
-        """Read the secrets. Log the missing ones."""
+        """Read the secrets. Log the names of missing secrets."""
         self.settings = settings
         self._sources: list[tuple[HookedSettings, str]] = []
         for source in settings.sources:
@@ -114,7 +116,10 @@ class HookKeys:
 
 
 def find_sources(service: str, event: Mapping[str, Any], sources: Sequence[HookedSettings]) -> list[str]:
-    """Return the ids of the sources at the event's repository; if it names none, the ids of all sources."""
+    """Return the ids of the sources for the event's repository.
+
+    If the event names no repository, return the ids of all sources.
+    """
     name: Any = event
     for key in SERVICES[service].repository or ("",):
         name = name.get(key) if isinstance(name, Mapping) else None
@@ -128,29 +133,29 @@ def _is_at(source: HookedSettings, repository: str) -> bool:
 
 
 def marks_of(service: str, headers: Headers, body: bytes) -> list[str]:
-    """Return the marks that identify a repeated event: its signed content, and its delivery id if any."""
+    """Return the marks that identify a repeated event: its signed content, and the id of its delivery if it has one."""
     delivery = headers.get(SERVICES[service].delivery, "")
     return [digest(service, "body", body), *([digest(service, "delivery", delivery)] if delivery else [])]
 
 
 class HookQueue:
-    """The sources that wait for a sync, in a small SQLite file that all processes of a machine share.
+    """The sources that wait for a sync. They are in a small SQLite file that all processes of a machine share.
 
-    Further events of a waiting source are counted and cause no second sync.
+    Further events for a waiting source are only counted. They do not cause a second sync.
     """
 
     def __init__(self, data_dir: Path) -> None:
         self._file = data_dir / "hooks.sqlite"
 
     def put(self, marks: Sequence[str], sources: Sequence[str]) -> int:
-        """Add an event. It is on disk when this returns.
+        """Add an event for its sources. It is on disk when this method returns.
 
         Returns:
-            The number of its sources that were not waiting yet.
+            The number of ``sources`` that were not waiting before.
 
         Raises:
-            ReplayedError: one of the marks came before.
-            StoreError: it cannot be written.
+            ReplayedError: one of the marks was received before.
+            StoreError: the queue cannot be written.
         """
         now, added = time.time(), 0
         with self._writing() as connection:
@@ -168,7 +173,7 @@ class HookQueue:
         """Return the number of waiting events by source.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the queue cannot be read.
         """
         if not self._file.exists():
             return {}
@@ -176,10 +181,10 @@ class HookQueue:
             return dict(connection.execute("select source, events from told order by source").fetchall())
 
     def done(self, taken: Mapping[str, int]) -> None:
-        """Remove the events of a sync. Later ones stay.
+        """Remove the events that a sync has handled. Later events stay in the queue.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the queue cannot be written.
         """
         with self._writing() as connection:
             connection.executemany("delete from told where source = ? and events = ?", list(taken.items()))

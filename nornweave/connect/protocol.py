@@ -15,19 +15,19 @@ from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 @runtime_checkable
 class Checked(Protocol):
-    """A source that can be tested without a full reading."""
+    """A source that can be tested without reading all of it."""
 
     def check(self) -> None:
         """Test with as few requests as possible whether the source can be read.
 
         Raises:
-            SourceUnavailableError: it cannot.
+            SourceUnavailableError: the source cannot be read.
         """
 
 
 @runtime_checkable
 class Copying(Protocol):
-    """A source that stores copies of documents: fetched or deposited ones."""
+    """A source that stores copies of its documents, because they are fetched or deposited."""
 
     def copies_of(self, path: str) -> int:
         """Count the stored copies of a document.
@@ -37,10 +37,12 @@ class Copying(Protocol):
         """
 
     def forget(self, path: str) -> None:
-        """Delete the stored copies of a document with their bytes. A document that still exists is fetched again.
+        """Delete the stored copies of a document, including their bytes on disk.
+
+        A document that still exists at its origin is fetched again.
 
         Raises:
-            SourceUnavailableError: it cannot be removed.
+            SourceUnavailableError: the copies cannot be removed.
         """
 
 
@@ -49,21 +51,21 @@ class Watchable(Protocol):
     """A source in a folder whose changes the file system reports."""
 
     def watched_folder(self) -> str | None:
-        """Return the resolved folder of everything that affects the documents, or ``None`` if there is none."""
+        """Return the folder with everything that affects the documents; ``None`` if there is no such folder."""
 
     def list_within(self, within: Within | None) -> Listing:
-        """List what exists at some paths, as ``list`` would.
+        """List the documents at some paths in the same way as ``list``.
 
-        A path that affects others (``.gitignore``) stands for its folder. Paths that the rules exclude are not in the
-        listing's ``within``.
+        A path that affects other paths, such as ``.gitignore``, stands for its whole folder. Paths that the rules
+        exclude are not in the listing's ``within``.
         """
 
 
 class Source(Protocol):
-    """A place of documents.
+    """A place from which documents come.
 
-    ``list`` is cheap and reads no contents; ``fetch`` reads one document; ``parse`` is pure. The bytes that ``fetch``
-    returns are everything that ``parse`` depends on, so their hash tells whether the document changed.
+    ``list`` is cheap and reads no contents. ``fetch`` reads one document. ``parse`` depends only on the bytes that
+    ``fetch`` returns, so their hash tells whether the document changed.
     """
 
     @property
@@ -72,37 +74,39 @@ class Source(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """The domain that it feeds."""
+        """The domain to which its documents belong."""
 
     @property
     def version(self) -> str:
-        """The version; it changes when the same bytes may give another document."""
+        """The version of parsing. It changes whenever the same bytes may give another document."""
 
     def list(self) -> Listing:
         """List every document by path, and all files that are left out, with the reasons.
 
         Raises:
-            SourceUnavailableError: the source cannot be listed now. Its documents stay.
+            SourceUnavailableError: the source cannot be listed now. Documents that are already indexed stay.
         """
 
     def fetch(self, entry: Entry) -> bytes:
         """Read one document.
 
         Raises:
-            DocumentError: it cannot be read; ``TransientDocumentError`` when trying again may help.
+            DocumentError: the document cannot be read. It is a ``TransientDocumentError`` if another attempt may
+                succeed.
         """
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Parse the bytes of ``fetch`` into a document.
 
         Raises:
-            DocumentError: it is broken, empty, encrypted, …; ``DocumentSkipped`` when leaving it out is right.
+            DocumentError: the document is broken, empty, encrypted or otherwise unreadable. It is a ``DocumentSkipped``
+                if the document should be left out.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class UnopenedSource:
-    """A source that cannot be opened. Its documents stay as they are."""
+    """A source that cannot be opened. Its indexed documents stay as they are."""
 
     id: SourceId
     domain: Domain
@@ -110,25 +114,25 @@ class UnopenedSource:
     version: str = ""
 
     def list(self) -> Listing:
-        """Raise the reason."""
+        """Raise the reason why the source cannot be opened."""
         raise SourceUnavailableError(self.problem)
 
     def fetch(self, _: Entry) -> bytes:
-        """Raise the reason. Nothing was listed."""
+        """Raise the reason why the source cannot be opened."""
         raise DocumentError(self.problem)
 
     def parse(self, _: Entry, __: bytes) -> Document:
-        """Raise the reason. Nothing was listed."""
+        """Raise the reason why the source cannot be opened."""
         raise DocumentError(self.problem)
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """The commits after the one that was read.
+    """How far a repository is ahead of the commit that was read.
 
     Attributes:
-        commits: along first parents.
-        uncommitted: tracked files that changed since the last commit; ``None`` if unknown.
+        commits: the number of newer commits, along first parents.
+        uncommitted: the number of tracked files that changed since the last commit; ``None`` if unknown.
     """
 
     commits: int
@@ -145,10 +149,12 @@ class Connector(Generic[S]):
     """A kind of source.
 
     Attributes:
-        settings: the keys of an entry of ``sources:``; its field ``type`` names the kind.
-        open: returns a source without reading anything. Takes the settings and the workspace's own files. It imports
-            the feed and the parser itself: a process that only answers reads settings and loads neither.
-        bound: returns how many syncs, or how much time, a change or deletion at the source takes to count.
+        settings: the class of the settings of an entry in ``sources:``. Its field ``type`` names the kind.
+        open: a function that returns a source without reading it. Its arguments are the settings and the workspace's
+            own files. It imports the feed and the parser only when it is called, because a process that only answers
+            questions needs just the settings.
+        bound: a function that returns how long a change or a deletion at the source may go unnoticed, in syncs or as a
+            time.
     """
 
     settings: type[S]
@@ -157,5 +163,5 @@ class Connector(Generic[S]):
 
     @property
     def type(self) -> str:
-        """The ``type`` of its sources."""
+        """The ``type`` that the configuration of its sources states."""
         return str(self.settings.model_fields["type"].default)

@@ -29,10 +29,10 @@ _STAMPED_NAME = re.compile(
 
 
 def parse_vtt(text: str) -> Iterator[Message]:
-    """Parse WebVTT without comments, styles and regions.
+    """Parse WebVTT. Comments, styles and regions are left out.
 
     Raises:
-        DocumentError: no ``WEBVTT`` in the first line, or no cue with times.
+        DocumentError: the first line does not have ``WEBVTT``, or there is no cue with times.
     """
     if not re.match(r"WEBVTT(?:[ \t\n]|$)", text):
         first = text.split("\n", 1)[0][:40]
@@ -49,7 +49,7 @@ def parse_srt(text: str) -> Iterator[Message]:
     """Parse SubRip.
 
     Raises:
-        DocumentError: no cue with times.
+        DocumentError: there is no cue with times.
     """
     return _said_in_cues(_blocks(text), ".srt")
 
@@ -79,7 +79,7 @@ class _Cue:
 
 
 def _cues(blocks: Iterable[list[str]]) -> list[_Cue]:
-    """Parse cues. A block without times continues the cue before it: SubRip allows blank lines."""
+    """Parse cues. A block without times continues the previous cue, because SubRip allows blank lines inside a cue."""
     cues: list[_Cue] = []
     for block in blocks:
         at = next((number for number, line in enumerate(block[:2]) if _TIMING.fullmatch(line)), None)
@@ -103,7 +103,7 @@ def _said_in_cues(blocks: Iterable[list[str]], kind: str) -> Iterator[Message]:
 
 
 def _unroll(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
-    """Remove repeated text from rolling captions, whose cues repeat the last lines or grow by words."""
+    """Remove repeated text from rolling captions. Their cues repeat earlier lines or grow word by word."""
     shown = [[" ".join(_without_tags(line, kind).split()) for line in cue.lines] for cue in cues]
     shown = [[line for line in lines if line] for lines in shown]
     fresh = [lines if number == 0 else _fresh(shown[number - 1], lines) for number, lines in enumerate(shown)]
@@ -114,7 +114,7 @@ def _unroll(cues: Sequence[_Cue], kind: str) -> Sequence[_Cue]:
 
 
 def _fresh(before: Sequence[str], lines: Sequence[str]) -> Sequence[str]:
-    """Return the text of a cue that the previous cue does not have."""
+    """Return the lines of a cue that the previous cue does not have."""
     for count in range(min(len(before), len(lines), _ROLLING_LINES), 0, -1):
         if list(before[-count:]) == list(lines[:count]):
             return lines[count:]
@@ -133,7 +133,7 @@ def _by_speaker(cues: Iterable[_Cue], kind: str) -> Iterator[Message]:
 
 
 def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
-    """Split a cue's text where the speaker changes. An empty name means an unknown speaker."""
+    """Split the text of a cue where the speaker changes. An empty name means that the speaker is unknown."""
     name, said = "", list[str]()
     for line in lines:
         for voice, part in _split_voices(line, kind):
@@ -165,9 +165,9 @@ def _without_tags(text: str, kind: str) -> str:
 
 
 def parse_plain(text: str) -> Iterator[Message]:
-    """Parse ``[00:01:02] Speaker: text`` lines. A line without a speaker continues the previous one.
+    """Parse lines such as ``[00:01:02] Speaker: text``. A line without a speaker continues the previous one.
 
-    Lines before the first speaker have an unknown speaker. Ids are line numbers from 1.
+    Lines before the first speaker get an unknown speaker. The ids are line numbers from 1.
     """
     current: tuple[int, str, float | None] | None = None
     lines: list[str] = []
@@ -190,7 +190,10 @@ def _turn(start: tuple[int, str, float | None] | None, lines: list[str]) -> Iter
 
 
 def _turn_start(line: str) -> tuple[str, float | None, str] | None:
-    """Return speaker, offset and text of the first line of a turn. After a lone time stamp the speaker is empty."""
+    """Return the speaker, the time offset and the text if a line begins a turn, else ``None``.
+
+    The speaker is empty if the line has a time stamp but no name.
+    """
     stamp = _STAMP.match(line)
     rest = line[stamp.end() :] if stamp else line
     offset = seconds(stamp[1]) if stamp else None
@@ -204,7 +207,7 @@ def _turn_start(line: str) -> tuple[str, float | None, str] | None:
 
 
 def seconds(clock: str) -> float:
-    """Parse ``[hh:]mm:ss[.fraction]``."""
+    """Return the seconds of a time ``[hh:]mm:ss[.fraction]``."""
     total = 0.0
     for part in clock.replace(",", ".").split(":"):
         total = total * 60 + float(part)
@@ -223,10 +226,11 @@ _NAME_AGAIN_CHARACTERS = 600
 
 
 def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of a transcript. A date in the file's name dates its messages.
+    """Build the document of a transcript. If the file's name has a date, the messages get this date.
 
     Raises:
-        DocumentError: binary, empty, or not what the file's name says; the message says what was expected.
+        DocumentError: the file is binary or empty, or is not in the format that its name says. The message says what
+            was expected.
     """
     text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
     path = PurePosixPath(entry.path)
@@ -257,14 +261,20 @@ def _messages(said: Iterable[Message], began: datetime | None) -> Iterator[Messa
 
 
 def _goes_on(before: Message, after: Message) -> bool:
-    """Tell whether a cue continues the previous turn. Lines of plain files are complete turns."""
+    """Tell whether a cue continues the previous turn.
+
+    Lines of plain files never do, because each is a complete turn.
+    """
     if before.speaker != after.speaker or before.end_offset is None or after.offset is None:
         return False
     return after.offset - before.end_offset <= _PAUSE
 
 
 def date_of(path: PurePosixPath) -> datetime | None:
-    """Return the date, and the time if any, in a path. The file's name is searched before its folders."""
+    """Return the date in a path, with the time if there is one; ``None`` without a date.
+
+    The file's name is searched before its folders.
+    """
     for part in reversed(path.parts):
         for match in _DATE.finditer(part):
             year, _, month, day, hour, minute, second = (part or "0" for part in match.groups())
@@ -276,7 +286,7 @@ def date_of(path: PurePosixPath) -> datetime | None:
 
 
 class TranscriptSource(FolderSource):
-    """A folder of transcripts, with its subfolders."""
+    """A folder of transcripts, including its subfolders."""
 
     version = "transcripts-2"
     suffixes = tuple(_READERS)

@@ -40,7 +40,7 @@ _WEB_PATH = re.compile(r"//[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One issue or pull request. Without ``opening`` only its comments are known."""
+    """One issue or pull request. If ``opening`` is ``None``, only its comments are known."""
 
     repository: str | None
     number: str
@@ -54,9 +54,9 @@ class Issue:
 
 
 def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]] = ()) -> Issue:
-    """Read one issue with its embedded comments and further ones.
+    """Read one issue with its embedded comments and with further comments.
 
-    Comments come by time, the body first; whatever says nothing (a bare approval) is left out.
+    The comments are sorted by time. A comment without content, such as a bare approval, is left out.
     """
     repository, number = _place(content)
     embedded = [each for key in COMMENT_KEYS for each in mappings(_nodes(content.get(key)))]
@@ -78,7 +78,7 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
 
 
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return repository and number from whichever field has them."""
+    """Return the repository and the number of an issue, from any field that states them."""
     repository = number = None
     named = content.get("repository")
     if isinstance(named, dict):
@@ -116,7 +116,10 @@ def _comment(content: Mapping[str, Any]) -> Message | None:
 
 
 def _last_part(name: str) -> str:
-    """Return a name, also from an address: migration archives have addresses in place of names."""
+    """Return a name.
+
+    If an address is given instead of a name, as in migration archives, return the last part of its path.
+    """
     return unquote(name.rstrip("/").rpartition("/")[2]) if name.startswith(("https://", "http://")) else name
 
 
@@ -145,7 +148,7 @@ def _reactions(content: Mapping[str, Any]) -> int:
 
 
 class Forge(NamedTuple):
-    """How a service writes a thread's number, names its page, and links its comments."""
+    """How a service such as GitHub writes the number of a thread, names its page, and links to its comments."""
 
     name: str
     mark: str
@@ -157,7 +160,7 @@ GITHUB = Forge("github", "#", _WEB_PATH, "issuecomment-")
 
 
 def write_issues(issues: Sequence[Issue], name: str, forge: Forge = GITHUB) -> bytes:
-    """Write issues as one conversation; ``name`` is the title if there are several."""
+    """Write issues as one conversation. If there are several issues, ``name`` is the title."""
     several = len({issue.repository for issue in issues if issue.repository}) > 1
     messages: list[Message] = []
     for issue in issues:
@@ -182,7 +185,7 @@ def write_issues(issues: Sequence[Issue], name: str, forge: Forge = GITHUB) -> b
 
 
 def thread_bytes(path: str, records: Iterable[tuple[str, Body]], repository: str, forge: Forge) -> bytes:
-    """Return the conversation of one thread: its opening (the record ``PATH/0``) and its comments."""
+    """Return the conversation of one thread: its opening, which has the key ``PATH/0``, and its comments."""
     bodies, number = dict(records), path.rpartition("/")[2]
     opening = bodies.pop(f"{path}/0", {})
     place, said = {"full_name": repository}, list(bodies.values())
@@ -193,8 +196,8 @@ def thread_bytes(path: str, records: Iterable[tuple[str, Body]], repository: str
 class GithubDumpSource(FolderSource):
     """JSON files of issues and pull requests in the REST API's form, with their comments.
 
-    A file is a document; one that holds several JSON documents (pages of ``gh api --paginate``, an issue a line) is a
-    document for each issue, below its path.
+    Each file is one document. But a file with several JSON documents, such as pages of ``gh api --paginate`` or one
+    issue per line, gives one document per issue. The path of such a document begins with the path of the file.
     """
 
     version = "github-5"
@@ -203,7 +206,7 @@ class GithubDumpSource(FolderSource):
     parser = staticmethod(conversation_document)
 
     def list(self) -> Listing:
-        """List the files. A file of several JSON documents is listed by its issues."""
+        """List the files. For a file with several JSON documents, list its issues instead."""
         listed = super().list()
         entries: list[Entry] = []
         problem = listed.problem
@@ -226,7 +229,8 @@ class GithubDumpSource(FolderSource):
         """Read one file with its issues as threads, or one issue of a file.
 
         Raises:
-            DocumentError: broken JSON (line and column are named), or nothing like issues or comments in it.
+            DocumentError: the JSON is broken, or it contains no issues and no comments. The message names line and
+                column of broken JSON.
         """
         file = next(
             (path for path in (entry.path, *map(str, PurePosixPath(entry.path).parents)) if self.mark(path)), ""
@@ -244,7 +248,10 @@ class GithubDumpSource(FolderSource):
 
 
 def _paths(file: str, issues: Sequence[Issue]) -> dict[str, Issue]:
-    """Return a file's issues by document path: the file, the repository if there are several, the number."""
+    """Return the issues of a file by document path.
+
+    The path consists of the file's path, the repository if the file has several, and the number of the issue.
+    """
     several = len({issue.repository for issue in issues}) > 1
     return {
         "/".join(filter(None, (file, issue.repository if several else None, issue.number))): issue for issue in issues
@@ -252,7 +259,7 @@ def _paths(file: str, issues: Sequence[Issue]) -> dict[str, Issue]:
 
 
 def _flat(content: object) -> Iterator[dict[str, Any]]:
-    """Yield the issues and comments in nested JSON: lists, pages, ``{"issues": […]}``, ``{"12": [comments]}``."""
+    """Yield the issues and comments in nested JSON: in lists, pages, ``{"issues": […]}`` and ``{"12": [comments]}``."""
     if isinstance(content, list):
         for each in content:
             yield from _flat(each) if isinstance(each, list) else mappings([each])
@@ -268,7 +275,10 @@ def _flat(content: object) -> Iterator[dict[str, Any]]:
 
 
 def _issues(objects: Iterable[Mapping[str, Any]]) -> list[Issue]:
-    """Group comments with their issues, in the file's order. Comments without their issue form their own."""
+    """Group comments with their issues, in the order of the file.
+
+    Comments whose issue is missing form an issue alone.
+    """
     objects = tuple(objects)
     issues = {_place(each): each for each in objects if "title" in each}
     by_number = {number: (repository, number) for repository, number in issues}

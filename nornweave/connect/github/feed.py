@@ -98,10 +98,10 @@ class GithubFeed(Feed):
         return [(self._principal("repo", self._repository),)]
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
-        """Ask who may read the repository: everybody, its organisation's members, or its collaborators.
+        """Ask who may read the repository: everybody, the members of its organisation, or its collaborators.
 
-        GitHub's collaborators include people with access by a team, by the organisation's base permission, or as its
-        owner.
+        For GitHub the collaborators include all people who have access through a team, through the organisation's base
+        permission, or as an owner.
         """
         principal = self._principal("repo", self._repository)
         repository = self._client.get(f"repos/{self._repository}").mapping()
@@ -125,7 +125,7 @@ class GithubFeed(Feed):
         yield Grant(principal=principal, members=members)
 
     def _principal(self, kind: str, name: str) -> str:
-        """Return a principal's name. For a server other than github.com it includes the server."""
+        """Return the name of a principal. On a server other than github.com the name includes the server."""
         own = self._api_url == _PUBLIC
         return named("github", kind, name, "" if own else urlsplit(self._api_url).netloc)
 
@@ -142,7 +142,7 @@ class GithubFeed(Feed):
     def _read_list(
         self, name: str, state: Pass, known: Known, notes: dict[str, Any], url: str | None
     ) -> Iterator[RecordPage]:
-        """Read one list and update ``notes`` for the next pass."""
+        """Read one list. Record in ``notes`` what the next pass needs."""
         before = {} if state.is_full else (state.since or {}).get(name) or {}
         for answer, following in pages_of(partial(self._page_of, name, before), url, name):
             if answer.status == 304:
@@ -176,9 +176,10 @@ class GithubFeed(Feed):
         return answer, answer.following
 
     def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[RecordPage]:
-        """Store issues with data that lists lack: reviews of pull requests, and lost comments.
+        """Store issues with the data that lists lack: the reviews of pull requests. Also find deleted comments.
 
-        A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
+        A pull request is stored together with its reviews. A pass that was interrupted therefore asks only for missing
+        reviews.
         """
         plain: list[FeedRecord] = []
         confirmed: list[str] = []
@@ -215,7 +216,7 @@ def _issue(content: Mapping[str, Any]) -> FeedRecord:
 
 
 def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
-    """Yield the record of a listed comment, if it names its issue."""
+    """Yield the record of a listed comment. Yield nothing if the comment does not name its issue."""
     about = _NUMBER.search(str(content.get("issue_url") or content.get("pull_request_url") or ""))
     if about is not None:
         yield _comment_record(f"issues/{about[1]}", stage.removesuffix("s"), content)
@@ -233,7 +234,10 @@ def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _advance_since(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return ``since`` at the newest change. The old ETag is dropped: it belongs to another list."""
+    """Return ``since`` with the time of the newest change.
+
+    The old ETag is removed, because it belongs to another list.
+    """
     newest = max((str(each.get("updated_at") or "") for each in listed), default="")
     return {"at": newest, "etag": None} if newest > since["at"] else dict(since)
 

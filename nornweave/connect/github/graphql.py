@@ -55,7 +55,7 @@ _NEWEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
 
 
 class GithubGraphql:
-    """GraphQL requests for one repository. They need a token."""
+    """GraphQL requests for one repository. GitHub answers them only with a token."""
 
     def __init__(self, client: ApiClient, repository: str, api_url: str) -> None:
         self._client = client
@@ -63,11 +63,13 @@ class GithubGraphql:
         self._address = f"{api_url.removesuffix('/v3')}/graphql"
 
     def discussions(self, state: Pass, notes: dict[str, Any], cursor: str | None) -> Iterator[RecordPage]:
-        """Read discussions: all in a full pass, else back to the newest known one.
+        """Read the discussions.
+
+        A full pass reads all of them; other passes stop at the newest discussion that is stored.
 
         Args:
-            notes: brought up to date for the next pass.
-            cursor: of the page to go on with; ``None`` for the first one.
+            notes: updated here for the next pass.
+            cursor: the cursor of the first page to read; ``None`` for the start of the list.
         """
         before = {} if state.is_full else (state.since or {}).get("discussions") or {}
         order = {"field": "CREATED_AT", "direction": "ASC"} if state.is_full else _NEWEST_FIRST
@@ -93,7 +95,7 @@ class GithubGraphql:
             yield RecordPage(records=records, gone=gone, position=following)
 
     def asked_again(self, numbers: Sequence[str]) -> RecordPage:
-        """Ask which of some issues and pull requests still exist. The lists only tell changes."""
+        """Ask which of some issues and pull requests still exist. The API's lists do not show deletions."""
         asked = " ".join(f"n{each}: issueOrPullRequest(number: {each}) {{ ...numbered }}" for each in numbers)
         _, there = self._query(_AGAIN.replace("ASKED", asked), {}) if numbers else (None, None)
         if there is None:
@@ -125,7 +127,9 @@ class GithubGraphql:
                 yield FeedRecord(key=f"{document}/comment/{said['id']}", document=document, body=body)
 
     def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[ApiAnswer, Mapping[str, Any] | None]:
-        """Ask GraphQL about the repository; ``None`` if the token may not read the answer.
+        """Ask GraphQL about the repository. Return the HTTP answer, and the repository's data in it.
+
+        The data is ``None`` if the token may not read the repository.
 
         Raises:
             SourceUnavailableError: GraphQL answers with another error.
@@ -148,6 +152,6 @@ class GithubGraphql:
 
 
 def _next(connection: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page of a GraphQL connection."""
+    """Return the cursor of the next page of a GraphQL connection; ``None`` on the last page."""
     page = connection.get("pageInfo") or {}
     return page.get("endCursor") if page.get("hasNextPage") else None

@@ -68,7 +68,7 @@ _INTERNAL = "whoever has an account may read an internal project, and no list of
 
 
 class ProjectFeed(Feed):
-    """A part of one project, and its readers."""
+    """A base class for feeds of one project. It asks who may read the project."""
 
     principals: ClassVar[Sequence[str]]
 
@@ -92,16 +92,17 @@ class ProjectFeed(Feed):
 
     @abstractmethod
     def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the project at the API address ``place``."""
+        """Read the project. ``place`` is its address in the API."""
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
         """Return the server. Several sources may read projects of one server."""
         return self._url
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask for the members with their roles, also those through groups. A public project may be open to all.
+        """Ask for the members of the project and their roles, including members through groups.
 
-        Grants are dated no later than the issues: an issue that became confidential must not stay open for long.
+        A public project may be open to everybody. Grants get no later date than the stored issues, because an issue
+        that became confidential must not stay open for long.
         """
         project = self._client.get(f"projects/{quote(self._project, safe='')}").mapping()
         unread, people = None, dict[str, Mapping[str, Any]]()
@@ -132,12 +133,12 @@ class ProjectFeed(Feed):
             yield Grant(principal=self._principal("internal", self._project), unread=_INTERNAL)
 
     def _seen_at(self, known: Known) -> float:
-        """Return the start time of the last complete pass, or else of this one."""
+        """Return the start time of the last complete pass. Before there is one, return the start time of this pass."""
         state = known.state()
         return float((state.since or {}).get("began_at") or state.began_at)
 
     def _principal(self, kind: str, name: str) -> str:
-        """Return a principal's name. For a server other than gitlab.com it includes the server."""
+        """Return the name of a principal. On a server other than gitlab.com the name includes the server."""
         return named("gitlab", kind, name, "" if self._url == _PUBLIC else urlsplit(self._url).netloc)
 
 
@@ -162,9 +163,9 @@ class GitlabFeed(ProjectFeed):
         return thread_bytes(path, records, self._project, _FORGES[path.partition("/")[0]])
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return who may read issues or merge requests. A confidential issue is restricted further.
+        """Return who may read a document: the readers of issues, or those of merge requests.
 
-        Its author and assignees may read it besides members with a sufficient role.
+        A confidential issue has fewer readers: its author, its assignees, and members with a sufficient role.
         """
         opening = known.body(f"{path}/0")
         if opening is None:
@@ -179,7 +180,7 @@ class GitlabFeed(ProjectFeed):
     def _read_list(
         self, place: str, kind: str, state: Pass, known: Known, notes: dict[str, Any], at: list[Any] | None
     ) -> Iterator[RecordPage]:
-        """Read one list, and note when the next pass for changes starts."""
+        """Read one list. Record the time from which the next pass reads changes."""
         since = None if state.is_full else (state.since or {}).get(kind)
         for answer, following in pages_of(partial(self._page_of, place, since), at, kind):
             if at is None:
@@ -189,7 +190,10 @@ class GitlabFeed(ProjectFeed):
             at = following
 
     def _page_of(self, place: str, since: str | None, at: list[Any] | None) -> tuple[ApiAnswer, list[Any] | None]:
-        """Ask for a page of threads created or changed after a moment. A position is a moment and a page number."""
+        """Ask for a page of threads that were created or changed after a moment.
+
+        Return the answer and the next position, which is a moment and a page number; ``None`` after the last page.
+        """
         order = "updated" if since else "created"
         after, page = at or (since, 1)
         asked: dict[str, str | int] = {"scope": "all", "state": "all", "order_by": f"{order}_at", "sort": "asc"}
@@ -210,11 +214,11 @@ class GitlabFeed(ProjectFeed):
         here: list[Any] | None = None,
         is_changed: bool = False,
     ) -> Iterator[RecordPage]:
-        """Store the threads that differ from the stored ones.
+        """Store the threads that differ from their stored version.
 
         Args:
-            is_changed: the threads changed lately. A comment within a minute of a change does not change the thread's
-                time.
+            is_changed: whether the threads changed recently. Their comments are then read even if the thread's time is
+                the same, because GitLab does not update that time for a comment within a minute of a change.
         """
         same, hidden = list[str](), list[str]()
         for content in listed:
@@ -234,7 +238,7 @@ class GitlabFeed(ProjectFeed):
         yield RecordPage(confirmed=tuple(same), gone=tuple(hidden), position=here)
 
     def _comments(self, place: str, document: str, opening: Body) -> list[FeedRecord]:
-        """Return people's comments, without internal ones."""
+        """Return the comments that people wrote, without internal comments."""
         try:
             threads = list(linked(self._client, f"{place}/discussions")) if opening["said"] else []
         except AnswerError as error:
@@ -249,7 +253,7 @@ class GitlabFeed(ProjectFeed):
         ]
 
     def _ask_again(self, place: str, kind: str, state: Pass, known: Known, _: None) -> Iterator[RecordPage]:
-        """Ask whether stored threads still exist unchanged."""
+        """Ask whether some stored threads still exist, and whether they are unchanged."""
         numbers = least_confirmed(known, f"{kind}/", state.began_at, AGAIN)
         if numbers:
             asked = "&".join((f"scope=all&state=all&per_page={PER_PAGE}", *(f"iids[]={each}" for each in numbers)))
@@ -260,11 +264,11 @@ class GitlabFeed(ProjectFeed):
 
 
 def wiki_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
-    """Build the document of a wiki page like that of a file in its format.
+    """Build the document of a wiki page, in the same way as that of a file with the page's format.
 
     Raises:
         DocumentSkipped: the page is empty.
-        DocumentError: too large, or not what the feed wrote.
+        DocumentError: the content is too large, or the feed did not write it.
     """
     page = load_stored(raw, entry.path)
     text = as_is(page.get("content"), str) or ""
@@ -310,7 +314,10 @@ def _page(content: Mapping[str, Any], base: str) -> FeedRecord:
 
 
 def _opening(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a thread's record, with GitHub's field names; for a confidential issue also author and assignees."""
+    """Return the record of a thread, with GitHub's field names.
+
+    A confidential issue also has its author and assignees.
+    """
     author, state = _login(content.get("author")), content.get("state")
     assigned = (_login(each) for each in mappings(content.get("assignees")))
     only = (
@@ -352,7 +359,7 @@ def _login(person: object) -> str | None:
 
 
 def _is_active(member: Mapping[str, Any]) -> bool:
-    """Tell whether a member may use the project: not blocked and not waiting for a seat."""
+    """Tell whether a member may use the project. A blocked member and a member who waits for a seat may not."""
     return (
         bool(_login(member)) and member.get("state") == "active" and member.get("membership_state") in (None, "active")
     )

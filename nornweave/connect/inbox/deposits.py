@@ -35,9 +35,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxDocument:
-    """A document to deposit; ``source_path`` is its place and identity.
+    """A document to deposit. Its ``source_path`` is both its place and its identity.
 
-    ``content`` is text, whatever the suffix says, or the bytes of a file of the format that the suffix names.
+    The ``content`` may be text, with any suffix in the path. It may also be the bytes of a file in the format that the
+    suffix names.
     """
 
     source_path: str
@@ -48,7 +49,7 @@ class InboxDocument:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The outcome for one document; ``reason`` tells why it was rejected."""
+    """The outcome for one document. If the document was rejected, ``reason`` says why."""
 
     source_path: str
     status: Status
@@ -56,18 +57,18 @@ class Receipt:
 
 
 def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ...]:
-    """Put documents into an inbox. Accepted ones are on disk when this returns.
+    """Put documents into an inbox. Accepted documents are on disk when this function returns.
 
     Args:
-        root: the inbox's folder; made when missing.
-        documents: in order; the last one of a path stays.
+        root: the folder of the inbox. It is made if it is missing.
+        documents: the documents in order. If several have the same path, the last one is stored.
 
     Returns:
         One receipt per document, in order. A document with the same content and metadata as the stored one is rejected
         as ``duplicate``.
 
     Raises:
-        SourceUnavailableError: the folder cannot be written; documents of this call may be in it or not.
+        SourceUnavailableError: the folder cannot be written. Some of the documents may have been stored.
     """
     try:
         with locked(root):
@@ -79,9 +80,9 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
 
 
 def withdraw(root: Path, source_path: str) -> bool:
-    """Remove a document from an inbox. Return whether it was there.
+    """Remove a document from an inbox. Return whether the inbox had the document.
 
-    The removal is recorded as wanted, so that the next sync does not ask for a confirmation.
+    The removal is recorded as intended, so the next sync does not ask for confirmation.
 
     Raises:
         SourceUnavailableError: the folder cannot be written.
@@ -151,20 +152,20 @@ FIELD = "Idempotency-Key"
 
 @dataclass(frozen=True, slots=True)
 class ReceiptBook:
-    """The idempotency keys of one inbox."""
+    """The idempotency keys of one inbox, each with its first answer."""
 
     folder: Path
 
     def once(
         self, key: str, documents: Sequence[InboxDocument], put: Callable[[], Sequence[Receipt]]
     ) -> tuple[Receipt, ...]:
-        """Deposit documents once per key. A repeated key gets the first answer again.
+        """Deposit documents once for each key. If the key was used before, return the first answer again.
 
         Args:
             key: 1 to 255 printable ASCII characters.
 
         Raises:
-            QueryError: the key is none, or came with other documents before.
+            QueryError: the key is invalid, or it was used with other documents before.
             SourceUnavailableError: the folder cannot be written.
         """
         check_key(key)
@@ -195,7 +196,7 @@ class ReceiptBook:
         return receipts
 
     def _sweep(self) -> None:
-        """Forget keys older than a day, and the oldest if there are too many."""
+        """Remove keys that are older than a day. If there are still too many keys, remove the oldest ones."""
         ages = sorted((file.stat().st_mtime, file) for file in self.folder.glob("*.json"))
         before = time.time() - KEEP_S
         for number, (moment, file) in enumerate(ages):
@@ -207,7 +208,7 @@ def check_key(key: str) -> None:
     """Refuse an invalid idempotency key.
 
     Raises:
-        QueryError: empty, too long or not printable ASCII.
+        QueryError: the key is empty, too long or not printable ASCII.
     """
     if not (1 <= len(key) <= MAX_KEY_CHARACTERS and key.isascii() and key.isprintable()):
         raise QueryError(FIELD, f"expected 1 to {MAX_KEY_CHARACTERS} printable ASCII characters")

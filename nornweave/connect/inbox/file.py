@@ -40,7 +40,7 @@ _END = b"}\n"
 
 
 def is_document_file(name: str) -> bool:
-    """Tell whether a file in the folder is a document."""
+    """Tell whether a file in the inbox's folder is a document."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -50,7 +50,7 @@ def file_name(source_path: str) -> str:
 
 
 def withdrawn_name(source_path: str) -> str:
-    """Return the name of the file that marks a document as taken out."""
+    """Return the name of the file that marks a document as withdrawn."""
     return f"{digest(source_path)}.withdrawn"
 
 
@@ -60,7 +60,7 @@ def gate_of(status: os.stat_result) -> str:
 
 
 def withdrawn_paths(root: Path) -> frozenset[str]:
-    """Return the documents that were taken out and not deposited again.
+    """Return the paths of documents that were withdrawn and not deposited again.
 
     Raises:
         OSError: the folder cannot be read.
@@ -96,14 +96,14 @@ def is_binary(header: Mapping[str, JsonValue]) -> bool:
 
 
 def read_header(file: Path) -> Mapping[str, JsonValue]:
-    """Read a file's first line (the header); empty if it is broken."""
+    """Read the header, which is the first line of a file. The header is empty if that line is broken."""
     with file.open("rb") as opened:
         line = opened.readline(_MAX_HEADER_BYTES)
     return loads(line.rstrip().removesuffix(b",") + b"}")
 
 
 def loads(raw: bytes) -> Mapping[str, JsonValue]:
-    """Read a JSON object; empty if the text is not one."""
+    """Read a JSON object. The result is empty if the text is not a JSON object."""
     try:
         loaded: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
@@ -114,10 +114,10 @@ def loads(raw: bytes) -> Mapping[str, JsonValue]:
 def header_of(
     source_path: str, content: str | bytes, metadata: Metadata, source_updated_at: datetime | None
 ) -> dict[str, JsonValue]:
-    """Return all fields but the content.
+    """Return all fields of a document except the content.
 
     Raises:
-        DocumentError: the metadata are not JSON or too large, or the date is out of range.
+        DocumentError: the metadata is too large or not JSON, or the date is out of range.
     """
     try:
         spelt = json.dumps(metadata, default=_plain, allow_nan=False, ensure_ascii=False)
@@ -148,7 +148,7 @@ def _plain(value: object) -> object:
 
 
 def holds(file: Path, header: Mapping[str, JsonValue]) -> bool:
-    """Tell whether a file is complete with the same content and metadata. Dates are not compared."""
+    """Tell whether a file is complete and has the same content and metadata as ``header``. Dates are not compared."""
     try:
         stored = read_header(file)
         is_whole = _ends_well(file)
@@ -175,7 +175,7 @@ def spell(header: Mapping[str, JsonValue], content: str | bytes) -> bytes:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Lock an inbox against other threads and processes, and delete temporary files of killed ones."""
+    """Lock an inbox against other threads and processes. Delete temporary files that killed processes left."""
     with hold_lock(root / _LOCK):
         aside = root / _ASIDE
         aside.mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def _forget_withdrawn(root: Path) -> None:
 
 
 def write(root: Path, name: str, raw: bytes) -> None:
-    """Write a document's file atomically. The caller holds the lock."""
+    """Write a document's file atomically. The caller must hold the lock."""
     aside = root / _ASIDE / name
     with aside.open("wb") as file:
         file.write(raw)

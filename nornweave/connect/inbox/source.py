@@ -59,9 +59,9 @@ class InboxSource:
         return ",".join(("inbox-1", file_version(), MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
-        """List the documents by path; none if nobody has deposited any.
+        """List the documents by path. The list is empty if nothing was deposited.
 
-        A file that is broken is listed under its own name, so that it fails alone and with its reason.
+        A broken file is listed under its own name, so that only this file fails and its error is reported.
 
         Raises:
             SourceUnavailableError: the folder cannot be read.
@@ -86,7 +86,7 @@ class InboxSource:
         """Read the JSON file of a document.
 
         Raises:
-            TransientDocumentError: it was withdrawn meanwhile or cannot be read.
+            TransientDocumentError: the document was withdrawn meanwhile, or it cannot be read.
         """
         if entry.gate.startswith(_BROKEN_GATE):
             raise DocumentError(f"{_BROKEN}: its first line does not say which document it holds; hand it in again")
@@ -101,11 +101,11 @@ class InboxSource:
             ) from error
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn a document's JSON file into a document, by the suffix of its path."""
+        """Build a document from its JSON file. The suffix of its path decides the format."""
         return parse_apart(inbox_document, self.id, entry, raw, domain=self.domain)
 
     def copies_of(self, path: str) -> int:
-        """Count the files of a document: one or none."""
+        """Count the files of a document: one or zero."""
         return int((self.root / file_name(path)).exists())
 
     def forget(self, path: str) -> None:
@@ -113,7 +113,7 @@ class InboxSource:
 
 
 def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
-    """Turn a document's JSON file into a document, by the suffix of its path.
+    """Build a document from its JSON file. The suffix of its path decides the format.
 
     Raises:
         DocumentError: the file is broken, or its content is invalid in its format.
@@ -160,6 +160,6 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
 
 
 def _metadata(stated: Mapping[str, JsonValue]) -> Metadata:
-    """Return metadata with all access statements, however their keys are spelt, as one."""
+    """Return the metadata with all access statements joined into one, however their keys are spelt."""
     others = {key: value for key, value in stated.items() if not names_access(key)}
     return freeze({**others, **access_metadata(fields=stated.items())})

@@ -27,14 +27,14 @@ Node = Mapping[str, Any]
 
 
 def text_of_adf(document: object) -> str:
-    """Render a document as text. Text stays as it is; any other value gives an empty text."""
+    """Render a document as text. A string is returned unchanged. Any other value gives an empty text."""
     if isinstance(document, str):
         return document
     return "\n\n".join(_blocks(document, 0)) if isinstance(document, dict) else ""
 
 
 def _blocks(parent: Node, depth: int) -> Iterator[str]:
-    """Yield the non-blank blocks of a node. Text beside blocks is a block of its own."""
+    """Yield the blocks of a node that are not blank. Text that stands beside blocks is a separate block."""
     run: list[Node] = []
     for node in mappings(parent.get("content")) if depth < _MAX_DEPTH else ():
         if _kind(node) in _INLINE:
@@ -77,7 +77,10 @@ def _code(node: Node, attributes: Node) -> Iterator[str]:
 
 
 def _list(node: Node, depth: int) -> Iterator[str]:
-    """Yield a list as one block, one line per item. Further blocks of an item are indented below it."""
+    """Yield a list as one block with one line per item.
+
+    If an item has further blocks, they are indented below its line.
+    """
     items = []
     number = as_is(_attributes(node).get("order"), int) or 1
     for position, item in enumerate(mappings(node.get("content")), start=max(number, 0)):
@@ -142,7 +145,7 @@ def _marked(text: str, marks: Sequence[Node]) -> str:
 
 
 def _date(timestamp: object) -> str:
-    """Return a day, from a text of milliseconds."""
+    """Return the day of a timestamp, which is a string of milliseconds since 1970."""
     moment = since_1970(str(timestamp), 1_000)
     return moment.date().isoformat() if moment else ""
 

@@ -99,7 +99,7 @@ class JiraFeed(Feed):
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the readers of an issue: of its project, and of its security level if any."""
+        """Return the readers of an issue: those of its project, and those of its security level if it has one."""
         issue = known.body(known.key_of(path) or "")
         if issue is None or "id" not in issue:
             return []
@@ -108,10 +108,10 @@ class JiraFeed(Feed):
         return [(f"jira:project:{project}",), *level]
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may browse the projects, and who is in security levels and groups.
+        """Ask who may browse the projects, and who is in the security levels and the groups.
 
-        Grants of a project are dated no later than the levels of its issues: an issue with a new level must not stay
-        open for long.
+        The grants of a project get no later date than the stored security levels, because an issue with a new level
+        must not stay open for long.
         """
         return with_people(self._browsers(known), self._in_group, self._about)
 
@@ -137,14 +137,17 @@ class JiraFeed(Feed):
                 yield from self._grants_of_holders(principal, project, members)
 
     def _of_project(self, project: str, what: str, asked: Mapping[str, str | int]) -> Mapping[str, Any] | None:
-        """Ask for a property of a project; ``None`` if it has none or the account may not see it."""
+        """Ask for a property of a project; ``None`` if it has no such property or the account may not see it."""
         answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
         return None if answer.status in REFUSED else answer.mapping()
 
     def _grants_of_holders(
         self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]], verified_at: float | None = None
     ) -> Iterator[Grant]:
-        """Yield the holders of permissions as a grant, and an unread grant for each kind that is not supported."""
+        """Yield a grant for the holders of permissions.
+
+        Yield an unread grant for each kind of holder that is not supported.
+        """
         members: set[str] = set()
         unknown: set[str] = set()
         for holder in (as_is(each.get("holder"), dict) or {} for each in permissions):
@@ -161,7 +164,7 @@ class JiraFeed(Feed):
             yield Grant(principal=f"{principal}:{kind}", unread=unread)
 
     def _holder(self, kind: str, value: str | None, project: str) -> list[str] | None:
-        """Return the people and groups of a permission's holder; ``None`` for an unsupported kind."""
+        """Return the people and groups that hold a permission; ``None`` if this kind of holder is not supported."""
         if kind == "anyone":
             return [EVERYBODY_WHO_ASKS]
         if kind in ("user", "group"):
@@ -202,9 +205,10 @@ class JiraFeed(Feed):
         return (each for found, _ in pages_of(ask, None, address) for each in found)
 
     def _read_site(self) -> FeedRecord:
-        """Ask for the site's name, and check the account.
+        """Ask for the site's name, and check that the account may log in.
 
-        Jira answers anonymous searches with no issues. That must not count as deletion of all issues.
+        The check is necessary because Jira answers an anonymous search with an empty list. That must not look as if all
+        issues were deleted.
         """
         content = self._site.get(f"{_API}/serverInfo").mapping()
         if content.get("deploymentType", "Cloud") != "Cloud":
@@ -216,7 +220,7 @@ class JiraFeed(Feed):
         return FeedRecord(key=_SITE, body={"url": url.rstrip("/") if is_address else self._site.address})
 
     def _search(self, token: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """List issues with the time of their last change. Return them and the next page's token."""
+        """List issues with the time of their last change. Return the issues and the token of the next page."""
         asked = {"jql": self._jql, "fields": ["updated"], "maxResults": BRIEF}
         content = self._site.post(_SEARCH, {**asked, "nextPageToken": token} if token else asked).mapping()
         following = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
@@ -225,7 +229,7 @@ class JiraFeed(Feed):
     def _store_changed(
         self, issues: Sequence[Mapping[str, Any]], known: Known, token: str | None
     ) -> Iterator[RecordPage]:
-        """Store the issues that differ from the stored ones, each with all of its comments at once."""
+        """Store the issues that differ from their stored version, each together with all of its comments."""
         position = {"token": token}
         changed = [id_of(each.get("id")) for each in issues if not _is_as_stored(each, known)]
         same = {id_of(each.get("id")) for each in issues}.difference(changed)
@@ -241,7 +245,7 @@ class JiraFeed(Feed):
             yield RecordPage(records=records, kept=kept, gone=gone, position=position)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
-        """Yield an issue and its comments. Without ``rights``, restricted issues are left out."""
+        """Yield an issue and its comments. If ``rights`` is not set, restricted issues are left out."""
         fields = as_is(content.get("fields"), dict) or {}
         security = fields.get("security")
         if security and not self._has_rights:
@@ -256,7 +260,7 @@ class JiraFeed(Feed):
                 yield FeedRecord(key=f"issue/{identity}/comment/{body['id']}", document=path, body=body)
 
     def _comments(self, identity: str, embedded: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield the comments of an issue; if there are many, ask for those that are not embedded."""
+        """Yield all comments of an issue. If there are many, only some are embedded, and the others are requested."""
         address = f"{_API}/issue/{identity}/comment"
 
         def ask(start: int | None) -> tuple[list[dict[str, Any]], int | None]:
@@ -276,7 +280,7 @@ class JiraFeed(Feed):
 
 
 def _is_as_stored(content: Mapping[str, Any], known: Known) -> bool:
-    """Tell whether an issue is stored unchanged. Any change of a comment changes the issue's time too."""
+    """Tell whether an issue is the same as its stored version. A changed comment also changes the issue's time."""
     before = known.body(f"issue/{id_of(content.get('id'))}/0")
     updated = (as_is(content.get("fields"), dict) or {}).get("updated")
     return before is not None and (before.get("updated"), before.get("id")) == (updated, content.get("key"))
@@ -324,7 +328,7 @@ def key_of(content: Mapping[str, Any]) -> str:
     """Return the key of an issue.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the key is invalid.
     """
     text = str(content.get("key"))
     if not _KEY.fullmatch(text):
@@ -333,7 +337,7 @@ def key_of(content: Mapping[str, Any]) -> str:
 
 
 def issue_bytes(issue: Body, comments: Sequence[Body], project: str, url: str) -> bytes:
-    """Return an issue's conversation. Its first message has the issue's key as its id."""
+    """Return the conversation of an issue. The id of its first message is the issue's key."""
     key, kind, priority = issue["id"], issue["type"] or None, issue["priority"] or None
     environment = f"Environment: {issue['environment']}" if issue["environment"] else ""
     reported = (part for part in (issue["summary"], issue["description"], environment) if part.strip())

@@ -38,7 +38,7 @@ _LABEL = re.compile(r"([^:\n]{1,60}?):\s+(.*)", re.DOTALL)
 
 @dataclass(slots=True)
 class _Line:
-    """The first line of a message; ``parts`` is the written date, ``clock`` seconds since midnight."""
+    """The first line of a message: ``parts`` is the date as written, ``clock`` the time in seconds since midnight."""
 
     number: int
     said: list[str]
@@ -52,10 +52,10 @@ def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
     """Read the messages of a log in order.
 
     Args:
-        began: the day that the file's name tells, to which times of day count.
+        began: the day in the file's name, used for messages that have only a time of day; ``None`` if there is none.
 
     Returns:
-        The messages, and how many notices (who joined, what is not in the export) are left out.
+        The messages, and the number of notices that are left out, such as who joined or what is not in the export.
     """
     lines = list(_lines(text, began))
     local = [line for line in lines if line.parts]
@@ -81,7 +81,7 @@ def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
 
 
 def _lines(text: str, began: date | None) -> Iterator[_Line]:
-    """Yield the first line of each message with its continuation lines."""
+    """Yield each message's first line, together with the lines that continue the message."""
     current: _Line | None = None
     is_apart = False
     for number, line in enumerate(text.translate(_MARKS).split("\n"), 1):
@@ -114,7 +114,7 @@ def _named_day(month: str, day: str, year: str) -> date | None:
 
 
 def _split_moment(line: str, number: int, day: date | None) -> _Line | None:
-    """Split off the moment at a line's start: date and time, or time of day; ``None`` without one."""
+    """Split off the date and time, or the time of day, at a line's start; ``None`` if there is none."""
     if (local := _LOCAL.match(line)) and (clock := _seconds(local)) is not None:
         return _Line(number, [line[local.end() :]], parts=(int(local[1]), int(local[3]), int(local[4])), clock=clock)
     stamped = _MOMENT.match(line)
@@ -142,7 +142,10 @@ _ORDERS = ((2, 1, 0), (2, 0, 1), (0, 1, 2))  # where year, month and day stand: 
 
 
 def _date_order(lines: Sequence[_Line]) -> tuple[int, int, int]:
-    """Choose the order of day, month and year in which most dates are valid and ascend; day first in a tie."""
+    """Return the order of day, month and year in which the most dates are valid and ascending.
+
+    If several orders are equally good, the day is first.
+    """
 
     def wrong(order: tuple[int, int, int]) -> tuple[int, int]:
         moments = [_local(line, order) for line in lines]
@@ -167,7 +170,7 @@ def _local(line: _Line, order: tuple[int, int, int]) -> datetime | None:
 def _split_speaker(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
     """Split the rest of a line into speaker and text; ``None`` for a notice.
 
-    In messenger exports any text before a colon is a name, and a line without a name is a notice.
+    In an export of a messenger any text before a colon is a name, and a line without a name is a notice.
     """
     plain = text.lstrip()
     if is_stamped and (match := _IN_ANGLES.match(plain) or _ACTION.match(plain)):

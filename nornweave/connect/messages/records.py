@@ -59,11 +59,12 @@ def read_records(documents: Iterable[tuple[int, Any]]) -> list[Message]:
     """Read the messages of JSON documents in order.
 
     Args:
-        documents: the line on which each begins, and the document: a message, a list of them, or an object in which
-            such lists lie. Messages without an id are known by their line, in lists by their place.
+        documents: each JSON document after the number of its first line. A document is a message, a list of messages,
+            or an object that contains such lists. A message without an id gets its line as id, and in a list also its
+            position.
 
     Raises:
-        DocumentError: something else stands in the place of a message, or no message says anything by a known key.
+        DocumentError: a value in the place of a message is something else, or no message has text under a known key.
     """
     said: list[tuple[Message, str]] = []
     keys: set[str] = set()
@@ -99,12 +100,12 @@ def _records(value: object, channel: str, depth: int) -> Iterator[tuple[Mapping[
 
 
 def _says(value: Mapping[str, Any]) -> bool:
-    """Tell whether an object is a message, not an API answer that contains messages."""
+    """Tell whether an object is a message itself. An API's answer that contains messages is not."""
     return any(key.partition(".")[0] in value for key in TEXT) and not mappings(value.get("messages"))
 
 
 def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
-    """Yield the lists of objects in an object, and objects that hold lists or messages by id."""
+    """Yield the lists of objects that an object contains. Yield also inner objects with lists or messages as values."""
     for each in value.values():
         if found := mappings(each):
             yield found
@@ -117,7 +118,7 @@ def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[tuple[Message, str]]:
-    """Yield a message and its nested answers, each with the id of the message that it answers."""
+    """Yield a message and the answers nested in it, each with the id of the message to which it replies."""
     body = next((body for key in TEXT if (body := clean(_text(_get(content, key))))), "")
     moment = _first(content, TIME)
     identifier = _first(content, IDENTIFIER)
@@ -144,7 +145,7 @@ def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[
 
 
 def _in_threads(said: Sequence[tuple[Message, str]]) -> list[Message]:
-    """Put answers into the thread of the first message of their chain."""
+    """Put each answer into a thread. The first message of its chain of answers begins the thread."""
     answered = {message.id: before for message, before in said if before and before != message.id}
     roots: dict[str, str] = {}
     for identifier in answered:
@@ -173,7 +174,7 @@ def _first(content: Mapping[str, Any], keys: Sequence[str]) -> object:
 
 
 def _text(value: object) -> str:
-    """Return a text; Telegram splits it into strings and objects with a ``text``."""
+    """Return the text of a value. Telegram splits a text into strings and objects that have a ``text``."""
     if isinstance(value, list):
         return "".join(each if isinstance(each, str) else _text(_get(each, "text")) for each in value)
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
@@ -186,7 +187,7 @@ def _name(value: object) -> str:
 
 
 def _reactions(value: object) -> int:
-    """Count reactions given as a number, as ``[{"name", "count"}]``, or as ``{name: count}``."""
+    """Count reactions. They are given as a number, as ``[{"name", "count"}]``, or as ``{name: count}``."""
     if isinstance(value, dict):
         return sum(map(_reactions, value.values()))
     if isinstance(value, list):

@@ -23,7 +23,8 @@ def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     """Build the document of a file of messages.
 
     Raises:
-        DocumentError: broken JSON (line and column are named), or no message in it.
+        DocumentError: the JSON is broken, or there is no message in it. The message names line and column of broken
+            JSON.
     """
     path = PurePosixPath(entry.path)
     said, left_out = read_messages(raw, path)
@@ -41,10 +42,10 @@ def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
 
 
 def read_messages(raw: bytes, path: PurePosixPath) -> tuple[list[Message], tuple[str, ...]]:
-    """Read the messages of one file in order, with a note about what is left out.
+    """Read the messages of one file in order. Return them with notes about what is left out.
 
     Raises:
-        DocumentError: binary, empty, or broken JSON.
+        DocumentError: the file is binary or empty, or its JSON is broken.
     """
     suffix = path.suffix.lower()
     if suffix in MAIL:

@@ -25,10 +25,10 @@ _A_MOMENT = 1e9
 
 
 class AnswerError(SourceUnavailableError):
-    """A request failed: refused, too large, or unanswered after several attempts.
+    """A request failed. It was refused, its answer was too large, or there was no answer after several attempts.
 
     Attributes:
-        status: of the answer; ``None`` when there was none.
+        status: the HTTP status of the answer; ``None`` if there was no answer.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -37,7 +37,7 @@ class AnswerError(SourceUnavailableError):
 
 
 class OtherHostError(SourceUnavailableError):
-    """An address leads away from the API's host."""
+    """An address is not on the API's host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class Trouble:
     """The problem with an answer.
 
     Attributes:
-        error: raised if there is no further attempt.
-        is_passing: another attempt may succeed.
-        wait_s: before it; ``None`` for a pause that doubles with each attempt.
+        error: the error to raise if there is no further attempt.
+        is_passing: whether another attempt may succeed.
+        wait_s: the pause before the next attempt, in seconds; ``None`` for a pause that doubles with each attempt.
     """
 
     error: SourceUnavailableError
@@ -60,12 +60,12 @@ class Limits:
     """The limits of one request.
 
     Attributes:
-        read_s: seconds without a byte.
-        request_s: seconds from the request to the last byte.
-        max_bytes: of an answer, unpacked.
-        attempts: requests until a failure that may pass counts.
-        backoff_s: the first pause after a failure; it doubles.
-        max_wait_s: a rate limit is waited for when it ends within so many seconds.
+        read_s: the longest time without receiving a byte, in seconds.
+        request_s: the longest time from the request to the last byte, in seconds.
+        max_bytes: the maximum size of an unpacked answer.
+        attempts: the number of attempts after which a temporary failure counts as an error.
+        backoff_s: the pause after the first failure, in seconds. It doubles with each further failure.
+        max_wait_s: the longest wait for the end of a rate limit, in seconds. A longer limit is an error.
     """
 
     read_s: float = 20.0
@@ -76,7 +76,7 @@ class Limits:
     max_wait_s: float = 60.0
 
     def backoff(self, attempt: int) -> float:
-        """Return the pause after a failed attempt; attempts count from 0."""
+        """Return the pause after a failed attempt, in seconds. Attempts count from 0."""
         return min(self.backoff_s * 2.0**attempt, self.max_wait_s)
 
 
@@ -93,7 +93,7 @@ class ApiAnswer:
         """Parse the content as JSON.
 
         Raises:
-            SourceUnavailableError: it is invalid.
+            SourceUnavailableError: the content is invalid.
         """
         try:
             return json.loads(self.content)
@@ -104,7 +104,7 @@ class ApiAnswer:
         """Parse the content as a JSON object.
 
         Raises:
-            SourceUnavailableError: it is invalid.
+            SourceUnavailableError: the content is invalid.
         """
         content = self.json()
         if not isinstance(content, dict):
@@ -115,7 +115,7 @@ class ApiAnswer:
         """Parse the content as a JSON list and return its objects.
 
         Raises:
-            SourceUnavailableError: it is invalid.
+            SourceUnavailableError: the content is invalid.
         """
         content = self.json()
         if not isinstance(content, list):
@@ -125,7 +125,7 @@ class ApiAnswer:
 
     @property
     def moment(self) -> float:
-        """Return the answer's time in seconds since 1970, by the server's clock if it is given."""
+        """Return the time of the answer in seconds since 1970. It is the server's time if the server states one."""
         try:
             return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
         except (ValueError, TypeError, OverflowError):
@@ -133,12 +133,15 @@ class ApiAnswer:
 
     @property
     def since(self) -> str:
-        """Return the start for a later request of changes: this answer's time minus some overlap."""
+        """Return the time from which a later request asks for changes.
+
+        It is the time of this answer minus some overlap.
+        """
         return (datetime.fromtimestamp(self.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
     def validators(self) -> dict[str, str]:
-        """Return the headers of a conditional request for later changes."""
+        """Return the headers for a conditional request that asks later whether the content changed."""
         names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
         return {sent: self.headers[name] for sent, name in names.items() if name in self.headers}
 
@@ -153,7 +156,7 @@ def listed(content: Mapping[str, Any], key: str, place: str) -> list[dict[str, A
     """Return the objects of the list under a key.
 
     Raises:
-        SourceUnavailableError: there is no list. That must not count as an empty one.
+        SourceUnavailableError: there is no list under the key. A missing list must not count as an empty list.
     """
     found = content.get(key)
     if not isinstance(found, list):
@@ -162,7 +165,7 @@ def listed(content: Mapping[str, Any], key: str, place: str) -> list[dict[str, A
 
 
 def limited_for(answer: ApiAnswer) -> float | None:
-    """Return the seconds until a rate limit ends; ``None`` if the answer is not about one."""
+    """Return the seconds until a rate limit ends; ``None`` if the answer does not report a rate limit."""
     if answer.status not in (403, 429, 503):
         return None
     wait = _seconds(answer.headers.get("retry-after"))
@@ -178,7 +181,7 @@ def limited_for(answer: ApiAnswer) -> float | None:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Parse ``Retry-After``: seconds, or a date."""
+    """Return the seconds to wait by the header ``Retry-After``, which states seconds or a date."""
     if not value:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):

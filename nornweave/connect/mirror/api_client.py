@@ -31,10 +31,10 @@ class ApiOrigin:
     """The host of an API.
 
     Args:
-        base_url: relative addresses are joined to it.
-        secrets: sent to the API's host only.
-        parameters: of the query of every request; their values are secrets too.
-        token_name: where the secrets come from.
+        base_url: the address to which relative addresses are joined.
+        secrets: secrets that are sent only to the API's host.
+        parameters: query parameters that are added to every request. Their values are secrets too.
+        token_name: where the secrets come from, for messages.
 
     Raises:
         ConfigError: the address or a secret has the wrong form, or a secret would be sent unencrypted or elsewhere.
@@ -60,10 +60,10 @@ class ApiOrigin:
             raise ConfigError(f"{base_url!r} would send {token_name} unencrypted; expected https")
 
     def address(self, target: str, page: str | None = None) -> str:
-        """Return the full URL of an address that is relative to the API's, or from an answer.
+        """Return the full URL of an address. The address is relative to the API's address, or comes from an answer.
 
         Raises:
-            OtherHostError: it is another host's.
+            OtherHostError: the address is on another host.
         """
         url = urljoin(page or self._base, target)
         scheme, host, _ = _place(url)
@@ -72,20 +72,20 @@ class ApiOrigin:
         return url
 
     def hide(self, text: str) -> str:
-        """Return a server's text without our secrets, which it may repeat."""
+        """Return a text of the server with our secrets removed. A server may repeat them in its messages."""
         for secret in self._secrets:
             text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
         return text
 
     def shown(self, url: httpx.URL) -> str:
-        """Return a request's address for messages."""
+        """Return the address of a request as it is shown in messages."""
         for name in self.parameters:
             url = url.copy_remove_param(name)
         return str(url)
 
 
 def _place(url: str) -> tuple[str, str, str | None]:
-    """Return an address's scheme, host with port, and host."""
+    """Return the scheme, the host with its port, and the host alone of an address."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -102,21 +102,21 @@ Parameters = Mapping[str, str | int]
 
 
 class ApiClient:
-    """A client of one API. Credentials go only to its host, and never into messages.
+    """A client of one API. Credentials are sent only to the API's host, and never appear in messages.
 
-    Its connections are closed with the last reference to it.
+    The connections are closed when nothing refers to the client any more.
 
     Args:
-        base_url: of the API; relative addresses are joined to it.
-        auth: user and password or token, sent as HTTP Basic.
-        token: sent as a bearer token.
-        token_name: where the secret comes from, for messages, such as the environment variable's name.
-        secrets: parameters of the query that every request has and no message shows.
-        advice: status → what to do.
+        base_url: the address of the API. Relative addresses are joined to it.
+        auth: the user, and a password or token. They are sent as HTTP Basic.
+        token: the token to send as a bearer token.
+        token_name: where the secret comes from, such as the name of an environment variable. It is used in messages.
+        secrets: query parameters that are added to every request and never shown in messages.
+        advice: HTTP status → what to do, for messages.
         public_only: connect to public hosts only.
 
     Attributes:
-        ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
+        ends_at: the time by ``time.monotonic()`` after which the client makes no request and does not wait.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class ApiClient:
         limits: Limits | None = None,
         public_only: bool = False,
     ) -> None:
-        """Store the parameters. No request is made. Raises as ``ApiOrigin`` does."""
+        """Store the parameters. No request is made. The errors are those of ``ApiOrigin``."""
         self.limits = limits or Limits()
         self.origin = ApiOrigin(base_url, (token, auth and auth[1]), dict(secrets or {}), token_name)
         self._token_name = token_name
@@ -159,18 +159,20 @@ class ApiClient:
         follow: bool = True,
         wanted: Callable[[ApiAnswer], bool] | None = None,
     ) -> ApiAnswer:
-        """Ask for an address.
+        """Request an address.
 
         Args:
-            address: relative to the API's, or a whole one on its host.
-            allowed: statuses beside success that the caller understands, such as 304 and 404.
-            follow: follow redirects; otherwise they are answers, if ``allowed`` has their status.
-            wanted: says by status and headers whether the content is read; it comes back empty otherwise.
+            address: an address relative to the API's, or a full address on its host.
+            allowed: HTTP statuses, such as 304 and 404, that the caller handles like success.
+            follow: whether redirects are followed. Otherwise a redirect is returned if ``allowed`` has its status.
+            wanted: a function that decides, by status and headers, whether the content is read. Otherwise the content
+                is empty.
 
         Raises:
-            AnswerError: no answer, a refusal, an answer that is too large; with what was answered and what to do.
-            OtherHostError: the address is another host's.
-            SourceUnavailableError: a rate limit that ends too late.
+            AnswerError: there was no answer, a refusal, or an answer that is too large. The message says what was
+                answered and what to do.
+            OtherHostError: the address is on another host.
+            SourceUnavailableError: the API's rate limit ends too late.
         """
         send = partial(self._send, parameters=parameters, headers=headers, follow=follow, wanted=wanted)
         return self._ask(address, send, allowed)
@@ -183,7 +185,7 @@ class ApiClient:
         """Wait for the time that an API demands.
 
         Raises:
-            SourceUnavailableError: it asks for more than ``max_wait_s``.
+            SourceUnavailableError: the API asks for a wait of more than ``max_wait_s``.
         """
         if seconds > self.limits.max_wait_s:
             until = datetime.fromtimestamp(min(time.time() + seconds, _LATEST), UTC)
@@ -199,9 +201,9 @@ class ApiClient:
             raise SourceUnavailableError(f"{url}: the time for this source is used up; the next sync goes on here")
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer of unexpected status, or ``None``.
+        """Return the problem with an answer of unexpected status; ``None`` if there is no problem.
 
-        Subclasses override this for APIs with their own errors.
+        Subclasses override this method for APIs that report errors in a special way.
         """
         if 200 <= answer.status < 300:
             return None
@@ -307,14 +309,14 @@ class ApiClient:
 
 
 class _Line:
-    """The client's current connection, from httpcore's trace events."""
+    """The client's current connection, known from httpcore's trace events."""
 
     def __init__(self, *, public_only: bool) -> None:
         self._public_only = public_only
         self._stream: Any = None
 
     def trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Check the host before connecting, and the reached address before sending."""
+        """Check the host before connecting, and check the address of the connection before sending."""
         if event == "connection.connect_tcp.started" and self._public_only:
             public_addresses(facts["host"])
         elif event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
@@ -335,5 +337,5 @@ class _Line:
 
 @lru_cache(maxsize=1)
 def _certificates() -> ssl.SSLContext:
-    """Load the certificates once: it takes 80 ms, longer than the rest of making a client."""
+    """Load the certificates once, because that takes 80 ms, longer than all other steps of making a client."""
     return httpx.create_ssl_context()

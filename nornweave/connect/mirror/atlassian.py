@@ -26,22 +26,22 @@ _LOGIN_FAILED = frozenset({"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"})
 
 
 class AtlassianSite(ApiClient):
-    """One site of Atlassian Cloud, with one account's rights.
+    """One site of Atlassian Cloud, read with the rights of one account.
 
     Attributes:
-        address: of the site, without the ``/wiki`` of its Confluence.
+        address: the address of the site, without the ``/wiki`` of its Confluence.
     """
 
     def __init__(self, settings: AtlassianSettings, product: str, rights: str, limits: Limits | None) -> None:
         """Store the parameters. No request is made.
 
         Args:
-            settings: the site with or without ``/wiki``; with a user, user and token are sent as HTTP Basic, else the
-                token as a bearer token; without a token, only what everybody may read is read.
-            rights: that the account needs, for messages.
+            settings: the site with or without ``/wiki``. If a user is set, user and token are sent as HTTP Basic;
+                otherwise the token is sent as a bearer token. Without a token only public content is read.
+            rights: the rights that the account needs, for messages.
 
         Raises:
-            ConfigError: the address or the token has the wrong form, or there is a user without a token.
+            ConfigError: the address or the token has the wrong form, or a user is set without a token.
         """
         user, token, owner = settings.user, settings.token, settings.token_name
         if user and not token:
@@ -66,11 +66,11 @@ class AtlassianSite(ApiClient):
 
     @property
     def site(self) -> str:
-        """The site's address, the same for both products and also through the gateway."""
+        """The address of the site. It is the same for both products, even if requests go through the gateway."""
         return re.sub(r"/ex/(jira|confluence)/", "/ex/", self.address)
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, in the site's words."""
+        """Return the problem with an answer, including the messages of the site."""
         place = answer.url.partition("?")[0]
         # Jira treats a refused token like an anonymous request: it answers with public issues, usually none.
         if answer.headers.get("x-seraph-loginreason", "").upper() in _LOGIN_FAILED:
@@ -93,10 +93,10 @@ class AtlassianSite(ApiClient):
 
 
 def id_of(value: object) -> str:
-    """Return an id as text of digits, as the site writes it.
+    """Return an id as a string of digits.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the id is invalid.
     """
     text = str(value)
     if isinstance(value, bool) or not isinstance(value, int | str) or not _ID.fullmatch(text):
@@ -105,7 +105,7 @@ def id_of(value: object) -> str:
 
 
 def user_named(account_id: object) -> str | None:
-    """Return the principal of an account, equal on all sites; ``None`` for an invalid id."""
+    """Return the principal of an account, which is the same on all sites; ``None`` for an invalid id."""
     is_id = isinstance(account_id, str) and _ACCOUNT.fullmatch(account_id)
     return f"{ATLASSIAN_USER}{account_id}" if is_id else None
 
@@ -120,13 +120,14 @@ def with_people(
     in_group: Callable[[str], Iterable[Mapping[str, Any]]],
     about: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
 ) -> Iterator[Grant]:
-    """Yield the grants, then one for each of their groups with its members, and for each person with their address.
+    """Yield the grants, then a grant for each group in them, and a grant for each person.
 
-    People with a closed or unknown account get no grants here; another site may still grant them.
+    The grant of a group has its members. The grant of a person has the person's address. People whose account is closed
+    or unknown get no grant here, but another site may grant them access.
 
     Args:
-        in_group: asks for the people of a group.
-        about: asks for people.
+        in_group: a function that asks for the people in a group.
+        about: a function that asks for the data of people, given their ids.
 
     Raises:
         SourceUnavailableError: the site does not answer.
@@ -159,7 +160,7 @@ def with_people(
 
 
 def _active(person: Mapping[str, Any]) -> str | None:
-    """Return the principal of an account that is not closed, else ``None``."""
+    """Return the principal of an account; ``None`` if the account is closed."""
     is_closed = person.get("active") is False or person.get("accountStatus") in ("inactive", "closed")
     return None if is_closed else user_named(person.get("accountId"))
 

@@ -55,20 +55,21 @@ _UNDER = f"select key, body from records where {IN_RANGE} order by key"  # noqa:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """How far reading an API has come.
+    """The progress of reading an API. One reading from beginning to end is a pass.
 
     Attributes:
-        number: of the pass, from 1; 0 before the first.
-        is_full: list everything; what it does not name is deleted at its end. Otherwise only what changed.
-        is_thorough: a person wants everything asked for again, also what a full pass spares.
-        is_complete: it came to its end; the next reading starts a new pass.
+        number: the number of the pass, from 1; 0 before the first pass.
+        is_full: whether everything is listed. At the end of such a pass, records that it did not name are deleted. Any
+            other pass asks only for changes.
+        is_thorough: whether everything is requested again because a person asked for that, even what a full pass skips.
+        is_complete: whether the pass has ended. The next reading then starts a new pass.
         began_at: when the pass began, in seconds since 1970.
-        full_at: when the last full pass ended; 0 before there was one.
-        listed_at: when the last pass began that named every document; 0 before there was one.
-        position: of the last page of this pass that was stored; ``None`` at its start.
-        since: what the last complete pass left; ``None`` before there was one.
-        next_since: what this one leaves when it is complete.
-        listed: what it lists completely, as ``RecordPage.listed``.
+        full_at: when the last full pass ended; 0 if there was none.
+        listed_at: when the last pass that named every document began; 0 if there was none.
+        position: the position after the last page that was stored; ``None`` at the start of the pass.
+        since: the value of ``next_since`` from the last complete pass; ``None`` if there was none.
+        next_since: the value that the next pass gets as ``since`` when this pass is complete.
+        listed: the key prefixes that this pass lists completely, see ``RecordPage.listed``.
     """
 
     number: int = 0
@@ -88,31 +89,34 @@ NO_PASS = Pass(is_full=False, is_complete=True)
 
 
 class Known:
-    """The stored records, while their file is open."""
+    """The stored records of a source, while their file is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     def body(self, key: str) -> Body | None:
-        """Return a record, or ``None``."""
+        """Return the record with a key; ``None`` if it is not stored."""
         row = self.connection.execute("select body from records where key = ?", (key,)).fetchone()
         return _body(row[0]) if row else None
 
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records with a key prefix, by key."""
+        """Yield the records whose keys have a prefix, by key."""
         return self._records(_UNDER, in_range(prefix))
 
     def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
         """Yield the records with a key prefix that were last confirmed before a moment, oldest first.
 
         Args:
-            is_named: only those that this pass has confirmed or kept already.
+            is_named: yield only records that this pass has already confirmed or kept.
         """
         values = {"before": before, "limit": limit, "is_named": is_named, "number": self.state().number}
         return self._records(_OLDEST, {**in_range(prefix), **values})
 
     def unnamed(self, prefix: str, start: str) -> Iterator[str]:
-        """Yield the keys with a prefix, from ``start`` on, that this pass has neither stored, confirmed nor kept."""
+        """Yield the keys with a prefix that this pass has not stored, confirmed or kept.
+
+        Begin with the key ``start``.
+        """
         values = {**in_range(prefix), "first": start, "number": self.state().number}
         return (key for (key,) in self.connection.execute(_UNNAMED, values).fetchall())
 
@@ -127,7 +131,7 @@ class Known:
         return int(self.connection.execute(statement, in_range(prefix)).fetchone()[0])
 
     def documents(self) -> Iterator[Entry]:
-        """Yield the documents by path. A document's confirmation is its oldest record's."""
+        """Yield the documents by path. A document is as confirmed as its least recently confirmed record."""
         rows = self.connection.execute(_RECORDS_BY_DOCUMENT)
         for path, group in groupby(rows, key=itemgetter(0)):
             records = list(group)
@@ -141,13 +145,13 @@ class Known:
         return self._records("select key, body from records where document = ? order by key", (path,))
 
     def key_of(self, path: str) -> str | None:
-        """Return the first key of a document; ``None`` if nothing of it is stored."""
+        """Return the first key of a document; ``None`` if no record of the document is stored."""
         key: str | None
         (key,) = self.connection.execute("select min(key) from records where document = ?", (path,)).fetchone()
         return key
 
     def totals(self) -> tuple[int, int]:
-        """Return the number of documents, and of their bytes."""
+        """Return the number of documents and their total size in bytes."""
         row = self.connection.execute(_TOTALS).fetchone()
         return int(row[0]), int(row[1])
 
@@ -157,7 +161,7 @@ class Known:
 
 
 def in_range(prefix: str) -> dict[str, Any]:
-    """Return the SQL values of ``IN_RANGE`` for a prefix."""
+    """Return the values for the SQL condition ``IN_RANGE`` with a key prefix."""
     return {"first": prefix, "last": prefix + _LAST}
 
 
@@ -176,7 +180,7 @@ MAX_PAGES = 20_000
 
 
 class PositionLostError(SourceUnavailableError):
-    """The API no longer knows the position of an interrupted pass, which must start again."""
+    """The API no longer knows the position at which a pass was interrupted. The pass must start again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +188,11 @@ class FeedRecord:
     """One object of an API: an issue, a comment, a message, a page.
 
     Attributes:
-        key: names it within the source; a document is assembled from its records in the order of their keys.
-        document: path of the document that it belongs to; empty for what belongs to none, such as a list of people.
-        is_verified: it comes from the API now; otherwise it is an older record, written again.
+        key: identifies the record within the source. A document is assembled from its records in the order of their
+            keys.
+        document: the path of the document that the record belongs to; empty for a record without a document, such as a
+            list of people.
+        is_verified: whether the API sent the record now. Otherwise it is an older record that is written again.
     """
 
     key: str
@@ -196,24 +202,26 @@ class FeedRecord:
 
 
 def left_out(path: str, reason: str) -> FeedRecord:
-    """Return a record that something is left out, such as a channel that refuses access."""
+    """Return a record which says that something is left out, such as a channel that refuses access."""
     return FeedRecord(key=f"{LEFT_OUT}{path}", body={"path": path, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPage:
-    """The result of one step of a pass, stored as a whole or not at all.
+    """The result of one step of a pass. The page is stored as a whole or not at all.
 
     Attributes:
-        records: new or changed, or the same as before.
+        records: new, changed or unchanged records.
         confirmed: key prefixes of records that the API confirms as unchanged.
-        kept: key prefixes of records that the API does not mention now. They survive a complete listing.
-        gone: key prefixes of deleted records, applied before ``records`` are stored.
-        listed: prefixes of the keys that this pass names completely: what starts so and was neither sent, confirmed nor
-            kept until the pass ends is gone then. A full pass names everything.
-        position: where a pass that was interrupted after this page goes on; of a page of a stage, where the stage does.
-        since: where the next pass starts from, once this one is complete; ``None`` leaves it as an earlier page said.
-        expected: how many documents the pass will bring, if the API says so.
+        kept: key prefixes of records that the API does not mention now. These records survive a complete listing.
+        gone: key prefixes of deleted records. They are removed before ``records`` are stored.
+        listed: key prefixes that this pass lists completely. At the end of the pass, a record with such a prefix is
+            deleted if it was not sent, confirmed or kept. A full pass lists every key completely.
+        position: where to continue if the pass is interrupted after this page. For a page of a stage, it is the
+            position in the stage.
+        since: the value from which the next pass starts once this pass is complete; ``None`` keeps the value of an
+            earlier page.
+        expected: the number of documents in the whole pass, if the API states it.
     """
 
     records: tuple[FeedRecord, ...] = ()
@@ -233,10 +241,11 @@ Stage: TypeAlias = Callable[[Any], Iterator[RecordPage]]
 
 
 def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> Iterator[RecordPage]:
-    """Run the stages of a pass in order, from the interrupted one on.
+    """Run the stages of a pass in order. An interrupted pass continues with the interrupted stage.
 
     Args:
-        notes: what the stages note for the next pass, whose ``since`` it becomes; kept with each page.
+        notes: values that the stages record for the next pass, which gets them as ``since``. They are stored with each
+            page.
     """
     place: dict[str, Any] = state.position or {}
     notes.update(place.get("notes") or {})
@@ -253,12 +262,13 @@ def staged(state: Pass, stages: Mapping[str, Stage], notes: dict[str, Any]) -> I
 def pages_of(
     ask: Callable[[Cursor | None], tuple[Page, Cursor | None]], at: Cursor | None, name: str
 ) -> Iterator[tuple[Page, Cursor | None]]:
-    """Yield the pages of a list, each with the position of the next one.
+    """Yield the pages of a list, each with the position of the next page.
 
     Args:
-        ask: for the page at a place; returns it and the place of the next one, ``None`` after the last.
-        at: where to begin; ``None`` for the first page.
-        name: of the list, for messages.
+        ask: a function that requests the page at a position. It returns the page and the next position; ``None`` after
+            the last page.
+        at: the position of the first page to read; ``None`` for the start of the list.
+        name: the name of the list, for messages.
 
     Raises:
         SourceUnavailableError: the list does not end.
@@ -278,10 +288,10 @@ def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}")
     """Yield the objects of a list over all its linked pages.
 
     Args:
-        asked: the query of the first page.
+        asked: the query string of the first page.
 
     Raises:
-        SourceUnavailableError: an answer is none, or no list.
+        SourceUnavailableError: an answer is missing or is not a list.
     """
 
     def ask(url: str | None) -> tuple[ApiAnswer, str | None]:
@@ -292,25 +302,26 @@ def linked(client: ApiClient, address: str, asked: str = f"per_page={PER_PAGE}")
 
 
 def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:
-    """Return the documents with the oldest confirmations, by the second part of their keys.
+    """Return the documents with the oldest confirmations. Each is named by the second part of its key.
 
-    This finds changes that the API does not list, such as deletions, after enough passes to ask for every document
-    once.
+    Such documents are requested again, because some APIs do not list changes such as deletions. After enough passes
+    every document was requested once.
     """
     records = known.oldest(prefix, before=before, limit=limit)
     return list(dict.fromkeys(key.split("/")[1] for key, _ in records))
 
 
 class Feed(ABC):
-    """One API of one source. Making one sends no request but may raise ``ConfigError``.
+    """One API of one source. Making a feed sends no request, but may raise ``ConfigError``.
 
     Attributes:
-        version: changes when the same records may become another document.
-        scope: changes when what is stored belongs to something else (another repository, other channels); it is then
-            thrown away and read anew.
-        parser: a function of a module that makes a document of what ``assemble`` returned; it runs in the sandbox.
-        options: what that function takes besides.
-        client: asks the API; ``None`` where a file is read.
+        version: a version that changes whenever the same records may give another document.
+        scope: what is read, such as the repository or the channels. If the scope changes, the stored records are
+            deleted and everything is read again.
+        parser: the function that builds a document from the bytes of ``assemble``. It runs in the sandbox, so it must
+            be at the top level of a module.
+        options: further arguments of ``parser``.
+        client: the client that asks the API; ``None`` if the feed reads files.
     """
 
     domain: Domain
@@ -325,22 +336,23 @@ class Feed(ABC):
         """Ask the API page by page. The caller stores each page before the next request.
 
         Raises:
-            SourceUnavailableError: it refuses, does not answer, or answers nonsense.
-            PositionLostError: ``state.position`` means nothing any more.
+            SourceUnavailableError: the API refuses, does not answer, or gives an invalid answer.
+            PositionLostError: the API no longer knows ``state.position``.
         """
 
     @abstractmethod
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return a document's bytes. Equal contents give equal bytes.
+        """Return the bytes of a document. Equal contents give equal bytes.
 
         Raises:
-            DocumentSkipped: it has no content.
+            DocumentSkipped: the document has no content.
         """
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return a document's readers as statements. A reader must be in one principal of each.
+        """Return who may read a document, as a sequence of statements.
 
-        A reader must meet all statements. Without any, nobody may read the document.
+        Each statement is a set of principals. A reader must be in at least one principal of every statement. If there
+        are no statements, nobody may read the document.
         """
         raise NotImplementedError
 
@@ -352,9 +364,9 @@ class Feed(ABC):
         """Ask for the members of all principals that ``readers`` names.
 
         Args:
-            known: what the last pass stored; nothing of documents is asked for.
+            known: the records that the last pass stored. No documents are requested.
 
         Raises:
-            SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
+            SourceUnavailableError: the API refuses, does not answer, or gives an invalid answer.
         """
         raise NotImplementedError

@@ -57,11 +57,11 @@ _COUNT = "select count(*) from records where document = ?"
 
 
 class MirrorFile:
-    """The file of one source while it is closed.
+    """The file with the records of one source, while it is closed.
 
     Args:
-        file: in a folder that is made as well.
-        scope: what is read; a file of another scope is emptied.
+        file: the path of the file. Its folder is made if it is missing.
+        scope: what is read. A file with another scope is emptied.
     """
 
     def __init__(self, file: Path, scope: str = "") -> None:
@@ -112,7 +112,7 @@ class MirrorFile:
                 mirror.connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def _opened(self) -> sqlite3.Connection:
-        """Open the file. Replace one that is damaged or of another version or scope."""
+        """Open the file. A damaged file, or one of another version or scope, is replaced."""
         try:
             connection = self._connect()
             if _is_current(connection, self._scope):
@@ -145,9 +145,9 @@ class Mirror(Known):
         """Continue the interrupted pass, or start a new one.
 
         Args:
-            full: start a full pass, and give up an interrupted pass for changes.
-            anew: start a new one in any case.
-            now: seconds since 1970.
+            full: start a full pass. An interrupted pass for changes is given up.
+            anew: start a new pass even if one was interrupted.
+            now: the current time, in seconds since 1970.
         """
         before = self.state()
         has_begun = not before.is_complete and before.position is not None
@@ -157,14 +157,14 @@ class Mirror(Known):
         return self._change(number=number, is_full=full, is_complete=False, began_at=now, position=None, listed=())
 
     def restart(self) -> Pass:
-        """Start the pass again. Its stored records stay."""
+        """Start the same pass again. The records that it stored are kept."""
         return self._change(position=None)
 
     def store(self, page: RecordPage, number: int, at: float) -> None:
         """Store a page of a pass and the next position in one transaction.
 
         Args:
-            at: the API was asked for the page after this moment, in seconds since 1970.
+            at: a time before the API was asked for the page, in seconds since 1970.
         """
         with self._transaction():
             self._remove(page.gone)
@@ -178,7 +178,10 @@ class Mirror(Known):
             self._change(position=page.position, **listed, **since)
 
     def complete(self, now: float) -> None:
-        """End a pass. Delete records that it listed completely but did not name; in a full pass, all unnamed ones."""
+        """End a pass. Delete the records that the pass listed completely but did not name.
+
+        A full pass lists everything completely, so all records that it did not name are deleted.
+        """
         with self._transaction():
             state = self.state()
             prefixes = [""] if state.is_full else state.listed
@@ -223,7 +226,10 @@ class Mirror(Known):
         self.connection.execute(_STORE, values)
 
     def _remove(self, prefixes: Iterable[str], before: int | None = None) -> None:
-        """Delete records by key prefix: all, or those of passes before a number."""
+        """Delete the records with a key prefix.
+
+        If ``before`` is given, delete only those of passes with a lower number.
+        """
         for prefix in prefixes:
             values = {**in_range(prefix), "pass": math.inf if before is None else before}
             self.connection.execute(_REMOVE, values)
@@ -237,7 +243,7 @@ def _is_current(connection: sqlite3.Connection, scope: str) -> bool:
 
 
 def nothing_known() -> Known:
-    """Return empty records, as before the first reading."""
+    """Return an empty set of records, as it is before the first reading."""
     connection = sqlite3.connect(":memory:")
     for table in _TABLES:
         connection.execute(table)

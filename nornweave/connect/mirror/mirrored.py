@@ -36,11 +36,11 @@ def mirror_file(data_dir: Path, source_id: str) -> Path:
 
 
 class MirroredSource:
-    """The documents of one API.
+    """The documents of one API. A copy of what the API sent is the mirror.
 
-    ``list`` asks the API for what changed, or for everything once in ``relist_hours``, to find what was deleted; of an
-    API whose lists are short, it asks for everything each time. A pass
-    that is interrupted, by a kill or by the API, goes on with the next listing. ``fetch`` reads the mirror.
+    ``list`` asks the API for changes. Once in ``relist_hours`` it asks for everything, to find deletions. If the API's
+    lists are short, it always asks for everything. If the API or a kill interrupts a pass, the next call of ``list``
+    continues the pass. ``fetch`` reads only the mirror.
     """
 
     def __init__(
@@ -49,8 +49,8 @@ class MirroredSource:
         """Store the parameters. Nothing is read.
 
         Args:
-            data_dir: of the workspace; the mirror is kept below it.
-            now: seconds since 1970.
+            data_dir: the data folder of the workspace. The mirror is stored in it.
+            now: returns the current time, in seconds since 1970.
 
         Raises:
             ConfigError: a glob is broken.
@@ -76,15 +76,15 @@ class MirroredSource:
         return self._feed.version
 
     def watched_by(self, watcher: Watcher) -> None:
-        """Call ``watcher`` during the listing of the source."""
+        """Let the source call ``watcher`` while it is listed."""
         self._watcher = watcher
 
     def list_everything_again(self) -> None:
-        """Let the next listing make a full pass."""
+        """Make the next call of ``list`` run a full pass."""
         self._is_thorough = True
 
     def check(self) -> None:
-        """Ask for the first page without storing it."""
+        """Ask the API for the first page without storing it."""
         self._begin(_CHECK_S)
         with _translate_shape_errors():
             next(self._feed.pages(Pass(is_full=True), nothing_known()), None)
@@ -93,11 +93,11 @@ class MirroredSource:
         """Update the mirror and list its documents.
 
         Returns:
-            What is in the mirror; with a ``problem`` where the API failed on the way, so that nothing follows from what
-            is missing.
+            The documents in the mirror. If the API failed during the pass, the listing has a ``problem``. In that case
+            a missing document does not count as deleted.
 
         Raises:
-            SourceUnavailableError: the API failed, and nothing was ever read of it.
+            SourceUnavailableError: the API failed, and the mirror is still empty.
         """
         with self._mirror.reading() as mirror:
             problem = None
@@ -122,7 +122,7 @@ class MirroredSource:
         """Ask only for members. Return the table of members; ``None`` if ``rights`` is not set.
 
         Raises:
-            SourceUnavailableError: what the last sync read cannot be opened.
+            SourceUnavailableError: the mirror of the last sync cannot be opened.
         """
         if self._members is None:
             return None
@@ -152,7 +152,7 @@ class MirroredSource:
         self._mirror.forget(path)
 
     def _with_readers(self, entry: Entry, known: Known) -> Entry:
-        """Return an entry with its readers if ``rights`` is set. Its gate changes with them."""
+        """Return an entry with its readers if ``rights`` is set. The entry's gate changes with the readers."""
         if self._members is None:
             return entry
         readers = tuple(tuple(sorted(each)) for each in self._feed.readers(entry.path, known)) or ((),)
@@ -160,7 +160,10 @@ class MirroredSource:
         return replace(entry, gate=digest(entry.gate, canonical_json(metadata)), metadata=metadata)
 
     def _refresh_members(self, known: Known) -> tuple[str, ...]:
-        """Ask for members and store them. Return notices about failures; old answers count until the limit."""
+        """Ask for members and store them. Return notices about failures.
+
+        After a failure the members of the last answer stay valid until a time limit.
+        """
         if self._members is None:
             return ()
         now, origin = self._now(), self._feed.origin(known)
@@ -217,13 +220,16 @@ class MirroredSource:
             self._feed.client.ends_at = time.monotonic() + seconds
 
     def _is_due(self, before: Pass, now: float) -> bool:
-        """Tell whether a full pass is due. A last one in the future means a wrong clock and counts as due."""
+        """Tell whether a full pass is due.
+
+        If the last full pass lies in the future, a clock was wrong, and a full pass counts as due.
+        """
         return not before.full_at or not 0 <= now - before.full_at < self._relist_s
 
 
 @contextmanager
 def _translate_shape_errors() -> Iterator[None]:
-    """Translate errors over an answer's shape to ``SourceUnavailableError``."""
+    """Raise ``SourceUnavailableError`` for errors that an unexpected form of an answer causes."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -231,7 +237,7 @@ def _translate_shape_errors() -> Iterator[None]:
 
 
 def _left_out(mirror: Mirror) -> list[Skip]:
-    """Return what the feed left out, at most ``_MAX_SKIPS`` entries and the number of the others."""
+    """Return at most ``_MAX_SKIPS`` skips of what the feed left out. If there are more, the last skip counts them."""
     reasons = (
         Skip(str(body.get("path")), str(body["reason"])) for _, body in mirror.under(LEFT_OUT) if body.get("reason")
     )

@@ -25,11 +25,11 @@ class MirroredSettings(SourceSettings):
 
     @property
     def problem(self) -> str | None:
-        """Return why the source cannot be asked, or ``None``."""
+        """Return why the source cannot be read; ``None`` if no problem is known."""
         return None
 
     def hours(self, passes: int = 1) -> str:
-        """Return the time of so many full passes, such as ``24 h``."""
+        """Return the time that a number of full passes takes, such as ``24 h``."""
         return f"{passes * self.relist_hours:g} h"
 
 
@@ -48,11 +48,11 @@ class ApiSettings(MirroredSettings):
 
     @property
     def token_name(self) -> str:
-        """The environment variable of the token."""
+        """The name of the environment variable that holds the token."""
         return self.token_env or (self.usual_variable if self._is_own_host() else "token_env")
 
     def _is_own_host(self) -> bool:
-        """Tell whether the host is the service's own. A default token is sent to no other host."""
+        """Tell whether the host belongs to the service itself. A default token is sent to no other host."""
         try:
             host = urlsplit(str(getattr(self, "api_url", None) or getattr(self, "url", ""))).hostname or ""
         except ValueError:
@@ -61,12 +61,12 @@ class ApiSettings(MirroredSettings):
 
     @property
     def token(self) -> str | None:
-        """The token from the environment, without a final line end."""
+        """The token from the environment, without a line end."""
         return (os.environ.get(self.token_name) or "").strip() or None
 
     @property
     def problem(self) -> str | None:
-        """Return a message if the variable of ``token_env`` is not set, or ``None``."""
+        """Return a message if the variable that ``token_env`` names is not set; ``None`` if it is set."""
         return f"token_env names {self.token_env}, which is not set" if self.token_env and not self.token else None
 
 

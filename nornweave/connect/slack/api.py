@@ -44,7 +44,7 @@ _UNSHOWN = re.compile(r"[^\w:,.\- ]+")
 
 
 class SlackError(SourceUnavailableError):
-    """Slack refuses a request; ``code`` is Slack's own error code."""
+    """Slack refuses a request. The attribute ``code`` is Slack's own error code."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -52,30 +52,30 @@ class SlackError(SourceUnavailableError):
 
     @property
     def is_of_a_channel(self) -> bool:
-        """Tell whether the error concerns one channel: others may be readable."""
+        """Tell whether the error concerns only one channel, so that other channels may be readable."""
         return self.code in _OF_A_CHANNEL
 
 
 class SlackApi(ApiClient):
-    """The methods of one workspace, with a token."""
+    """The API methods of one Slack workspace, called with a token."""
 
     def __init__(self, settings: SlackSettings, limits: Limits | None) -> None:
         self._token_name = settings.token_name
         super().__init__(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
 
     def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
-        """Call a method. Return the answer and its content.
+        """Call an API method. Return the answer and its content.
 
         Raises:
-            SlackError: it refuses; with what to do.
-            PositionLostError: it does not know the cursor any more.
+            SlackError: Slack refuses. The message says what to do.
+            PositionLostError: Slack does not know the cursor any more.
             SourceUnavailableError: Slack does not answer, gives an invalid answer, or limits the rate for too long.
         """
         answer = self.get(method, parameters)
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, in Slack's words."""
+        """Return the problem with an answer, including Slack's message."""
         found = super().trouble(answer)
         content = {} if found else answer.mapping()
         if found or content.get("ok") is True:
@@ -92,10 +92,10 @@ class SlackApi(ApiClient):
         )
 
     def listed(self, method: str, key: str, **parameters: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the items that a method lists, over all pages.
+        """Yield the items that an API method lists, over all pages.
 
         Raises:
-            SourceUnavailableError: see ``ask``; a cursor that is refused at once too.
+            SourceUnavailableError: see ``ask``. Also raised if Slack refuses a cursor that it has just sent.
         """
         try:
             for found, _ in self.pages(method, key, **parameters):
@@ -104,7 +104,7 @@ class SlackApi(ApiClient):
             raise SourceUnavailableError(f"{error}; try again later") from error
 
     def ids(self, method: str, channel: str) -> Iterator[object]:
-        """Yield the ids that a method lists of a channel, over all pages; raises as ``listed``."""
+        """Yield the ids that an API method lists for a channel, over all pages. The errors are those of ``listed``."""
 
         def ask(at: str | None) -> tuple[list[object], str | None]:
             _, content = self.ask(method, channel=channel, limit=PER_PAGE, **({"cursor": at} if at else {}))
@@ -141,10 +141,10 @@ class SlackApi(ApiClient):
         return "try again later"
 
     def _shown(self, value: object) -> str:
-        """Return the server's text for messages, without secrets."""
+        """Return a text of the server as it is shown in messages, without secrets."""
         return _UNSHOWN.sub("?", self.origin.hide(as_is(value, str) or ""))[:200]
 
 
 def next_cursor(content: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page; ``None`` on the last."""
+    """Return the cursor of the next page; ``None`` on the last page."""
     return as_is((as_is(content.get("response_metadata"), dict) or {}).get("next_cursor"), str) or None

@@ -33,7 +33,7 @@ _MAX_REPLIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A channel; ``folder`` is the first part of its documents' paths."""
+    """A Slack channel. Its ``folder`` is the first part of the paths of its documents."""
 
     id: str
     name: str
@@ -44,16 +44,16 @@ class Channel:
 
 @dataclass(slots=True, kw_only=True)
 class ChannelReader:
-    """Reads the channels of one pass in pages. The position of a page is the last message read.
+    """Reads the channels in one pass, page by page, from the newest message to older ones.
 
-    Everything from that message on is read.
+    The position of a page is the oldest message that was read so far. All newer messages were read too.
 
     Attributes:
-        is_thorough: all threads are read again.
-        turn: which of the old threads are read again, in a full pass.
-        until: a pass of changes looks back to this moment, in seconds since 1970, or further.
-        people: name by id.
-        channels: name by id.
+        is_thorough: whether all threads are read again.
+        turn: the number that selects which of the old threads a full pass reads again.
+        until: the time back to which a pass for changes reads, in seconds since 1970. It may read further back.
+        people: user id → name.
+        channels: channel id → name.
     """
 
     api: SlackApi
@@ -67,7 +67,7 @@ class ChannelReader:
     channels: Mapping[str, str]
 
     def read(self, channel: Channel, latest: str) -> Iterator[RecordPage]:
-        """Read a channel from before the message ``latest`` (empty: from the newest) backwards.
+        """Read a channel backwards from the message before ``latest``. An empty ``latest`` means the newest message.
 
         A channel that was never read completely under its present name is read completely now.
         """
@@ -89,7 +89,7 @@ class ChannelReader:
         yield RecordPage(records=(complete,), gone=tuple(gone), position=latest)
 
     def _deleted_keys(self, channel: Channel, lower: str) -> Iterator[str]:
-        """Yield the keys of messages in threads since ``lower`` that this pass did not find: they are deleted."""
+        """Yield the keys of deleted messages: those in threads since ``lower`` that this pass did not find."""
         prefix = f"message/{channel.id}/"
         for key in self.known.unnamed(prefix, f"{prefix}{day_of(lower)}/" if lower else prefix):
             if key.split("/")[3] >= lower:
@@ -118,7 +118,7 @@ class ChannelReader:
     def _page(
         self, channel: Channel, events: Sequence[Mapping[str, Any]], latest: str, *, is_whole: bool
     ) -> Iterator[RecordPage]:
-        """Read a page of history. A step ends at each thread whose replies are read."""
+        """Read a page of a channel's history. A record page ends after each thread whose replies are read."""
         records: list[FeedRecord] = []
         for event in events:
             root = root_of(event)
@@ -154,7 +154,7 @@ class ChannelReader:
         return self.is_thorough or (self.is_full and is_due)
 
     def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[FeedRecord]:
-        """Read a thread's replies; ``opening`` is its first message from the history."""
+        """Read the replies of a thread. ``opening`` is the first message of the thread, taken from the history."""
         listed = self.api.listed("conversations.replies", "messages", channel=channel.id, ts=root)
         try:
             said = [message for each in itertools.islice(listed, _MAX_REPLIES) if (message := message_of(each))]
@@ -169,7 +169,7 @@ class ChannelReader:
         return [self._record(channel, each) for each in events.values()]
 
     def _repeat_known(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[FeedRecord]:
-        """Yield a message and its known replies with today's names."""
+        """Yield a message and its stored replies again, with the current names of people and channels."""
         own = self._record(channel, event)
         yield own
         if replies(event):
@@ -182,7 +182,7 @@ class ChannelReader:
 
 
 def channel_of(listed: Mapping[str, Any]) -> Channel:
-    """Return a listed channel. Its folder is its name if that is one path component."""
+    """Return the channel of an item in Slack's list. Its folder is its name if that is a valid path component."""
     identifier = str(listed["id"])
     name = clean_name(as_is(listed.get("name"), str) or "") or identifier
     folder = name if re.fullmatch(r"\w[\w.-]{0,99}", name) else identifier

@@ -54,11 +54,11 @@ _LEAD_CHARACTERS = 600
 
 
 def day_bytes(channel: str, day: str, messages: Sequence[Message], links: Mapping[str, str]) -> bytes:
-    """Write the messages of a channel on one day, from an export or the API.
+    """Write the messages of a channel on one day. The messages come from an export or from the API.
 
     Args:
-        links: only of the API: ``permalink`` and ``thread_permalink``, templates in which ``{digits}`` stands for the
-            digits of a message's id, and ``{thread_id}`` for its thread's.
+        links: given only for messages of the API: ``permalink`` and ``thread_permalink``. In these templates
+            ``{digits}`` stands for the digits of a message's id, and ``{thread_id}`` for the id of its thread.
     """
     first = "".join(filter(str.isdigit, messages[0].id)) if messages else ""
     header: dict[str, JsonValue] = {
@@ -80,12 +80,13 @@ class SlackSource(FolderSource):
     _export: _Export | None = None
 
     def list(self) -> Listing:
-        """List the channel days.
+        """List the days of all channels. Each day of a channel is a document.
 
-        A day's gate covers its own file, the names, and the earlier days of its channel, where its threads may begin.
+        The gate of a day covers its own file, the names, and the earlier days of its channel, where its threads may
+        begin.
 
         Raises:
-            SourceUnavailableError: no readable folder, or none that looks like an export.
+            SourceUnavailableError: the folder cannot be read or does not look like an export.
         """
         listed = super().list()
         files = listed.entries
@@ -97,10 +98,11 @@ class SlackSource(FolderSource):
         return Listing(entries, (*listed.skipped, *deeper, *self._current().broken))
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one channel day, with resolved names and first messages of its threads.
+        """Read one day of a channel. Names are resolved, and the first messages of its threads are included.
 
         Raises:
-            DocumentError: its JSON is broken (line and column are named) or is no list of messages.
+            DocumentError: the JSON is broken or is not a list of messages. The message names line and column of broken
+                JSON.
         """
         export = self._current()
         path = PurePosixPath(entry.path)
@@ -108,7 +110,7 @@ class SlackSource(FolderSource):
         return day_bytes(export.title(path.parent.name), path.stem, messages, {})
 
     def _current(self) -> _Export:
-        """Return the export's names. They are read again only when a file of them changed."""
+        """Return the names in the export. They are read again only when one of their files changed."""
         mark = _manifest_mark(self)
         if self._export is None or self._export.mark != mark:
             self._export = _Export(self, mark)
@@ -126,7 +128,7 @@ class SlackSource(FolderSource):
 
 
 class _Export:
-    """An export's names, and days that were read for the first messages of threads."""
+    """The names in an export, and the days that were read for the first messages of threads."""
 
     def __init__(self, source: SlackSource, mark: str) -> None:
         self.mark = mark
@@ -159,7 +161,10 @@ class _Export:
         return sorted(unique.values(), key=lambda each: each.timestamp.timestamp() if each.timestamp else math.inf)
 
     def with_leads(self, path: PurePosixPath, said: Sequence[Message]) -> Iterator[Message]:
-        """Mark first messages as thread members. Replies to a message in another file get its line as their lead."""
+        """Yield the messages. A first message that has replies is marked as a member of its thread.
+
+        If the first message is in another file, its line becomes the lead of the replies.
+        """
         here = {each.id for each in said}
         threads = {each.thread_id for each in said}
         away = sorted({each.thread_id for each in said if each.thread_id and each.thread_id not in here})
@@ -218,7 +223,7 @@ def _manifest_mark(source: SlackSource) -> str:
 
 
 def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
-    """Chain the marks of each channel's days: a day's gate changes with earlier days, never with later ones."""
+    """Return the gate of each day. It changes if an earlier day of the channel changes, but not if a later day does."""
     gates = {}
     earlier: dict[str, str] = {}
     for file in days:
@@ -230,7 +235,7 @@ def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
 
 
 def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Message | None:
-    """Read one message of an export or the API; ``None`` for notices and empty messages."""
+    """Read one message of an export or the API; ``None`` for a notice or an empty message."""
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
     body = "" if as_is(event.get("subtype"), str) in NOTICES else body_of(event, names)
@@ -249,7 +254,7 @@ def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Mes
 
 
 def count_reactions(event: Mapping[str, Any]) -> int:
-    """Count a message's reactions over all emoji."""
+    """Count the reactions to a message, all emoji together."""
     return sum(map(_count, mappings(event.get("reactions"))))
 
 

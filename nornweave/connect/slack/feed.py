@@ -85,7 +85,7 @@ class SlackFeed(Feed):
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return the threads of a channel that began on one day, with resolved names."""
+        """Return the threads of a channel that began on one day. Names are resolved."""
         said = []
         channel = ""
         for number, (key, body) in enumerate(records, start=1):
@@ -97,7 +97,7 @@ class SlackFeed(Feed):
         return day_bytes(f"#{name}", path.rpartition("/")[2], messages, _links(known, channel))
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:
-        """Return the channel as the document's readers."""
+        """Return the readers of a document: the members of its channel."""
         key = known.key_of(path)
         return [(f"slack:channel:{key.split('/')[1]}",)] if key else []
 
@@ -106,9 +106,10 @@ class SlackFeed(Feed):
         return f"{self.scope},{(known.body('workspace/') or {}).get('team_id', '')}"
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
-        """Ask for the members of channels. Public ones are open to everybody but guests who are not in them.
+        """Ask for the members of channels. A public channel is open to everybody in the workspace except guests.
 
-        People of other workspaces have only their account: this workspace has not verified their addresses.
+        Guests may read only the channels in which they are members. People of other workspaces are known only by their
+        Slack account, because this workspace has not verified their e-mail addresses.
         """
         _, workspace = self._api.ask("auth.test")
         team, staff, guests, known_by_address = str(workspace.get("team_id")), set[str](), set[str](), 0
@@ -146,14 +147,17 @@ class SlackFeed(Feed):
                 yield Grant(principal=principal, unread=str(error))
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
-        """Read the list of users. Stored names of people who are not on it stay."""
+        """Read the list of users. Stored names of people who are no longer listed are kept."""
         for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
             stage = "people" if cursor else "channels"
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
             yield RecordPage(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
     def _joined_channels(self) -> tuple[list[Channel], SlackError | None]:
-        """Return the joined channels by id, and the error if private ones cannot be listed."""
+        """Return the joined channels by id.
+
+        Return also Slack's error if private channels cannot be listed, else ``None``.
+        """
         unseen = None
         try:
             listed = self._listed_channels("public_channel,private_channel")
@@ -170,7 +174,7 @@ class SlackFeed(Feed):
     def _channels(
         self, reader: ChannelReader, chosen: Sequence[Channel], position: Mapping[str, Any]
     ) -> Iterator[RecordPage]:
-        """Read the channels by id. A channel that refuses is left out, and its stored messages stay."""
+        """Read the channels by id. A channel that Slack refuses is left out, and its stored messages are kept."""
         has_worked, refusal = bool(position.get("has_worked")), None
         for channel in chosen:
             if channel.id < position.get("channel", ""):
@@ -194,7 +198,7 @@ class SlackFeed(Feed):
         """Return the channels to read, by id.
 
         Raises:
-            SourceUnavailableError: there is none.
+            SourceUnavailableError: there is no channel to read.
         """
         chosen: dict[str, Channel] = {}
         for each in joined:
@@ -219,7 +223,10 @@ def _is_id(value: object) -> bool:
 
 
 def _page_of_refusal(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:
-    """Return a page that leaves out a refusing channel. Its messages stay; it is read completely later."""
+    """Return a page which records that Slack refused a channel. The stored messages of the channel are kept.
+
+    The channel will be read completely when it becomes readable again.
+    """
     log.warning("#%s is left out: %s", channel.name, error)
     key = f"channel/{channel.id}/"
     record = FeedRecord(key=key, body={**(known.body(key) or {}), "is_complete": False})
@@ -240,7 +247,7 @@ def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
 def _not_chosen(
     known: Known, chosen: Iterable[Channel], *, keep_private: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the key prefixes of channels that are no longer read: those to delete, and those that stay."""
+    """Return the key prefixes of channels that are no longer read: those to delete, then those to keep."""
     ids = {channel.id for channel in chosen}
     prefixes: dict[bool, list[str]] = {False: [], True: []}
     for key, body in known.under("channel/"):
@@ -250,7 +257,7 @@ def _not_chosen(
 
 
 def _links(known: Known, channel: str) -> dict[str, str]:
-    """Return the templates of messages' web addresses; empty if the workspace's address is unknown."""
+    """Return the templates for the web addresses of messages; empty if the workspace's address is unknown."""
     url = (known.body("workspace/") or {}).get("url") or ""
     if not _WEB_ADDRESS.fullmatch(url):
         return {}

@@ -26,7 +26,10 @@ def names_in(known: Known) -> dict[str, str]:
 
 
 def people_in(users: Iterable[Mapping[str, Any]]) -> list[FeedRecord]:
-    """Return the records of listed users, including deleted ones, guests and bots: they may have written."""
+    """Return the records of listed users.
+
+    Deleted users, guests and bots are included, because they may have written.
+    """
     named = ((each["id"], user_name(each)) for each in users if isinstance(each.get("id"), str))
     return [FeedRecord(key=f"{PREFIX}{identifier}/", body={"name": name}) for identifier, name in named]
 
@@ -51,13 +54,13 @@ def message_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def root_of(event: Mapping[str, Any]) -> str:
-    """Return the ``ts`` of a message's thread root; its own if it is no reply."""
+    """Return the ``ts`` of the first message of a thread. If the message is not a reply, this is its own ``ts``."""
     root = event.get("thread_ts")
     return str(root) if _is_ts(root) else str(event["ts"])
 
 
 def day_of(ts: str) -> str:
-    """Return the UTC day of a moment."""
+    """Return the day of a Slack timestamp, in UTC."""
     return datetime.fromtimestamp(int(ts[:10]), UTC).date().isoformat()
 
 
@@ -82,10 +85,10 @@ def to_record(
     """Return the record of a message.
 
     Args:
-        channel: id of the channel.
-        folder: first part of the document's path.
-        people: name by id, of people and bots.
-        channels: name by id.
+        channel: the id of the channel.
+        folder: the first part of the document's path.
+        people: id → name, for people and bots.
+        channels: channel id → name.
     """
     root = root_of(event)
     kept = _kept(event)
@@ -100,12 +103,12 @@ def to_record(
 
 
 def event_in(body: Body) -> dict[str, Any]:
-    """Return the event in a message's record."""
+    """Return Slack's event from a message's record."""
     return as_is(body.get("event"), dict) or {}
 
 
 def ids_in(event: Mapping[str, Any]) -> set[str]:
-    """Return the ids of people, bots and channels in a message."""
+    """Return the ids of the people, bots and channels that a message names."""
     found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
     return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
 

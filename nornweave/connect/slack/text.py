@@ -37,7 +37,7 @@ def user_name(user: Mapping[str, Any]) -> str:
 
 
 def speaker_of(message: Mapping[str, Any], directory: Directory) -> str:
-    """Return the speaker's name, else the id, else ``unknown``."""
+    """Return the name of the speaker. If it is unknown return the speaker's id, and without an id ``unknown``."""
     user = as_is(message.get("user"), str) or ""
     if user in directory.people:
         return directory.people[user]
@@ -74,9 +74,9 @@ def _reference(target: str, label: str, directory: Directory) -> str:
 
 
 def body_of(message: Mapping[str, Any], directory: Directory) -> str:
-    """Return a message's whole text: its text or else blocks, attachments, titles of files.
+    """Return a message's whole text: its text or else its blocks, then attachments and the titles of files.
 
-    Previews of links (unfurls) repeat foreign text and count only if there is nothing else.
+    Previews of links (unfurls) repeat the text of other pages. They are used only if the message has no other text.
     """
     text = as_is(message.get("text"), str) or ""
     text = text or "\n".join(_blocks(message.get("blocks")))
@@ -108,7 +108,7 @@ def _blocks(value: object) -> list[str]:
 
 
 def _block(node: Mapping[str, Any], depth: int) -> str:
-    """Flatten one block: one line per section, inline elements in a row."""
+    """Return the text of one block: one line per section, with the inline elements next to each other."""
     if depth > _MAX_DEPTH:
         return ""
     leaf = _leaf(node)

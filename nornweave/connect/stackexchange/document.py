@@ -52,10 +52,10 @@ class Post:
 
 
 def posts_in(value: Any) -> Iterator[Post]:
-    """Yield the questions and answers of an export in order. Optional fields of a wrong type are ignored.
+    """Yield the questions and answers of an export in order. An optional field with a wrong type is ignored.
 
     Raises:
-        DocumentError: a question without a title, or anything without a body; the message says where.
+        DocumentError: a question has no title, or a post has no body. The message says where.
     """
     if isinstance(value, dict) and "error_message" in value:
         message, code = value["error_message"], value.get("error_id")
@@ -139,7 +139,7 @@ def _line(text: str) -> str:
 
 
 def text_of_html(source: str) -> str:
-    """Render HTML as text: ``pre`` verbatim between fences, list items after dashes, references resolved."""
+    """Render HTML as text: ``pre`` between fences, list items after dashes, and character references resolved."""
     post = read_html(source, _POSTS)
     starts = [*(block.span.start for block in post.written), len(post.text)]
     pieces = (post.text[start:end] for start, end in pairwise(starts))
@@ -163,10 +163,11 @@ def stackexchange_document(
     """Parse a file of questions and answers; see ``parse_stackexchange``.
 
     Args:
-        is_dated: ``entry.updated_at`` was stated, and overrides the date of the questions.
+        is_dated: whether ``entry.updated_at`` was stated by a person or a commit. It then overrides the date of the
+            questions.
 
     Raises:
-        DocumentError: too large, or no such file.
+        DocumentError: the file is too large, or it has no questions and answers.
     """
     check_size(len(raw))
     return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
@@ -175,16 +176,19 @@ def stackexchange_document(
 def parse_stackexchange(raw: bytes) -> Parsed:
     """Parse questions with their answers.
 
-    Accepted are the API's ``{"items": [...]}``, a bare list, one question object, and the posts of a data dump
-    (``Id``, ``PostTypeId``, ``ParentId``, …); answers come accepted first, then by score, then in the file's order.
+    Four forms are accepted: the API's ``{"items": [...]}``, a plain list, one question object, and the posts of a data
+    dump (``Id``, ``PostTypeId``, ``ParentId``, …). The accepted answer comes first. The other answers are sorted by
+    score, then by their order in the file.
 
     Returns:
-        One section per question (level 1) and answer (level 2, the question as ``context``); their metadata: ``title``,
-        ``authors``, ``publication_date``, ``tags``, ``score``, ``is_accepted``, ``question_id``, ``answer_id``,
-        ``url``. The document's own title, url and metadata are the question's when there is only one.
+        One section for each question (level 1) and each answer (level 2, with the question as ``context``). The
+        metadata of a section may have ``title``, ``authors``, ``publication_date``, ``tags``, ``score``,
+        ``is_accepted``, ``question_id``, ``answer_id`` and ``url``. If there is only one question, its title, url and
+        metadata are those of the document.
 
     Raises:
-        DocumentError: no JSON, or a question or answer lacks what it needs; the message names line or key.
+        DocumentError: the content is not JSON, or a question or an answer lacks a required field. The message names the
+            line or the key.
     """
     # An answer that is only an image has no text to find.
     posts = [post for post in posts_in(load_json(raw, "the export")) if post.is_question or post.text.strip()]
@@ -272,13 +276,13 @@ def _url(post: Post, question: Post | None) -> str | None:
 
 
 def _shorten(question: Post) -> str:
-    """Return the title and the beginning of the body on one line, at most 80 words."""
+    """Return the title of a question and the beginning of its body on one line, at most 80 words."""
     words = f"{question.title}\n{question.text.partition(COMMENTS)[0][:4000]}".split()
     return " ".join(words[:_CONTEXT_WORDS]) + (" …" if len(words) > _CONTEXT_WORDS else "")
 
 
 def _threads(posts: Sequence[Post]) -> Iterator[tuple[Post | None, list[Post]]]:
-    """Group answers with their questions. Answers without their question come last."""
+    """Group answers with their questions. Answers whose question is missing come last."""
     questions = [post for post in posts if post.is_question]
     ids = {post.id for post in questions if post.id is not None}
     answers: dict[str | None, list[Post]] = {}

@@ -51,7 +51,7 @@ _WAIT = re.compile(r"available in (\d{1,9}) seconds")
 
 
 class StackExchangeApi(ApiClient):
-    """The methods of one site."""
+    """The API methods of one Stack Exchange site."""
 
     def __init__(self, settings: StackExchangeSettings, limits: Limits | None) -> None:
         self._site = settings.site or ""
@@ -61,24 +61,25 @@ class StackExchangeApi(ApiClient):
         super().__init__(settings.api_url, secrets=secrets, token_name=self._key_name, limits=limits)
 
     def ask(self, address: str, parameters: Parameters) -> tuple[ApiAnswer, Mapping[str, Any]]:
-        """Call a method.
+        """Call an API method.
 
         Args:
-            address: relative to the API's.
-            parameters: beside site and key.
+            address: the address, relative to the API's.
+            parameters: query parameters in addition to the site and the key.
 
         Returns:
             The answer and its content.
 
         Raises:
-            SourceUnavailableError: a refusal, no answer, a pause that is too long; with what to do.
+            SourceUnavailableError: the API refuses, does not answer, or demands a pause that is too long. The message
+                says what to do.
         """
         self.wait(max(self._ready_at - time.monotonic(), 0.0), address)
         answer = self.get(address, {**parameters, "site": self._site})
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, by its error name. Record the pause that it demands."""
+        """Return the problem with an answer, by its error name. Record the pause that the API demands."""
         try:
             content = answer.mapping()
         except SourceUnavailableError:
@@ -118,7 +119,7 @@ _MARKS = ("last_activity_date", "answer_count", "accepted_answer_id")
 
 
 class StackExchangeFeed(Feed):
-    """The questions with certain tags of one site."""
+    """The questions of one site that have certain tags."""
 
     domain = Domain.RESEARCH
     version = "stackexchange-api-1"
@@ -164,9 +165,9 @@ class StackExchangeFeed(Feed):
     def _page(
         self, address: str, parameters: Mapping[str, str], moment: str, place: _Place | None
     ) -> tuple[tuple[list[dict[str, Any]], int], _Place | None]:
-        """Return a page of a list with the list's start time, and the next position.
+        """Return a page of a list with the time when the list was begun, and the next position.
 
-        The next page begins with the last item's ``moment``, which several items may share.
+        The next page begins with the last item's ``moment``, because several items may have the same moment.
         """
         place = place or _Place()
         start: dict[str, str | int] = {} if place.start is None else {"min": place.start}
@@ -184,12 +185,12 @@ class StackExchangeFeed(Feed):
         return (items, place.at or 0), following
 
     def _every(self, address: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the objects of a list of a hundred ids, over all pages."""
+        """Yield the objects of a list over all pages. The address names at most a hundred ids."""
         ask = partial(self._page, address, {"sort": "creation"}, "creation_date")
         return (each for (items, _), _ in pages_of(ask, None, address) for each in items)
 
     def _asked_again(self, state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Ask whether some questions still exist with one of the tags."""
+        """Ask whether some stored questions still exist and still have one of the tags."""
         numbers = [] if state.is_full else least_confirmed(known, "questions/", state.began_at, PER_PAGE)
         if not numbers:
             return
@@ -200,7 +201,7 @@ class StackExchangeFeed(Feed):
         yield replace(page, gone=(*page.gone, *(f"questions/{each}/" for each in sorted(left))))
 
     def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> RecordPage:
-        """Return questions with answers. Answers are read again only if the question's marks changed."""
+        """Return questions with their answers. The answers are read again only if the question changed."""
         unique = {_number(each, "question_id"): each for each in questions}
         changed = {number for number, each in unique.items() if _has_changed(each, known.body(_key(number)))}
         answers = self._answers([number for number in changed if unique[number].get("answer_count") != 0])
@@ -232,9 +233,9 @@ class _Place:
     """A position in a list.
 
     Attributes:
-        start: only what was created, or active, from this moment on, in seconds since 1970.
-        page: of that list, from 1.
-        at: when the list was begun, less some overlap.
+        start: the earliest creation or activity time of the listed items, in seconds since 1970; ``None`` for no limit.
+        page: the page of the list with this ``start``, from 1.
+        at: the time when the list was begun, minus some overlap; ``None`` before the first page.
     """
 
     start: int | None = None

@@ -38,10 +38,11 @@ def normalized(address: str, base: str | None = None) -> str | None:
     """Return the normal form of an address: absolute, without fragment and tracking parameters.
 
     Args:
-        base: the page that the address stands in.
+        base: the address of the page that contains the address.
 
     Returns:
-        ``None`` for what is no page's address: ``mailto:``, ``javascript:``, one with a password, a broken one.
+        The normal form. ``None`` for an address that is not a page's, such as ``mailto:`` or ``javascript:``, one with
+        a password or a broken one.
     """
     if len(address) > MAX_ADDRESS or (address[:1].isalpha() and not _has_web_scheme(address)):
         return None
@@ -77,11 +78,11 @@ def identity(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddressScope:
-    """The scope of a source: which addresses belong to it.
+    """The addresses that belong to a source.
 
     Attributes:
-        prefix: the required beginning of addresses, in either scheme.
-        keeps_queries: links that differ in their query lead to different pages.
+        prefix: the text with which addresses of the source begin, with http or https.
+        keeps_queries: whether addresses that differ in their query lead to different pages.
     """
 
     start: str
@@ -97,18 +98,21 @@ class AddressScope:
         return f"{url.raw_path}/".startswith(wanted) and (url.raw_path.startswith(wanted) or wanted.endswith("/"))
 
     def is_ours(self, address: str) -> bool:
-        """Tell whether a normalized address is on the source's host, by its scheme or by https."""
+        """Tell whether a normalized address is on the source's host. The scheme must be the source's or https."""
         url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
         is_same = (url.raw_host, _port(url)) == (prefix.raw_host, _port(prefix))
         return is_same and url.scheme in (prefix.scheme, "https")
 
     def link(self, target: str, page: str) -> str | None:
-        """Return the normalized address of a link; ``None`` if it leads out of the source."""
+        """Return the normalized address of a link; ``None`` if the linked page does not belong to the source."""
         address = self.address(target, page)
         return address if address is None or self.keeps_queries else without_query(address)
 
     def address(self, target: str, page: str | None = None) -> str | None:
-        """Return the normalized address of a page (https if the source uses it); ``None`` if it is outside."""
+        """Return the normalized address of a page; ``None`` if the page does not belong to the source.
+
+        The scheme is https if the source uses https.
+        """
         address = normalized(target, page)
         if address is not None and self.prefix.startswith("https:") and address.startswith("http:"):
             address = f"https:{address.removeprefix('http:')}"
@@ -126,7 +130,7 @@ class AddressScope:
 
 
 def scope_of(url: str, prefix: str | None) -> AddressScope:
-    """Return the scope of a source.
+    """Return the scope of a source with this start address.
 
     Raises:
         ConfigError: an address has the wrong form, or the prefix is on another host.
@@ -145,7 +149,7 @@ def scope_of(url: str, prefix: str | None) -> AddressScope:
 
 
 def _port(url: URL) -> int | None:
-    """Return the port. The default ports of http and https count as the same."""
+    """Return the port. The default ports of http and https give the same value."""
     return None if url.port in _PORTS.values() else url.port
 
 
@@ -157,7 +161,7 @@ def _parts(path: str) -> Iterator[str]:
 
 
 def _readable(part: str) -> str:
-    """Decode a part of a path if the result is safe and stays unique."""
+    """Return a part of a path in decoded form. It stays encoded if the decoded form would be unsafe or ambiguous."""
     try:
         decoded = unquote(part, errors="strict")
     except UnicodeDecodeError:
@@ -176,7 +180,7 @@ _REFUSALS = frozenset(range(400, 500)) - {429}
 
 
 class Robots:
-    """The robots.txt rules of a source's hosts, each requested once, when first needed."""
+    """The robots.txt rules of a source's hosts. Each file is requested once, when it is first needed."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -196,7 +200,7 @@ class Robots:
         return min(max(float(delay), 0.0), MAX_DELAY_S)
 
     def sitemaps(self, address: str) -> tuple[str, ...]:
-        """Return the sitemaps in robots.txt as written."""
+        """Return the addresses of sitemaps in robots.txt, as they are written."""
         return tuple(self._of(address).sitemaps)
 
     def _of(self, address: str) -> Protego:

@@ -43,7 +43,7 @@ _FAILURES = 5
 
 
 class Crawl:
-    """One pass over a site; see the module."""
+    """One pass over a website; see the module."""
 
     def __init__(
         self, reach: Reach, client: ApiClient, robots: Robots, reader: PageReader, state: Pass, known: Known
@@ -86,7 +86,7 @@ class Crawl:
     # Addresses: sitemaps, or the start page.
 
     def _find(self) -> Iterator[RecordPage]:
-        """Queue the pages in the sitemaps, or the start page if they have none."""
+        """Queue the pages that the sitemaps name. If there are no pages in sitemaps, queue the start page."""
         progress = self._progress
         if progress.pending is None:
             progress.roots = self._sitemaps.roots()
@@ -111,7 +111,10 @@ class Crawl:
         yield self._page(self._queue.records([*start, *again], always=True), since=since)
 
     def _queue_sitemap(self, pages: Sequence[ListedPage]) -> RecordPage:
-        """Queue a sitemap's due pages. Other pages still exist; a date confirms that they are unchanged."""
+        """Queue those pages of a sitemap that must be requested.
+
+        The other pages count as existing. If the sitemap has a date for such a page, the page also counts as unchanged.
+        """
         records = self._queue.records(pages)
         queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
         confirmed: list[str] = []
@@ -165,10 +168,10 @@ class Crawl:
         return self._record_left_out(queued, key, outcome)
 
     def _check_budget(self) -> None:
-        """Stop a pass whose requests bring no pages.
+        """Stop a pass if many requests bring no pages.
 
         Raises:
-            SourceUnavailableError: the next sync goes on here; what was read is kept.
+            SourceUnavailableError: the pass stops. The next sync continues here, and pages that were read are kept.
         """
         in_vain = self._client.requests - self._asked_before - self._brought
         if in_vain > (most := self._reach.settings.max_requests):
@@ -187,7 +190,7 @@ class Crawl:
         self._progress.stored += self._state.is_full or before is None
 
     def _record_failure(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
-        """Keep the stored version of a page that cannot be read now. The next pass tries again."""
+        """Keep the stored version of a page that cannot be read now. The next pass tries to read it again."""
         left = self._known.body(f"{LEFT_OUT}{key}") or {}
         links = _links(before) or _links(left)
         reason = outcome.reason if before is None else f"{outcome.reason}; the page read earlier stays"
@@ -205,7 +208,7 @@ class Crawl:
         return self._page(records, gone=(f"{LEFT_OUT}{key}",))
 
     def _record_left_out(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
-        """Record an address that is no document, so that it is requested again only after a change."""
+        """Record that an address is not a document. It is requested again only after a change."""
         leads_to = outcome.canonical or outcome.target
         records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]
         records += self._queue.links(outcome.links or ())
@@ -256,7 +259,7 @@ class WebFeed(Feed):
         """Store the parameters. No request is made.
 
         Args:
-            sleep: waits for so many seconds where robots.txt asks for it.
+            sleep: waits for a number of seconds, as robots.txt demands between requests.
 
         Raises:
             ConfigError: an address or a glob has the wrong form.

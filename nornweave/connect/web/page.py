@@ -59,14 +59,15 @@ Kind: TypeAlias = Literal["stored", "same", "moved", "left", "gone", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOutcome:
-    """The outcome of a page's request.
+    """The outcome of requesting a page.
 
     Attributes:
-        kind: a document, unchanged, moved to ``target``, left out, gone, or not readable now.
-        body: of a document, as it is stored.
-        links: the page's links inside the source; ``None`` if unknown.
-        canonical: another page of the source that it names as its canonical address.
-        reason: why it is left out or failed; empty if that is not reported.
+        kind: the page is a document, is unchanged, has moved to ``target``, is left out, is gone, or cannot be read
+            now.
+        body: the content of a document in the form in which it is stored.
+        links: the links on the page that belong to the source; ``None`` if they are unknown.
+        canonical: another page of the source that the page names as its canonical address; ``None`` if there is none.
+        reason: why the page is left out or failed; empty if this is not reported.
     """
 
     kind: Kind
@@ -78,12 +79,12 @@ class PageOutcome:
 
 
 def is_page(address: str) -> bool:
-    """Tell whether an address may be a text page, by its suffix."""
+    """Tell whether the suffix of an address allows that it is a page of text."""
     return not _BINARY.search(urlsplit(address).path)
 
 
 class PageReader:
-    """Requests pages one by one, as robots.txt allows."""
+    """Requests pages one by one, in accordance with robots.txt."""
 
     def __init__(
         self, client: ApiClient, robots: Robots, scope: AddressScope, sleep: Callable[[float], None] = time.sleep
@@ -97,11 +98,11 @@ class PageReader:
         """Request a page.
 
         Args:
-            address: normalized.
-            before: the stored page, for a conditional request.
+            address: a normalized address.
+            before: the stored version of the page, for a conditional request; ``None`` if there is none.
 
         Raises:
-            SourceUnavailableError: the site may not be asked now.
+            SourceUnavailableError: the site must not be asked now, because its robots.txt cannot be read.
         """
         if not self._robots.allows(address):
             return PageOutcome(kind="left", reason=f"robots.txt does not allow {AGENT!r} to read it")
@@ -125,7 +126,7 @@ class PageReader:
         return self._content(answer, before)
 
     def _ask(self, address: str, conditions: Mapping[str, str]) -> ApiAnswer:
-        """Request a page. Follow a redirect to another spelling of the same address."""
+        """Request a page. A redirect is followed only to another spelling of the same address."""
         for _ in range(_HOPS):
             answer = self._client.get(
                 address,
@@ -209,7 +210,10 @@ class PageReader:
 
 
 def format_of(answer: ApiAnswer) -> str | None:
-    """Return the format of an answer by its content type, or by its suffix if the type is vague."""
+    """Return the format of an answer by its content type. If the type is vague, the suffix of the address decides.
+
+    ``None`` if the format is not supported.
+    """
     suffix = PurePosixPath(urlsplit(answer.url).path.lower()).suffix
     kind = _type(answer.headers)
     if kind in ("text/plain", "application/octet-stream", "binary/octet-stream", ""):
@@ -225,7 +229,7 @@ def _is_wanted(answer: ApiAnswer) -> bool:
 
 
 def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
-    """Return the headers of a conditional request for a stored page; none if it must be read anew."""
+    """Return the headers of a conditional request for a stored page; empty if the page must be read anew."""
     if before is None or before.get("reader") != VERSION or (needs_links and before.get("links") is None):
         return {}
     known = {"If-None-Match": before.get("etag"), "If-Modified-Since": before.get("modified")}
@@ -233,7 +237,7 @@ def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
 
 
 def _add_change_time(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
-    """Add the time of a page's change. A file's time is ignored if the content is unchanged."""
+    """Add the time at which a page changed. The time of its file is ignored if the content is unchanged."""
     shown = ("content", "raw", "title")
     if before is not None and all(before.get(key) == body.get(key) for key in shown):
         return {**body, "file_at": before.get("file_at")}
@@ -248,7 +252,10 @@ def _iso(modified: Any) -> str | None:
 
 
 def changed_at(body: Body) -> str | None:
-    """Return when a stored page last changed (ISO 8601): from the sitemap, the page itself, or its file."""
+    """Return the time at which a stored page last changed, in ISO 8601.
+
+    It comes from the sitemap, from the page itself, or from the HTTP header of its file; ``None`` if it is unknown.
+    """
     listed = iso_moment(body.get("lastmod"))
     return listed.isoformat() if listed else body.get("updated_at") or body.get("file_at")
 
@@ -258,7 +265,7 @@ def _type(headers: httpx.Headers) -> str:
 
 
 def _header_rules(headers: httpx.Headers) -> frozenset[str]:
-    """Parse ``X-Robots-Tag``. A rule with an agent's name holds only for that agent."""
+    """Parse the header ``X-Robots-Tag``. A rule with the name of a crawler applies only to that crawler."""
     rules: set[str] = set()
     for value in headers.get_list("x-robots-tag"):
         named = _AGENTS_RULE.fullmatch(value)

@@ -21,7 +21,7 @@ _HOPS = 5
 
 
 class Reach:
-    """The pages of a site to read. Links are followed also on pages outside ``include``."""
+    """The rules for which pages of a site are read. Links are followed even on pages outside ``include``."""
 
     def __init__(self, settings: WebSettings) -> None:
         """Read the settings of a source.
@@ -35,7 +35,7 @@ class Reach:
         self._excluded = PathFilter((), (*settings.exclude, *(() if settings.chosen else _INDEXES)))
 
     def asks_for(self, address: str) -> bool:
-        """Tell whether an address may be a document or lead to one."""
+        """Tell whether an address is requested, because it may be a document or lead to one."""
         return is_page(address) and self._excluded.matches(self.scope.path(address))
 
     def is_included(self, address: str) -> bool:
@@ -44,7 +44,7 @@ class Reach:
 
 
 class CrawlQueue:
-    """The addresses of a pass. Each is queued once."""
+    """The queue of addresses in one pass. Each address is queued once."""
 
     def __init__(self, reach: Reach, progress: CrawlProgress, known: Known, *, is_full: bool) -> None:
         self._reach = reach
@@ -54,10 +54,10 @@ class CrawlQueue:
         self._is_full = is_full
 
     def records(self, listed: Sequence[ListedPage], *, always: bool = False) -> list[FeedRecord]:
-        """Return the queue records of new addresses of the source that are due.
+        """Return queue records for those addresses that are new, belong to the source and must be requested.
 
         Args:
-            always: ask for them even if nothing says that they changed.
+            always: request the addresses even if no sign shows that they changed.
         """
         records: list[FeedRecord] = []
         here: set[str] = set()
@@ -95,7 +95,7 @@ class CrawlQueue:
         return self._is_full or self._known.body(f"page/{identity(str(queued['url']))}") is None
 
     def is_alias(self, outcome: PageOutcome) -> bool:
-        """Tell whether a page is another spelling of a page that is or will be a document."""
+        """Tell whether a page names another page as its canonical address, and that page is or will be a document."""
         if (
             outcome.canonical is None
             or not self._reach.asks_for(outcome.canonical)
@@ -110,13 +110,13 @@ class CrawlQueue:
         return seen is None or int(seen["number"]) >= self._progress.next
 
     def links(self, links: Iterable[str]) -> list[FeedRecord]:
-        """Queue the links of a page, in a pass that finds pages by links."""
+        """Return queue records for the links of a page. They are empty unless the pass finds pages by links."""
         if not self._progress.by_links:
             return []
         return self.records([ListedPage(link) for link in links])
 
     def leads_to(self, key: str) -> Iterator[str]:
-        """Yield the pages that replace an address that is no document."""
+        """Yield the keys of the pages to which an address leads that is not a document itself."""
         for _ in range(_HOPS):
             left = self._known.body(f"{LEFT_OUT}{key}") or {}
             if not left.get("leads_to"):
@@ -125,7 +125,7 @@ class CrawlQueue:
             yield f"page/{key}"
 
     def unconfirmed(self, before: float, delay: float) -> Iterator[ListedPage]:
-        """Yield some pages that this pass has not confirmed, oldest confirmation first."""
+        """Yield some pages that this pass has not confirmed. The pages with the oldest confirmation come first."""
         limit = min(AGAIN, max(1, int(_AGAIN_S / delay))) if delay else AGAIN
         is_named = self._progress.is_listed
         for _, body in self._known.oldest("page/", before=before, limit=limit, is_named=is_named):
@@ -138,7 +138,7 @@ class CrawlQueue:
                 yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def too_many(self) -> list[FeedRecord]:
-        """Return a record about the pages that ``max_pages`` left out; none if there are no such pages."""
+        """Return a record about the pages that ``max_pages`` left out. The list is empty if no page was left out."""
         missed, most = self._progress.missed, self._reach.settings.max_pages
         if not missed:
             return []

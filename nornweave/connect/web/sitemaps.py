@@ -35,11 +35,11 @@ class NoSitemapError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page in a sitemap.
+    """An entry of a sitemap.
 
     Attributes:
-        is_sitemap: it is another sitemap, not a page.
-        changed_at: the date in the sitemap; empty if there is none.
+        is_sitemap: whether the entry is another sitemap and not a page.
+        changed_at: the date that the sitemap states; empty if there is none.
     """
 
     address: str
@@ -51,7 +51,7 @@ def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     """Yield the entries of a sitemap in order.
 
     Raises:
-        NoSitemapError: it is not a sitemap, is broken, or unpacks to more than ``MAX_BYTES``.
+        NoSitemapError: the content is not a sitemap, is broken, or is larger than ``MAX_BYTES`` when unpacked.
     """
     return _in_xml(_decompress(content).lstrip(b"\xef\xbb\xbf \t\r\n"))
 
@@ -109,19 +109,19 @@ _GUESSES = ("sitemap.xml", "/sitemap.xml")
 
 @dataclass(slots=True)
 class CrawlProgress:
-    """The progress of a pass, stored as the position of each page.
+    """The progress of a pass. It is stored as the position of each page of records.
 
     Attributes:
-        stage: ``sitemaps``, then ``pages``.
-        by_links: pages are found by following links.
+        stage: ``sitemaps`` first, then ``pages``.
+        by_links: whether pages are found by following links.
         pending: sitemaps that are not read yet.
-        roots: the sitemaps that the reading began with.
-        read: the sitemaps that were read.
-        next: number of the next address in the queue.
-        queued: addresses in the queue, requested ones included.
-        stored: pages that are documents.
-        missed: addresses that ``max_pages`` left out.
-        is_listed: sitemaps name every page, in a pass for changes.
+        roots: the sitemaps with which the reading began.
+        read: the sitemaps that have been read.
+        next: the number of the next address to request in the queue.
+        queued: the number of addresses in the queue, including those that were requested.
+        stored: the number of pages that became documents.
+        missed: the number of addresses that ``max_pages`` left out.
+        is_listed: whether the pass is for changes and the sitemaps name every page.
     """
 
     stage: str = "sitemaps"
@@ -141,8 +141,8 @@ class SitemapReader:
     """The sitemaps of one pass.
 
     Attributes:
-        progress: has the sitemaps that are left to read.
-        before: what the last pass left: ``roots`` and ``sitemaps``.
+        progress: the progress of the pass, with the sitemaps that are left to read.
+        before: the values ``roots`` and ``sitemaps`` that the last pass stored.
     """
 
     scope: AddressScope
@@ -153,7 +153,10 @@ class SitemapReader:
     is_full: bool
 
     def roots(self) -> list[str]:
-        """Return the first sitemaps to read: those in robots.txt and at the usual places."""
+        """Return the sitemaps to read first: those in robots.txt and those at the usual places.
+
+        A pass for changes returns only sitemaps that the last pass read.
+        """
         named = list(self.robots.sitemaps(self.scope.start))
         named += _GUESSES if self.is_full else self.before.get("roots", ())
         whole = (normalized(address, self.scope.prefix) for address in named)
@@ -185,7 +188,7 @@ class SitemapReader:
         self._remember(address, sitemaps)
 
     def _ask(self, address: str) -> ApiAnswer | None:
-        """Request a sitemap; ``None`` if there is none."""
+        """Request a sitemap; ``None`` if it does not exist."""
         headers = {"Accept": "application/xml,text/xml,*/*;q=0.5"}
         try:
             answer = self.client.get(address, headers=headers, allowed=frozenset({404, 410}))
