@@ -49,10 +49,10 @@ class Alarm:
     """One problem.
 
     Attributes:
-        subject: what it is about: a source, ``source/path``, a judged set; tells it from others of its kind.
-        text: what is wrong, and where it helps what to do.
-        lasts: whether the alarm stays until it is over. A drop between two measurements is announced once and
-            forgotten.
+        subject: a source, ``source/path`` or a judged set. It identifies the alarm among the alarms of its kind.
+        text: what is wrong and, if known, what to do.
+        lasts: whether the alarm is stored until the problem is over. ``False`` for a drop between two measurements,
+            which is only announced.
     """
 
     kind: AlarmKind
@@ -90,7 +90,7 @@ class AlarmBook:
     """The stored alarms of one domain, in one file that the domain's lock protects.
 
     Args:
-        domain: that they are about; ``None`` for the answers over all domains.
+        domain: the domain of the alarms; ``None`` for answers over all domains.
     """
 
     def __init__(self, file: Path, domain: Domain | None) -> None:
@@ -106,7 +106,9 @@ class AlarmBook:
         run_id: str,
         at: datetime,
     ) -> None:
-        """Send the events of new and ended alarms, then store the current ones. A kill between sends them twice.
+        """Send the events of new and ended alarms, then store the current alarms.
+
+        If the process is killed between the two steps, the events are sent twice.
 
         Args:
             looked_at: the kinds that were checked. Alarms of other kinds stay.
@@ -131,7 +133,7 @@ class AlarmBook:
         write_whole(self._file, json.dumps(document, ensure_ascii=False))
 
     def active(self) -> dict[tuple[AlarmKind, str], str]:
-        """Return the stored alarms, (kind, subject) → text; none if the file is damaged."""
+        """Return the stored alarms, (kind, subject) → text; empty if the file is missing or damaged."""
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             return {(AlarmKind(alarm["kind"]), str(alarm["subject"])): str(alarm["text"]) for alarm in stored}

@@ -45,8 +45,8 @@ class Confirmations:
     """The confirmations of one data directory.
 
     Attributes:
-        data_dir: has the key that signs.
-        clock: seconds since 1970.
+        data_dir: the folder of the confirmations and of the key that signs them.
+        clock: returns the seconds since 1970.
     """
 
     data_dir: Path
@@ -54,14 +54,14 @@ class Confirmations:
 
     @property
     def folder(self) -> Path:
-        """The folder of confirmations; the first confirmation creates it."""
+        """The folder of confirmations. It is created with the first confirmation."""
         return self.data_dir / "confirmations"
 
     def issue(self, domain: Domain, subject: ConfirmationSubject, state: str) -> None:
         """Confirm a state. An older confirmation of the same domain and subject is replaced.
 
         Raises:
-            ConfirmationError: it cannot be written.
+            ConfirmationError: the confirmation cannot be written.
             ConfigError: the key cannot be used.
         """
         confirmation = {
@@ -82,7 +82,7 @@ class Confirmations:
         """Use up the confirmation of a state. Return whether there was one.
 
         Raises:
-            ConfirmationError: there is one that does not count; it is removed.
+            ConfirmationError: there is a confirmation, but it is not valid for this state. It is deleted.
         """
         file = self._file(domain, subject)
         try:
@@ -104,11 +104,11 @@ class Confirmations:
         self._file(domain, subject).unlink(missing_ok=True)
 
     def _check(self, confirmation: Mapping[str, Any], domain: Domain, subject: ConfirmationSubject, state: str) -> Path:
-        """Check a confirmation and return the file to move it to.
+        """Check a confirmation. Return the path to which a used confirmation is moved.
 
         Raises:
-            SignatureError: it is forged.
-            ConfirmationError: it is used, too old, or about something else.
+            SignatureError: the confirmation is forged.
+            ConfirmationError: it is used, too old, or about another domain, subject or state.
         """
         check_signed(confirmation, own_keys(self.data_dir))
         issued = datetime.fromtimestamp(confirmation["issued_at"], UTC)

@@ -22,14 +22,14 @@ BRAKE_DOCUMENTS = 1
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A source without a listing, with the reason; ``None`` if the sync did not ask for it."""
+    """A source without a listing. The reason is ``None`` if the sync was not asked to list the source."""
 
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class DueDocument:
-    """A document to read: it is new, may have changed, or an earlier failure may have passed."""
+    """A document to read, because it is new, it may have changed, or the cause of its last failure may have passed."""
 
     source_id: str
     entry: Entry
@@ -38,7 +38,7 @@ class DueDocument:
 
 @dataclass(frozen=True, slots=True)
 class HeldRemovals:
-    """Removals that wait for a person."""
+    """Removals of one source that a person must confirm."""
 
     source_id: str
     reason: str
@@ -46,7 +46,7 @@ class HeldRemovals:
 
 
 def held_state(held: Sequence[HeldRemovals]) -> str:
-    """Return a digest of the documents to remove, which differs for any other set of documents."""
+    """Return a digest of the documents to remove. It is different for each set of documents."""
     return digest(*(part for each in held for part in (each.source_id, str(len(each.paths)), *each.paths)))
 
 
@@ -78,11 +78,13 @@ def diff(
     """Compare listings with the manifest.
 
     Args:
-        listings: per source id; a source of the manifest that is not among them was taken out of the configuration, and
-            its documents go.
-        manifest: by source id and path.
-        tally: the counts of all documents, needed if the manifest holds only the listed paths.
-        pipelines: the versions and settings for documents, by source id. A document of another pipeline is read again.
+        listings: source id → its listing. A source of the manifest that is missing here was removed from the
+            configuration, so its documents are removed.
+        manifest: (source id, path) → the stored document.
+        tally: the counts of all documents. It is needed if the manifest holds only the listed paths.
+        pipelines: source id → digest of the versions and settings for its documents. A document that was read with
+            another pipeline is read again.
+        full: read all documents again.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
     lists = ((source_id, listing.entries) for source_id, listing in listings.items() if isinstance(listing, Listing))
@@ -119,7 +121,7 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
 def _reading_order(stored: Stored | None) -> int:
     """Return a sort key for reading: postponed documents first, failed ones last.
 
-    So a document that crashes its reader, and is saved repeatedly, does not delay the others.
+    This order keeps a document that crashes its reader at every sync from delaying the other documents.
     """
     return {"transient": 0, "failed": 2}.get(stored.outcome, 1) if stored else 1
 
@@ -133,12 +135,12 @@ _MADE_WITH = {
 def describe_repeated_work(
     changes: Changes, pipelines: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str], chunks: int
 ) -> str:
-    """Return a sentence about unchanged documents that are read or encoded again, and why; empty if there are none.
+    """Return a sentence about unchanged documents that are read or encoded again, with the reason; empty without any.
 
     Args:
-        before: how the published generation was made; empty without one.
-        now: how one would be made now.
-        chunks: that are stored.
+        before: the provenance of the published generation; empty if nothing is published.
+        now: the provenance of a generation that is built now.
+        chunks: the number of stored chunks.
     """
     others = [name for key, name in _MADE_WITH.items() if before and before.get(key, "") != now[key]]
     read = sum(
@@ -166,7 +168,7 @@ def _split_removals(
     *,
     confirm_deletes: bool,
 ) -> tuple[tuple[Stored, ...], tuple[HeldRemovals, ...]]:
-    """Return the removals to do now and those that wait for a person."""
+    """Return the removals to do now, and the removals that a person must confirm."""
     known: dict[str, list[Stored]] = {}
     for key, stored in manifest.items():
         known.setdefault(key[0], []).append(stored)
@@ -198,7 +200,10 @@ def _split_removals(
 def _removal_problem(
     missing: Sequence[Stored], known: Sequence[Stored], listing: Listing, tally: Sequence[Tally]
 ) -> str | None:
-    """Return why a source's removals need a person, or ``None``. Documents that were never stored do not count."""
+    """Return why a person must confirm a source's removals; ``None`` if nobody must.
+
+    Documents that were never stored do not count.
+    """
     had, stored = (sum(each.known - each.past for each in tally), sum(each.stored - each.past for each in tally))
     if all(is_of_history(entry.gate) for entry in listing.entries) and (listing.within is None or len(missing) == had):
         return f"the source lists nothing, it had {had} documents"
@@ -212,7 +217,7 @@ def _removal_problem(
 
 
 def _count_lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
-    """Count the missing stored documents, except moved ones (a new path has their gate)."""
+    """Count the missing stored documents. A moved document, whose gate a new path has, is not counted."""
     paths, gates = {document.path for document in known}, Counter(_stable_gate(entry.gate) for entry in listing.entries)
     listed = ((entry.path, _stable_gate(entry.gate)) for entry in listing.entries)
     new = {gate for path, gate in listed if path not in paths and gates[gate] == 1}

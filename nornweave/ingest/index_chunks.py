@@ -28,7 +28,12 @@ _READ_BY_CHUNK = frozenset((Domain.CONVERSATIONS, Domain.RESEARCH))
 
 
 def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedChunk]:
-    """Cut a document in a sandbox process; ``raw`` holds the offsets of its tokens."""
+    """Cut a document in a sandbox process. Return its chunks for the index.
+
+    Args:
+        values: the other arguments of ``index_chunks`` as JSON.
+        raw: the offsets of the document's tokens, 8 bytes each.
+    """
     settings = cast(Fields, values["chunker"])
     document = document_from(cast(Fields, values["document"]))
     chunker = Chunker(**{**settings, "grammars": frozenset(settings["grammars"])})
@@ -43,8 +48,8 @@ def index_chunks(
     """Cut a document and prepare its chunks for the index, in order.
 
     Args:
-        token_starts: of the encoder's tokens.
-        describes: the words that describe each setting are encoded as well.
+        token_starts: the offset at which each token of the encoder starts.
+        describes: whether the words that describe each setting are encoded as well.
     """
     index = TokenIndex(document.text, KnownStarts(token_starts))
     lines = Lines(document.text)
@@ -74,8 +79,8 @@ def index_chunks(
 def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -> list[tuple[Fact, ...]]:
     """Read a document's facts and assign each to the chunk in which it starts.
 
-    Code and documentation are read whole, so that a fact knows its class and its headings. In conversations and
-    research, each chunk is read alone, because only the chunk knows speaker and heading.
+    Code and documentation are read as a whole, so that a fact gets its class and its headings. In conversations and
+    research each chunk is read alone, because only the chunk has the speaker and the heading.
     """
     if document.format in {COMMIT, RELEASE}:  # history: facts of the past
         return [() for _ in chunks]

@@ -38,7 +38,7 @@ class Invariant:
 
 
 def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | None) -> tuple[Invariant, ...]:
-    """Return every invariant in the order of ``INVARIANTS``; those of a generation only if there is one."""
+    """Return all invariants in the order of ``INVARIANTS``. Without a generation, its invariants are left out."""
     accounted = working.documents + working.failed - working.stale + working.skipped
     invariants = (
         Invariant("documents_accounted_for", accounted, changes.listed),

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 def refresh_ledger(settings: Settings) -> Ledger:
     """Compare all published generations and write the ledger anew.
 
-    If the generations have not changed, nothing is read or written, so the ledger may be read-only. Concurrent writers
-    wait for each other.
+    If the generations have not changed, the ledger is not written, so it may be read-only. Concurrent writers wait for
+    each other.
 
     Raises:
         StoreError: the ledger cannot be read or written.
@@ -82,7 +82,7 @@ def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[D
 
 
 def _is_readable(domain: str, held: Sequence[DataFile]) -> bool:
-    """Tell whether a generation can be read."""
+    """Tell whether a domain's generation can be read. Log why it cannot."""
     try:
         read_fact_pairs({domain: held})
     except StoreError as error:
@@ -97,18 +97,19 @@ def find_lines(
     sides: Iterable[LocatedFact],
     known: Sequence[KnownLine],
 ) -> tuple[KnownLine, ...]:
-    """Return the authors of lines, as far as git knows them.
+    """Return the authors of lines that git knows.
 
-    For sources of type ``git`` the read commit is blamed, for ``files`` in a repository the checked-out one. Files with
-    a metadata file are skipped: their repository may belong to another project.
+    For a source of type ``git``, the commit that was read is blamed; for ``files`` in a repository, the checked-out
+    commit. Files with a metadata file are skipped, because their repository may belong to another project.
 
     Args:
-        files: domain → files of the generation that the sides were read from.
-        sides: facts with the dates of their documents.
-        known: of the last time; what they say of the same version of a document is kept.
+        files: domain → files of the generation that the facts were read from.
+        sides: the facts whose lines are looked up, with the dates of their documents.
+        known: the result of the last call. The authors of unchanged documents are taken from it.
 
     Returns:
-        Authors by place, without lines that git does not answer within ``TOTAL_S`` or beyond ``MAX_FILES``.
+        Authors sorted by place. Lines are left out if git needs more than ``TOTAL_S`` or there are more than
+        ``MAX_FILES`` files.
     """
     before = {(line.key, line.version): line for line in known if line.origin.subject}
     found: dict[object, KnownLine] = {}

@@ -46,15 +46,16 @@ _FOLDER = re.compile(r": below ([^,;]+)")
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """The files that one sync read and left out of one source.
+    """How much of one source a sync read, and what it left out.
 
     Attributes:
-        files: those that the source has, and folders that were not entered.
-        left_out: by path; of a folder with a slash at its end.
-        known: files in languages or markup that the domain knows, unless the configuration or git leaves them out.
-        known_left_out: the number of them that are left out.
+        files: the number of files in the source, and of folders that were not entered.
+        left_out: the paths that were left out, with reasons, by path. The path of a folder ends with a slash.
+        known: the number of files in languages or markup that the domain knows. Files that the configuration or git
+            leaves out are not counted.
+        known_left_out: how many of the ``known`` files are left out.
         notices: see ``Listing``.
-        past: commits and releases that are read beside the files.
+        past: the number of commits and releases that are read besides the files.
     """
 
     files: int
@@ -110,11 +111,11 @@ def _places(folders: Counter[str]) -> str:
 def readings(
     domains: Mapping[str, Domain], listings: Mapping[str, Listing | Unavailable], unread: Iterable[Failure]
 ) -> dict[str, SourceReading]:
-    """Return the reading of each source that was listed completely.
+    """Return source id → its reading, for sources that were listed as a whole. An empty inbox has no reading.
 
     Args:
-        domains: by source id. An empty inbox is not reported.
-        unread: documents that are listed and could not be read, or were left out when they were.
+        domains: source id → its domain.
+        unread: listed documents that could not be read, or that were left out because of their content.
     """
     told: defaultdict[str, list[Skip]] = defaultdict(list)
     for failure in unread:
@@ -139,7 +140,7 @@ def readings(
 
 
 def _with_targets(left_out: Sequence[Skip], listing: Listing) -> Iterator[Skip]:
-    """Replace the reason of each link by what happens to its target."""
+    """Yield what is left out. The reason of a link says whether its target is read."""
     reasons, read = {skip.path: skip.reason for skip in left_out}, {entry.path for entry in listing.entries}
     folders = {folder or "." for path in (*read, *reasons) for folder in folders_above(path)}
     for skip in left_out:
@@ -177,7 +178,7 @@ def note_left_out(folder: Path, sources: Mapping[str, SourceReading]) -> None:
     """Store what was left out of each listed source. Entries of other sources stay.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     known = {}
     for source_id, reading in sources.items():

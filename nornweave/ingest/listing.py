@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 def list_sources(
     sources: Sequence[Source], options: SyncOptions, progress: Progress
 ) -> dict[str, Listing | Unavailable]:
-    """Return the listing of each source, by id; ``Unavailable(None)`` for sources outside the options."""
+    """Return source id → its listing; ``Unavailable(None)`` for a source that the options do not name."""
     if options.listed:
         return {source.id: options.listed.get(source.id, Unavailable(None)) for source in sources}
     wanted = [source for source in sources if not options.sources or source.id in options.sources]
@@ -43,7 +43,7 @@ def list_sources(
 
 
 def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
-    """Return everything that was skipped when listing or reading, by path."""
+    """Return every path that was skipped during listing or reading, sorted by path."""
     listed = [skip for listing in listings if isinstance(listing, Listing) for skip in listing.skipped]
     read = [Skip(failure.path, failure.reason) for failure in unread]
     return tuple(sorted([*listed, *read], key=lambda skip: skip.path))

@@ -30,7 +30,7 @@ class Pace:
         """Return a phrase such as ``300 of 1,000 documents, 40/s, 18 s left``.
 
         Returns:
-            ``None`` for read bytes of a listing: they are part of its next phrase.
+            The phrase; ``None`` for the step ``read``, whose bytes are part of the next phrase about the listing.
         """
         step = name.split()[1] if " " in name else name
         if step == "read":
@@ -47,9 +47,9 @@ def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) 
     """Return the phrase for a step.
 
     Args:
-        total: of the step; 0 where it is not known.
-        kib: what was read besides.
-        rate: units per second; 0 where it is not known.
+        total: the number of units of the step; 0 if it is unknown.
+        kib: the KiB that were read for it.
+        rate: units per second; 0 if it is unknown.
     """
     parts = [f"{done:,} of {total:,} {unit}".rstrip() if total else f"{done:,} {unit}".rstrip()]
     if kib:

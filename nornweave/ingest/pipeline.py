@@ -56,10 +56,10 @@ def run(
 
     Raises:
         DomainBusyError: another process is writing the domain.
-        StoreError: the disk is full or the working file damaged; the published generation stays.
-        EncoderError: the model cannot be used; what was chunked is stored and embedded by the next sync.
-        ReconciliationError: an invariant does not hold; nothing is published.
-        QualityError: the candidate answers worse than what is published, and nobody accepts that.
+        StoreError: the disk is full or the working file is damaged. The published generation stays.
+        EncoderError: the model cannot be used. The chunks are stored, and the next sync embeds them.
+        ReconciliationError: an invariant does not hold. Nothing is published.
+        QualityError: the candidate is worse than the published generation, and nobody accepts that.
     """
     with DomainSync(parts, options or SyncOptions(), progress, gate=gate) as sync:
         sync.list_changes()
@@ -74,13 +74,14 @@ def run(
 class DomainSync:
     """One sync of one domain; it holds the domain's writer lock while it is open.
 
-    The sources are listed once; a generation is built once and measured once. ``publish`` evaluates and ``evaluate``
-    builds if that has not been done, so that no caller can publish what was not checked.
+    The sources are listed once, and a generation is built once and measured once. ``evaluate`` first builds the
+    generation and ``publish`` first evaluates it, unless an earlier call did. So no caller can publish an unchecked
+    generation.
 
     Args:
-        gate: measures the candidate; without it nothing is measured.
-        confirm: asked before removals that the mass-delete brake holds, and before publishing what is worse. Unless
-            given, the options decide.
+        gate: measures the candidate. Without it, nothing is measured.
+        confirm: called before removals that the mass-delete brake holds, and before publishing a candidate that is
+            worse than the published generation. By default, the options decide.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class DomainSync:
         return self._changes
 
     def store_changes(self) -> None:
-        """Read, chunk and store what changed; remove what is gone."""
+        """Read, chunk and store new and changed documents, and remove missing ones."""
         changes = self.list_changes()
         numbers = itertools.count(1)
 
@@ -167,7 +168,7 @@ class DomainSync:
                 self._writer.apply(batch)
 
     def embed(self) -> int:
-        """Embed every text that has no vector; return how many of them are of chunks."""
+        """Embed every text that has no vector. Return how many of these texts belong to chunks."""
         self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, self._parts.encoder.version))
         of_chunks = self._writer.pending_count(of_chunks=True)
         if self._writer.pending_count():
@@ -177,7 +178,7 @@ class DomainSync:
         return of_chunks
 
     def build(self) -> Build:
-        """Build a generation if there is anything new, and check the invariants."""
+        """Build a generation if it would differ from the published one, and check the invariants."""
         if self._build is None:
             if _is_due(self._writer, self._parts, full=self._options.full):
                 with self._timed("build"):
@@ -190,10 +191,10 @@ class DomainSync:
         return self._build
 
     def evaluate(self) -> QualityReport | None:
-        """Measure the candidate against what is published.
+        """Compare the candidate with the published generation.
 
         Returns:
-            ``None`` without a candidate or a gate, and where the gate does not measure the domain.
+            The gate's report; ``None`` if there is no candidate or no gate, or the gate does not measure the domain.
 
         Raises:
             ReconciliationError: an invariant does not hold.
@@ -212,11 +213,11 @@ class DomainSync:
         """Point readers at the candidate.
 
         Returns:
-            ``None`` without a candidate: the published generation stays.
+            The event of the publication; ``None`` if there is no candidate, so that the published generation stays.
 
         Raises:
             ReconciliationError: an invariant does not hold.
-            QualityError: the candidate answers worse than what is published, and nobody accepts that.
+            QualityError: the candidate is worse than the published generation, and nobody accepts that.
         """
         self.evaluate()
         if self.refusal:
@@ -229,7 +230,7 @@ class DomainSync:
 
     @property
     def refusal(self) -> NornWeaveError | None:
-        """Return the error that forbids publication, as far as the steps have run; ``None`` if none does."""
+        """Return the error that forbids publication; ``None`` if the steps so far found none."""
         return (self._build.refusal() if self._build else None) or quality_refusal(self._quality)
 
     @property
@@ -238,7 +239,7 @@ class DomainSync:
         return bool(self._options.listed)
 
     def record_as(self, run_id: str) -> None:
-        """Set the run id for the report and the publication's event, for a run that began after ``open``."""
+        """Set the run id for the report and the publication's event. Needed if the run began after ``open``."""
         self._options = replace(self._options, run_id=run_id)
 
     def report(self) -> SyncReport:
@@ -272,7 +273,7 @@ class DomainSync:
         )
 
     def verified(self, before: Verified) -> Verified:
-        """Return when the sources last confirmed the published documents; ``before`` is the last sync's answer."""
+        """Return when the sources last confirmed the published documents. ``before`` is the result of the last sync."""
         current = self._writer.current()
         if not self._publication and before.generation not in (current, None):
             return before  # somebody went back to an older generation, which was not compared with the sources
@@ -317,14 +318,14 @@ def _intake(parts: DomainParts, listings: Mapping[str, Listing | Unavailable], *
 
 
 def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:
-    """Tell whether a generation built now would differ from the published one."""
+    """Tell whether to build a generation: ``full`` is set, or it would differ from the published one."""
     if writer.current() is None and not writer.size()[0]:
         return False  # nothing was ever ingested: there is nothing to answer from
     return full or writer.unpublished(parts.provenance())
 
 
 def _compare_with_confirmation(compare: Callable[..., Changes], confirm: Confirm) -> Changes:
-    """Compare listings with the manifest. Removals that need a person are done only if one has confirmed them."""
+    """Return ``compare()``. If it holds removals that a person has confirmed, the result contains them as removals."""
     changes = compare()
     if not changes.held:
         return changes

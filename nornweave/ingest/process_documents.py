@@ -87,7 +87,7 @@ class ProcessedDocument:
     """The outcome of one document, with the parts to store.
 
     Attributes:
-        lost_reader: it crashed its reader. ``batch`` is stored before another document is read.
+        lost_reader: whether the document crashed its reader. Then ``batch`` is stored before another document is read.
     """
 
     outcome: DocumentOutcome
@@ -100,11 +100,11 @@ class Intake:
     """Reads, parses and cuts documents.
 
     Attributes:
-        pipelines: per source, the versions and settings that its documents go through.
-        full: read documents again that did not change.
-        listed: the entries of each source: the encoding of files without a declared one is guessed from all of them.
-        failing_s: per source, the seconds spent on documents that crashed their reader. At ``FAILING_S`` the rest of
-            the source is left to the next sync.
+        pipelines: source id → digest of the versions and settings for its documents.
+        full: whether unchanged documents are read again.
+        listed: source id → its entries. The encoding of a file that declares none is guessed from all of them.
+        failing_s: source id → the seconds spent on documents that crashed their reader. At ``FAILING_S`` the remaining
+            documents of the source are left to the next sync.
     """
 
     sources: Mapping[str, Source]
@@ -158,7 +158,7 @@ class Intake:
             return error
 
     def _encoding_of(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return a file's encoding, guessed from all files of its source without one; empty if it declares one."""
+        """Return an encoding guessed from all files of the source that declare none; empty if no guess is needed."""
         if not isinstance(fetched, bytes) or not is_unknown(fetched):
             return ""
         source_id = wanted.source_id
@@ -170,7 +170,7 @@ class Intake:
         return self.encodings[source_id]
 
     def _foreign_holder(self, wanted: DueDocument, fetched: bytes | DocumentError) -> str:
-        """Return the copyright holder of a file from another project; empty for own files."""
+        """Return the copyright holder of a file that comes from another project; empty for the source's own files."""
         source_id = wanted.source_id
         is_code = self.sources[source_id].domain is Domain.CODE
         # A page has no notice: its path and the licence in its folder tell whose it is.
@@ -238,7 +238,7 @@ class Intake:
     def _cut(
         self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, told: Mapping[str, str]
     ) -> StoredDocument:
-        """Parse and cut a document; ``told`` is metadata from the other files of its source.
+        """Parse and cut a document. ``told`` is metadata that was found in other files of its source.
 
         An unexpected exception fails only this document, not the run. Its traceback is logged.
         """
@@ -282,10 +282,10 @@ def _head(raw: bytes) -> str:
 
 
 def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:
-    """Cut a document in a sandbox process. This process only finds the tokens, with the encoder's tokenizer.
+    """Cut a document in a sandbox process. Only its tokens are found in this process, by the encoder's tokenizer.
 
     Raises:
-        ReaderLostError: it exceeded a limit or crashed its process.
+        ReaderLostError: the document exceeded a limit or crashed the sandbox process.
     """
     starts = array("q", encoder.tokenizer.token_starts(document.text))
     values = {"document": document, "chunker": chunker, "encoder_version": encoder.version,
@@ -295,7 +295,7 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
 
 
 def _has_failed(stored: Stored, content_hash: ContentHash, pipeline: str) -> bool:
-    """Tell whether the last attempt failed with the same content and pipeline."""
+    """Tell whether the last attempt to read a document failed with the same content and pipeline."""
     return stored.outcome == "failed" and (stored.failed_hash, stored.pipeline) == (content_hash, pipeline)
 
 

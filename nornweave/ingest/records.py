@@ -54,7 +54,7 @@ class QualityReport(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Return what got worse but does not forbid publication."""
+        """Return texts about measures that got worse without forbidding publication."""
 
     @property
     def refused(self) -> bool:
@@ -62,7 +62,7 @@ class QualityReport(Protocol):
 
     @property
     def judged_gone(self) -> tuple[tuple[str, str], ...]:
-        """Return the set and path of each judged document that the candidate lacks."""
+        """Return the judged set and the path of each judged document that is missing in the candidate."""
 
 
 class Gate(Protocol):
@@ -71,17 +71,17 @@ class Gate(Protocol):
     def __call__(
         self, candidate: Candidate, *, run_id: str, accept: Callable[[], bool], progress: Progress
     ) -> QualityReport | None:
-        """Measure a candidate against what is published.
+        """Compare a candidate with the published generation.
 
         Args:
-            candidate: built, not published.
-            run_id: of the run that built it.
+            candidate: the generation to measure.
+            run_id: the run that built the candidate.
             accept: called if there are reasons against publication; returns whether a person accepts them. May raise
                 ``ConfirmationError``.
             progress: called after each query.
 
         Returns:
-            ``None`` where the domain is not measured.
+            The report; ``None`` if the domain is not measured.
         """
 
 
@@ -90,9 +90,9 @@ class DomainParts:
     """The parts of one domain's sync.
 
     Attributes:
-        access: source id → groups that may see its documents; a source that is not here restricts nothing.
-        embedding_window: texts that are encoded together and stored in one transaction.
-        token_encoder: the encoder, if the vectors of tokens are wanted and it has them.
+        access: source id → groups that may see its documents. Everybody may see those of a source that is missing here.
+        embedding_window: the number of texts that are encoded together and stored in one transaction.
+        token_encoder: the encoder if it makes token vectors and they are configured, else ``None``.
     """
 
     domain: Domain
@@ -111,7 +111,7 @@ class DomainParts:
         return {source.id: digest(source.version, *versions) for source in self.sources}
 
     def provenance(self) -> dict[str, str]:
-        """Return how a generation is made: names and versions of its parts."""
+        """Return how a generation is made: part → its version."""
         return {
             "domain": self.domain.value,
             "encoder": self.encoder.version,
@@ -130,11 +130,11 @@ class SyncOptions:
         full: read and chunk everything again; vectors of unchanged texts are reused.
         confirm_deletes: carry out the removals that the mass-delete brake holds.
         accept_quality: publish even if the judged sets say that the candidate is worse.
-        sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
-        listed: listings made before, by source id. Only they are compared, unless a pipeline has changed. If empty, the
-            sources are listed.
+        sources: ids of the sources to list; empty for all sources of the domain. Documents of other sources stay.
+        listed: source id → a listing that was made before. Only these sources are compared, unless a pipeline has
+            changed. If ``listed`` is empty, the sources are listed.
         wait_s: how long to wait for another writer of the domain.
-        run_id: of the run that this sync belongs to, for the publication's event.
+        run_id: the run that this sync belongs to, for the publication's event.
     """
 
     full: bool = False
@@ -146,7 +146,7 @@ class SyncOptions:
     run_id: str = ""
 
     def confirm(self, subject: ConfirmationSubject, _state: str) -> bool:
-        """Tell whether the options confirm a subject, for any state; a ``Confirm``."""
+        """Tell whether the options confirm a subject. The state does not matter. This method is a ``Confirm``."""
         return self.confirm_deletes if subject is ConfirmationSubject.REMOVALS else self.accept_quality
 
 
@@ -155,8 +155,8 @@ class Build:
     """The result of building a generation.
 
     Attributes:
-        candidate: ``None`` when the published generation is up to date, or nothing was ever ingested.
-        invariants: those of the working file; with a candidate, also its own.
+        candidate: ``None`` if the published generation is up to date, or nothing was ever ingested.
+        invariants: the invariants of the working file and, if there is a candidate, of the candidate.
     """
 
     candidate: Candidate | None
@@ -187,14 +187,14 @@ class SyncReport:
         documents: all stored documents of the domain after this run.
         chunks: all chunks of the domain after this run.
         embedded: the vectors computed in this run.
-        reused: chunks whose vector was there already, or is another chunk's of the same text.
-        sources: source id → what was read of it and what not, of those that were listed as a whole.
-        judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
+        reused: the number of chunks whose vector was stored before, or is shared with another chunk of the same text.
+        sources: source id → how much of it was read, for sources that were listed as a whole.
+        judged_gone: judged set and path of each judged document that is gone. Measures no longer use its judgments.
         judged_wrong: a sentence for each judged set that cannot be read, or has places that match no document.
-        quality_warnings: what got worse by the judged sets in a candidate that was published anyway.
+        quality_warnings: measures that got worse in a candidate that was published anyway.
         unavailable: source id → why it could not be listed.
-        seconds: wall time of the whole; ``step_seconds`` of each step.
-        not_copied: why what is published is not in the object store of ``publish``.
+        seconds: wall time of the sync. ``step_seconds`` has the time of each step.
+        not_copied: why the published generation is not in the object store of ``publish``.
     """
 
     generation: GenerationId | None

@@ -35,10 +35,10 @@ def record_run(folder: Path, report: SyncReport, *, is_of_paths: bool = False) -
     """Record a finished run.
 
     Args:
-        is_of_paths: the run compared only some paths. The rest of the status is copied from the run before.
+        is_of_paths: whether the run compared only some paths. Then the rest of the status is copied from the last run.
 
     Raises:
-        StoreError: it cannot be written, or another process holds the status for long.
+        StoreError: the status cannot be written, or another process holds its lock too long.
     """
     full = report_as_json(report)
     details = {"failed", "skipped", "held", "skip_reasons", "sources"}
@@ -82,7 +82,12 @@ def _counts(reading: SourceReading) -> dict[str, Any]:
 
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any], *, kept: Sequence[str] = ()) -> None:
-    """Add a run to the stored ones, under a lock."""
+    """Add a run to the stored runs, under a lock.
+
+    Args:
+        latest: the report of the run; empty to keep the last one.
+        kept: the keys whose values are copied from the last report.
+    """
     file = folder / STATUS
     try:
         with WriterLock(folder / "status.lock", purpose="status", wait_s=LOCK_WAIT_S):

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def domain_sync(
     settings: Settings, domain: Domain, options: SyncOptions, progress: Progress, *, gate: Gate
 ) -> DomainSync:
-    """Return the sync of ``domain``, not open yet. Confirmations are read from disk, not from ``options``."""
+    """Return the sync of ``domain``. It is not open yet. Confirmations are read from disk, not from ``options``."""
     # Loading a model takes a second, or many where it runs with torch.
     progress(f"{domain.value} load", 0, 1)
     parts = domain_parts(settings, domain)
@@ -36,7 +36,7 @@ def domain_sync(
 
 
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
-    """Return the parts of a sync of ``domain``. Domains with the same encoder share it."""
+    """Return the parts of a sync of ``domain``. Domains with the same embedding model share one encoder."""
     configured = settings.domains[domain]
     pull(settings, domain)  # the published generation decides which encoder is used
     published = store_of(settings, domain).published_facts()

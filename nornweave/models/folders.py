@@ -34,10 +34,10 @@ DEADLINE_S = 900.0
 
 
 def default_weights() -> Path:
-    """Return the folder of the default model; the first call on a machine may fetch 80 MB.
+    """Return the folder of the default model. The first call on a machine may download 80 MB.
 
     Raises:
-        EncoderError: the weights are missing and cannot be fetched.
+        EncoderError: the weights are missing and cannot be downloaded.
     """
     package = importlib.util.find_spec(FILES.parts[0])
     if package and package.origin:
@@ -46,14 +46,15 @@ def default_weights() -> Path:
 
 
 def unpacked(requirement: str, sha256: str, folder: Path) -> Path:
-    """Return the folder with a package's files. Fetch the package if it is not there.
+    """Return the folder with a package's files. Download the package if the folder is missing.
 
     Args:
         requirement: name and version, ``name==1.0``.
-        folder: for the files. It is created atomically.
+        sha256: the digest that the downloaded package must have.
+        folder: the folder for the files. It is created atomically.
 
     Raises:
-        EncoderError: no installer can fetch it.
+        EncoderError: no installer can download the package.
     """
     if folder.is_dir():
         return folder
@@ -97,7 +98,7 @@ def _install(requirement: str, sha256: str, building: Path) -> None:
 
 
 def _installers() -> Iterator[Sequence[str]]:
-    """Yield the first words of an install command, for pip and for uv."""
+    """Yield the start of an install command for each installer that is present: pip, then uv."""
     if importlib.util.find_spec("pip"):
         yield sys.executable, "-m", "pip", "--disable-pip-version-check", "install"
     if uv := shutil.which("uv"):
@@ -119,8 +120,8 @@ class ModelFolder:
     """A model on this machine.
 
     Attributes:
-        name: what people call it; never a path.
-        digest: of every file that affects its vectors or scores.
+        name: the name to show to people, never a path.
+        digest: the digest of every file that affects the model's vectors or scores.
     """
 
     name: str
@@ -129,7 +130,7 @@ class ModelFolder:
 
     @property
     def version(self) -> str:
-        """Return the version, a function of the files alone (weights, tokenizer, maximum length)."""
+        """Return the version. It depends only on the files: weights, tokenizer and maximum length."""
         return f"{self.name}@{self.digest[:16]}"
 
 
@@ -138,13 +139,13 @@ class ModelKind:
     """A kind of sentence-transformers model.
 
     Attributes:
-        noun: what errors call it.
-        class_name: of sentence-transformers.
-        error: raised when it is not found, does not load, or fails.
+        noun: the word for such a model in errors.
+        class_name: the class of sentence-transformers that loads it.
+        error: the error to raise if a model is not found, does not load, or fails.
         hub_timeout: seconds until a hub that does not answer counts as out of reach.
-        expected: what a name or folder should be.
-        advice: what to do when the hub does not give it.
-        check: raises ``error`` for a folder, with the model's name, that holds no such model.
+        expected: text for errors: which names and folders are valid.
+        advice: text for errors: what to do if the hub does not provide the model.
+        check: takes a folder and the model's name. It raises ``error`` if the folder holds no model of this kind.
     """
 
     noun: str
@@ -160,11 +161,12 @@ def locate(model: str, kind: ModelKind | None = None) -> ModelFolder:
     """Find a model's files. Download them only if no local copy is complete.
 
     Args:
-        model: a name on the Hugging Face hub, or a folder. The default encoder comes with a package.
-        kind: by default an encoder.
+        model: a name on the Hugging Face hub, or a folder. The default encoder is in a Python package.
+        kind: the kind of the model, by default an encoder.
 
     Raises:
-        NornWeaveError: ``kind.error``: there is no such folder, it holds no such model, or the hub does not give it.
+        NornWeaveError: ``kind.error``, if the folder is missing or holds no model of this kind, or the hub does not
+            provide the model.
     """
     kind = kind or ENCODER
     if kind is ENCODER and model in BUNDLED:
@@ -207,7 +209,7 @@ def fetch(model: str, *, timeout: float) -> Path:
     """Return the folder of a model on the hub. Download it only if no local copy is complete.
 
     Raises:
-        OSError: it is neither in the cache nor available from the hub; the message says why.
+        OSError: the model is neither in the cache nor available from the hub. The message says why.
     """
     # Set before the first import only: huggingface_hub reads its environment then.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

@@ -40,10 +40,10 @@ class Prompt:
     """A request to a language model.
 
     Attributes:
-        messages: ``role`` and ``content`` of each, the system's first.
-        allowed: citation in the expected form, without brackets → its domain and chunk.
+        messages: the messages, each with ``role`` and ``content``. The system message is first.
+        allowed: a citation that the answer may use, without brackets → its domain and chunk.
         mark: the text of the fences around quoted data.
-        urls: the addresses of the passages. The answer may link to no others.
+        urls: the addresses of the passages. The answer may link only to these.
     """
 
     messages: tuple[Mapping[str, str], ...]
@@ -75,12 +75,12 @@ class Runtime:
         self._ended.set()
 
     def end(self) -> None:
-        """Cancel all calls: a thread that wakes up during interpreter shutdown can hang the process."""
+        """Cancel all calls, because a thread that wakes up during interpreter shutdown can hang the process."""
         self.start(_break_off())
         self._ended.wait(END_S)
 
     def litellm(self) -> Future[Any]:
-        """Return a future of the LiteLLM module; importing it takes seconds."""
+        """Return a future of the LiteLLM module, because importing it takes seconds."""
         with self._lock:
             if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
                 self._loading = self.start(_load_litellm())
@@ -108,9 +108,10 @@ RUNTIME = Runtime()
 
 
 def why_not_asked(litellm: Any, model: str) -> str | None:
-    """Return why a model cannot be called (unknown provider, missing key), or ``None``.
+    """Return why a model cannot be called (unknown provider, missing key); ``None`` if a call is worth trying.
 
-    LiteLLM cannot see all credentials other than keys (cloud roles, profiles, tokens). With those a call is tried.
+    LiteLLM does not see every credential that is not a key (cloud roles, profiles, tokens). A call is tried if the
+    provider can use such a credential.
     """
     try:
         _, provider, key, _ = litellm.get_llm_provider(model)
@@ -135,7 +136,7 @@ def why_it_failed(litellm: Any, error: BaseException, prompt: str) -> str:
 
 
 def _harmless(message: str, prompt: str) -> str:
-    """Return a message's first line without keys, or a note if the message repeats the prompt."""
+    """Return the first line of a message without secrets. If it repeats the prompt, return a note instead."""
     values = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= 6}
     message = message[:MESSAGE_CHARS]
     for secret in sorted(values, key=len, reverse=True):

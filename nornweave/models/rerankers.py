@@ -31,18 +31,18 @@ class Reranker(Protocol):
 
     @property
     def name(self) -> str:
-        """The name for people; never a path."""
+        """The name to show to people, never a path."""
 
     @property
     def version(self) -> str:
-        """The version; it changes when a score may change beyond rounding."""
+        """The version. It changes when a score may change by more than rounding."""
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
         """Score every text, longest first. Thread-safe.
 
         Args:
             texts: possible answers, cut to the model's maximum length.
-            deadline: a ``time.monotonic()``, checked before each batch, so that at most one batch overruns it.
+            deadline: a ``time.monotonic()``. It is checked before each batch, so at most one batch ends after it.
 
         Returns:
             One score in [0, 1] per text, in the order of the texts: the sigmoid of the model's logit.
@@ -58,10 +58,10 @@ def scores_of(
     """Run a model over batches of similar length, longest first.
 
     Args:
-        name: of the model, for errors.
-        size: texts at once, at most.
-        lengths: of each pair, in tokens.
-        logits_of: from positions to their logits.
+        name: the model's name, for errors.
+        size: the largest number of texts in a batch.
+        lengths: the number of tokens of each pair of query and text.
+        logits_of: takes the positions of a batch and returns their logits.
         deadline: see ``Reranker.score``.
 
     Returns:
@@ -96,10 +96,10 @@ def load_reranker(model: str, *, device: Literal["cpu", "cuda"] = "cpu", batch_s
 
     Args:
         model: a sentence-transformers ``CrossEncoder`` by folder, or by name on the Hugging Face hub. The hub is asked
-            only for what is not on this machine, and counts as out of reach after five seconds.
+            only for files that are not on this machine, and counts as out of reach after five seconds.
 
     Raises:
-        RerankerError: the model cannot be found or loaded, or does not give one score to a pair.
+        RerankerError: the model cannot be found or loaded, or does not give exactly one score to a pair.
     """
     folder = locate(model, CROSS_ENCODER)
     from nornweave.models.torch_models import CrossEncoderReranker
@@ -114,8 +114,8 @@ class SlotState:
     """The state of a cross-encoder.
 
     Attributes:
-        status: ``off`` if none is configured or loading has not started.
-        reason: why it is unavailable.
+        status: ``off`` if no cross-encoder is configured or loading has not started.
+        reason: why the cross-encoder is unavailable; empty otherwise.
     """
 
     status: Status
@@ -132,11 +132,11 @@ class RerankerSlot:
     """Holds a cross-encoder that several domains may share. Every method is thread-safe.
 
     The first ``start`` loads it once and logs the outcome. Until it is ready, or if loading fails, ``reranker`` is
-    ``None`` and the combined order stays.
+    ``None`` and results are not reranked.
     """
 
     def __init__(self, model: str | None, *, device: Literal["cpu", "cuda"] = "cpu") -> None:
-        """Load nothing yet. Arguments as in ``load_reranker``; ``model`` may be ``None``."""
+        """Store the arguments of ``load_reranker`` and load nothing yet. ``None`` as model means no cross-encoder."""
         self._model = model
         self._load_model = partial(load_reranker, device=device)
         self._lock = Lock()
@@ -155,7 +155,7 @@ class RerankerSlot:
         return self._reranker
 
     def start(self) -> None:
-        """Start loading in the background, once, if there is a model."""
+        """Start loading in the background if there is a model. Later calls do nothing."""
         with self._lock:
             if self._model is None or self._ended is not None:
                 return

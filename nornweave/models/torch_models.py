@@ -33,7 +33,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def lacks_torch() -> str | None:
-    """Return how to install missing packages for sentence-transformers models, or ``None``."""
+    """Return how to install the missing packages for sentence-transformers models; ``None`` if none is missing."""
     missing = [name for name in TORCH_PACKAGES if importlib.util.find_spec(name) is None]
     if not missing:
         return None
@@ -47,11 +47,11 @@ def load_with_torch(kind: ModelKind, folder: Path, *, name: str, device: str) ->
     """Load a model from local files for inference.
 
     Args:
-        name: what errors call the model.
+        name: the model's name in errors.
         device: ``cpu`` or ``cuda``.
 
     Raises:
-        NornWeaveError: ``kind.error``: torch or the device is not there, or the files are no such model.
+        NornWeaveError: ``kind.error``, if torch or the device is missing, or the files are not such a model.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     if missing := lacks_torch():
@@ -104,7 +104,7 @@ class SentenceTransformerEncoder:
         return np.concatenate(rows)
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query with the model's query prompt. One at a time: torch uses all cores."""
+        """Encode one query with the model's query prompt. Calls wait for each other, because torch uses all cores."""
         vector: Vectors = self._run(self._model.encode_query, [text])[0]
         return vector
 
@@ -149,7 +149,7 @@ class CrossEncoderReranker:
         self._lock = Lock()
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
-        """Score texts; see ``Reranker.score``. One batch at a time: torch uses all cores."""
+        """Score texts; see ``Reranker.score``. Batches wait for each other, because torch uses all cores."""
         pairs = [(encodable(query), encodable(text)) for text in texts]
         lengths = [min(self._limit, (len(query) + len(text)) // CHARACTERS_PER_TOKEN + 3) for text in texts]
         try:

@@ -39,8 +39,8 @@ def import_openvino() -> Any:
     """Import OpenVINO without its telemetry.
 
     ``import openvino`` (2026.4) sends an event to Google Analytics, from a forked process, unless a consent file in the
-    home folder forbids it. It works without its telemetry package, and ``None`` in ``sys.modules`` marks a package as
-    missing.
+    home folder forbids it. OpenVINO works without its telemetry package, so that package is marked as missing: its
+    entry in ``sys.modules`` is ``None``.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
@@ -52,9 +52,9 @@ class Steps:
     """How to quantise the input of a matrix product to 8 bits.
 
     Attributes:
-        smoothing: what each channel is divided by.
-        low: the number that becomes 0, after the division.
-        high: the number that becomes 255.
+        smoothing: for each channel, the number to divide it by.
+        low: the number that becomes 0 after this division.
+        high: the number that becomes 255 after this division.
     """
 
     smoothing: Floats
@@ -67,8 +67,8 @@ class Recipe:
     """The quantisation of every product of one model, by the name of its weights.
 
     Attributes:
-        weights: SHA-256 of the file that the recipe was made for.
-        inputs: the steps by product. Products without steps stay in floating point.
+        weights: SHA-256 of the file of weights that the recipe was made for.
+        inputs: name of a product → its steps. A product without steps stays in floating point.
     """
 
     weights: str
@@ -76,7 +76,7 @@ class Recipe:
 
 
 def recipe_for(weights: Path) -> Recipe | None:
-    """Return the recipe for a file of weights, or ``None``."""
+    """Return the recipe for a file of weights; ``None`` if there is none."""
     loaded = json.loads(_text())
     with weights.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != loaded["weights"]:
@@ -89,12 +89,12 @@ def recipe_for(weights: Path) -> Recipe | None:
 
 
 def recipe_version() -> str:
-    """Return a recipe's version. Vectors of different versions differ."""
+    """Return the version of the recipe. Recipes of different versions give different vectors."""
     return digest(_text())[:8]
 
 
 def quantised_rows(matrix: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """Quantise a matrix to 8 bits; return it with the scale of each row."""
+    """Quantise a matrix to 8 bits. Return the quantised matrix and the scale of each row."""
     scales = np.abs(matrix).max(axis=1, keepdims=True) / LARGEST
     scales = np.where(scales > 0, scales, 1).astype(np.float32)
     return np.rint(matrix / scales).astype(np.int8), scales
@@ -124,7 +124,7 @@ class BertFolder:
     """The files of a model that is BERT with mean pooling.
 
     Attributes:
-        max_length: the most tokens of a text that the model reads, special tokens included.
+        max_length: how many tokens of a text the model reads, special tokens included.
     """
 
     path: Path
@@ -133,7 +133,7 @@ class BertFolder:
 
     @property
     def recipe(self) -> Recipe | None:
-        """The recipe for the folder's weights, or ``None``."""
+        """The recipe for the folder's weights; ``None`` if there is none."""
         return recipe_for(self.path / WEIGHTS_FILE)
 
 
@@ -171,7 +171,7 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
     """Build the graph from ``(input_ids, attention_mask)``, each ``[texts, tokens]``, to unit vectors.
 
     Args:
-        recipe: how to multiply in int8; ``None`` leaves everything in float32.
+        recipe: how to multiply in int8. With ``None`` everything stays in float32.
 
     Raises:
         OSError: the file of the weights cannot be read. Other defects of the file raise other errors.
@@ -180,7 +180,7 @@ def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
 
 
 def bert_weights(bert: BertFolder) -> Mapping[str, Floats]:
-    """Return the model's weights by their names in BERT. Float32 weights stay in the file (memory map)."""
+    """Return the model's weights by their names in BERT. Float32 weights are mapped from the file, not copied."""
     weights = _map_tensors(bert.path / WEIGHTS_FILE)
     prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
     return {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
@@ -260,7 +260,10 @@ class _Graph:
         return ops.transpose(split, np.array([0, 2, 1, 3]))
 
     def _linear(self, hidden: Any, place: str, names: Sequence[str] = ()) -> list[Any]:
-        """Multiply an input by the weights of each of ``names`` (default: ``place`` itself)."""
+        """Return the products of an input with the weights of each of ``names``, by default of ``place``.
+
+        ``place`` is the name of the recipe's steps for the input.
+        """
         ops, steps = self._ops, self._recipe and self._recipe.inputs.get(place)
         if steps:
             # OpenVINO turns this pattern into 8-bit products: unsigned inputs, signed weights.

@@ -40,13 +40,13 @@ class Session(Protocol):
     NAME: str
 
     def __init__(self, bert: BertFolder, precision: Precision, projection: Vectors | None) -> None:
-        """Build the model. A projection adds token vectors."""
+        """Build the model. With a projection, the model also returns token vectors."""
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
-        """Run one small batch as soon as possible and return its first outputs: vectors, tokens."""
+        """Run one small batch as soon as possible. Return its vectors and, with two ``outputs``, the token vectors."""
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
-        """Run batches and return their first outputs in order."""
+        """Run batches. Yield the first ``outputs`` results of each batch, in order."""
 
 
 class BertEncoder:
@@ -64,11 +64,12 @@ class BertEncoder:
         """Build the model. OpenVINO compiles it at its first use.
 
         Args:
-            session: what runs it.
-            precision: ``bfloat16`` is float32 on a CPU that lacks it; ``int8`` is for models that have that form.
+            session: the runtime.
+            precision: the numbers to compute with. A CPU without ``bfloat16`` uses float32 instead. ``int8`` needs
+                a model with a recipe.
 
         Raises:
-            EncoderError: the folder's files do not make such a model.
+            EncoderError: the folder's files are not a valid BERT model.
         """
         self.version = version
         self.runs_on = f"{session.NAME} in {precision}"
@@ -120,7 +121,7 @@ class BertEncoder:
         return unit_rows(vectors, source=self.version)
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query. Threads do not wait for each other."""
+        """Encode one query. Several threads can do this at once."""
         vector: Vectors = self._answer([text], 1)[0][0][0]
         return vector
 
@@ -130,7 +131,7 @@ class BertEncoder:
         return vectors, [token_rows(own, length) for own, length in zip(tokens, lengths, strict=True)]
 
     def _answer(self, texts: Sequence[str], outputs: int) -> tuple[list[Vectors], list[int]]:
-        """Return the vectors of queries (with two outputs also of their tokens) and their token counts."""
+        """Return the outputs for queries (vectors and, with two ``outputs``, token vectors) and their token counts."""
         ids = self._ids(texts)
         try:
             answer = self._opened().answer(self._inputs(ids), outputs)
@@ -148,8 +149,8 @@ class BertEncoder:
     def _leave_session(self) -> None:
         """After a fork, drop the parent's session in the child. The next use opens a new one.
 
-        The parent's threads do not exist in the child: waiting for them hangs, and destroying their session hangs or
-        crashes, even at exit. An extra reference prevents that.
+        The parent's threads do not exist in the child. Waiting for them hangs, and destroying their session hangs or
+        crashes, even at exit. An extra reference keeps the session from being destroyed.
         """
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._session))
         self._session = None
@@ -172,7 +173,7 @@ class BertEncoder:
             tokens += [of_texts[at] for at in range(len(texts))]
 
     def _inputs(self, ids: Sequence[Ids]) -> tuple[Ids, Ids]:
-        """Return token ids and mask of a batch."""
+        """Return the padded token ids of a batch and their attention mask."""
         return padded(ids, self._padding), padded([np.ones_like(row) for row in ids], 0)
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:

@@ -36,10 +36,10 @@ SECRETS = re.compile(r"(?i)\b(?:sk|pk|key)-[\w*-]{4,}|\bBearer\s+\S+")
 def import_litellm() -> Any:
     """Import LiteLLM without its telemetry and without fetching its price list.
 
-    LiteLLM's own retries are off, too: the caller decides.
+    LiteLLM's own retries are off as well, because the caller retries.
 
     Raises:
-        ConfigError: it is not installed.
+        ConfigError: LiteLLM is not installed.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     with optional("llm", "hosted models"):
@@ -54,7 +54,7 @@ def import_litellm() -> Any:
 class LiteLLMEncoder:
     """A hosted embedding model. LiteLLM reads keys and addresses from environment variables.
 
-    The model's tokenizer is not available, so tokens are estimated by a pattern that counts rather too many.
+    The model's tokenizer is not available, so a pattern estimates the tokens. It counts too many rather than too few.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class LiteLLMEncoder:
         """Ask the model for one vector to find its dimensions.
 
         Args:
-            model: as LiteLLM names it, without the ``litellm:`` prefix.
-            dimensions: passed on to models that can be asked for fewer.
+            model: LiteLLM's name of the model, without the ``litellm:`` prefix.
+            dimensions: sent to models that can return shorter vectors.
             timeout: seconds for one call.
 
         Raises:
@@ -91,11 +91,11 @@ class LiteLLMEncoder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """An approximation: pieces of words of at most six letters."""
+        """An approximate tokenizer: a token is a piece of a word, at most six letters long."""
         return WORD_PIECES
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode passages, ``batch_size`` a call."""
+        """Encode passages, ``batch_size`` in each call."""
         rows = [np.empty((0, self.dimensions), dtype=np.float32)]
         for start in range(0, len(texts), self._batch_size):
             rows.append(self._call(texts[start : start + self._batch_size]))
@@ -179,7 +179,7 @@ class LiteLLMEncoder:
 
 
 def _asked_pause(error: Exception) -> float:
-    """Return the seconds in the answer's ``retry-after``; 0 if there are none or it is a date."""
+    """Return the seconds in the answer's ``retry-after`` header; 0 if the header is missing or a date."""
     headers = getattr(error, "litellm_response_headers", None) or {}
     asked = str(headers.get("retry-after", ""))
     return min(float(asked), LONGEST_PAUSE) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", asked) else 0.0

@@ -48,8 +48,8 @@ class Speeds:
     """The measured speeds and fidelity of one model on this CPU.
 
     Attributes:
-        per_second: texts per second, by precision; only those that CPU and model have.
-        int8_cosine: mean cosine of int8 vectors to float32 vectors; 0 where the model has no int8 form.
+        per_second: precision → texts per second, for precisions that the CPU and the model support.
+        int8_cosine: mean cosine of int8 vectors to float32 vectors; 0 if the model has no int8 form.
     """
 
     per_second: dict[Precision, float]
@@ -73,9 +73,9 @@ class Speeds:
 
 
 def machine_cache(fallback: Path) -> Path:
-    """Return the folder of this machine's measurements, or ``fallback`` if it cannot be written.
+    """Return the folder of this machine's measurements, or ``fallback`` if that folder cannot be written.
 
-    It is ``$XDG_CACHE_HOME/nornweave/models``, or below ``~/.cache``.
+    The folder is ``$XDG_CACHE_HOME/nornweave/models``, by default ``~/.cache/nornweave/models``.
     """
     try:
         folder = user_cache("models")
@@ -91,8 +91,8 @@ def speeds_of(
     """Return the speeds on this CPU. The first call measures them: half a second on two idle cores.
 
     Args:
-        open_encoder: opens the model.
-        cache: where the speeds are kept.
+        open_encoder: opens the model with a precision.
+        cache: the folder in which the speeds are stored.
     """
     capabilities = import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     key = digest(model.digest, recipe_version(), version("openvino"), *sorted(capabilities), _cpu())
@@ -134,7 +134,7 @@ def _cosine(vectors: Vectors, exact: Vectors) -> float:
 
 
 def _cpu() -> str:
-    """Return text that identifies the CPU. Virtual machines give different CPUs the same name."""
+    """Return text that identifies the CPU: its name and more, because different virtual CPUs have the same name."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:  # not Linux
@@ -162,13 +162,13 @@ def load_encoder(
     """Load an embedding model and try it on one text.
 
     Args:
-        model: ``sentence-transformers/all-MiniLM-L6-v2`` (bundled), any sentence-transformers model by name or folder,
-            ``litellm:<model>`` for one behind an API, ``hash:<dimensions>`` for none at all.
-        dimensions: what the domain declares; ``None`` takes what the model has.
-        cache_dir: where the speeds of this CPU are kept; read by every process, written once per model.
-        precision: numbers that the vectors are computed with; ``auto`` takes what ``like`` was made with, else the
-            fastest of this CPU.
-        like: the version of existing vectors that new ones join; ``None`` without any.
+        model: ``sentence-transformers/all-MiniLM-L6-v2`` (bundled), another sentence-transformers model by name or
+            folder, ``litellm:<model>`` for a model behind an API, ``hash:<dimensions>`` for hashing without a model.
+        dimensions: the dimensions that the domain declares; ``None`` accepts those of the model.
+        cache_dir: the folder in which the speeds of this CPU are stored, once per model.
+        precision: the numbers to compute vectors with. ``auto`` uses the precision of ``like`` if there are vectors,
+            else the fastest one of this CPU.
+        like: the version of existing vectors, to which new vectors are added; ``None`` if there are none.
 
     Raises:
         EncoderError: the model cannot be found, loaded or reached, or has other dimensions than declared.
@@ -262,7 +262,7 @@ def _precision(folder: ModelFolder, speeds: Speeds, *, wanted: Wanted, like: str
     """Choose the numeric precision.
 
     New vectors get the precision of existing ones, so that moving a corpus to another machine does not encode it again.
-    The exception are int8 vectors that this CPU cannot compute faithfully.
+    There is one exception: int8, if this CPU cannot compute int8 vectors faithfully.
     """
     if wanted == "auto" and like == _version(folder, "float32"):
         wanted = "float"

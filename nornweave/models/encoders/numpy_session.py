@@ -36,7 +36,7 @@ class NumpySession:
         self._width = int(bert.config["hidden_size"])
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
-        """Return vectors and, as a second output, padded vectors of the tokens."""
+        """Return the vectors and, with two ``outputs``, the padded token vectors."""
         ids, mask = inputs
         hidden = self._hidden(ids, mask)
         found = [_unit((hidden * mask[:, :, None]).sum(axis=1, dtype=np.float32))]
@@ -45,7 +45,7 @@ class NumpySession:
         return found
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
-        """Run batches one by one. NumPy uses all threads inside each."""
+        """Run batches one by one, because NumPy uses all threads for one batch."""
         for batch in batches:
             yield self.answer(batch, outputs)
 

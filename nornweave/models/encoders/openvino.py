@@ -59,7 +59,7 @@ class OpenVinoSession:
             return self._compiled[hint]
 
     def answer(self, inputs: tuple[Ids, Ids], outputs: int) -> list[Vectors]:
-        """Run one small batch as soon as possible and return its first outputs: vectors, tokens."""
+        """Run one small batch as soon as possible. Return its vectors and, with two ``outputs``, the token vectors."""
         try:
             request = self._idle.get_nowait()
         except Empty:
@@ -71,7 +71,7 @@ class OpenVinoSession:
             self._idle.put(request)
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]], outputs: int) -> Iterator[list[Vectors]]:
-        """Run batches, several at once, and return their first outputs in order."""
+        """Run several batches at once. Yield the first ``outputs`` results of each batch, in order."""
         compiled, tensor = self._compiled_for("THROUGHPUT"), self._openvino.Tensor
         # One request more than streams: a batch is ready while this thread copies the last vectors.
         count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
@@ -99,5 +99,5 @@ def _finish(running: deque[Any], idle: list[Any], outputs: int) -> list[Vectors]
 
 
 def _outputs(request: Any, count: int) -> list[Vectors]:
-    """Return copies of the first outputs of a request."""
+    """Return copies of the first ``count`` outputs of a request."""
     return [np.array(request.get_output_tensor(at).data, dtype=np.float32) for at in range(count)]

@@ -34,7 +34,7 @@ class Encoder(Protocol):
 
     @property
     def version(self) -> str:
-        """The version; it changes when vectors may change beyond rounding. It contains no path."""
+        """The version, which contains no path. It changes when vectors may change by more than rounding."""
 
     @property
     def dimensions(self) -> int:
@@ -42,24 +42,24 @@ class Encoder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """The number of tokens that the model reads (without special tokens). It ignores the rest."""
+        """How many tokens of a text the model reads, without special tokens. It ignores later tokens."""
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer for ``max_tokens``, or a similar one."""
+        """The tokenizer that counts the tokens of ``max_tokens``, at least approximately."""
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages.
 
         Returns:
-            One row of length 1 per text, in the order of the texts; ``(0, dimensions)`` for none.
+            One row of length 1 per text, in the order of the texts. Without texts the shape is ``(0, dimensions)``.
 
         Raises:
             EncoderError: the model fails or cannot be reached.
         """
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query, ``(dimensions,)``. Thread-safe.
+        """Return the vector of one query, of shape ``(dimensions,)``. Thread-safe.
 
         Raises:
             EncoderError: the model fails or cannot be reached.
@@ -67,7 +67,7 @@ class Encoder(Protocol):
 
 
 def same_space(version: str | None, other: str | None) -> bool:
-    """Tell whether two encoder versions are one model: then one may search the other's vectors."""
+    """Tell whether two encoder versions are the same model, so that its queries can search the vectors of both."""
     return version is not None and other is not None and _INT8_SUFFIX.sub("", version) == _INT8_SUFFIX.sub("", other)
 
 
@@ -75,7 +75,7 @@ def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
     """Scale every row to length 1.
 
     Raises:
-        EncoderError: a row is zero or not finite, so it has no direction; ``source`` names whose row.
+        EncoderError: a row is zero or not finite, so it has no direction. The message names ``source``.
     """
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.all(np.isfinite(lengths)) or np.any(lengths == 0):

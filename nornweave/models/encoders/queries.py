@@ -18,7 +18,7 @@ THREADS = 8
 
 
 class EncoderLoad(NamedTuple):
-    """Counts of queries: encoded, found in memory, and waiting."""
+    """The numbers of queries that were encoded, were found in memory, and are waiting."""
 
     encoded: int
     remembered: int
@@ -29,9 +29,10 @@ class QueryMemo:
     """Encodes queries and keeps the vectors of recent ones. Every method is thread-safe.
 
     Args:
-        encoder: of passages and queries.
-        together: encode one batch at a time, and collect new queries for the next. For models in this process that
-            encode queries like passages; calls to another machine need not wait for each other.
+        encoder: encodes the queries.
+        together: encode one batch at a time, and collect new queries for the next batch. This suits models in this
+            process that encode queries like passages. It does not suit models on another machine, because calls to
+            them need not wait for each other.
     """
 
     def __init__(self, encoder: Encoder, *, together: bool = False) -> None:
@@ -51,7 +52,7 @@ class QueryMemo:
     def begin(self, text: str) -> Future[EncodedQuery]:
         """Begin to encode a query and return its future. Equal recent queries share one future.
 
-        Its error is an ``EncoderError``: the model fails; the next call tries again.
+        If the model fails, the future has an ``EncoderError``, and the next call tries again.
         """
         with self._lock:
             if (known := self._queries.get(text)) is not None:

@@ -48,8 +48,9 @@ WORD_PIECES = PatternTokenizer(
 class ModelTokenizer:
     """A Hugging Face tokenizer, without truncation and special tokens.
 
-    Long texts are cut at line ends (else at blank space) before they are tokenised. Tokenizers that split at blank
-    space first, such as WordPiece's, give the same tokens either way; others may differ by one at a cut.
+    Long texts are cut at line ends, or else at blank space, before they are tokenised. A tokenizer that first splits at
+    blank space, such as WordPiece's, gives the same tokens as without cuts. Others may give one token more or less at a
+    cut.
     """
 
     def __init__(self, serialized: str) -> None:
@@ -72,7 +73,7 @@ class ModelTokenizer:
 
 
 def rewritten(serialized: str) -> str:
-    """Return a ``tokenizer.json`` in the library's own form, independent of its origin.
+    """Return a ``tokenizer.json`` as the library itself writes it, so that equal tokenizers give equal texts.
 
     Raises:
         ValueError: it is invalid.
@@ -133,7 +134,7 @@ CHARACTERS_PER_TOKEN = 64
 
 
 def padded_width(tokens: int) -> int:
-    """Return the width of a batch from the token count of its longest text."""
+    """Return the padded width of a batch whose longest text has this number of tokens."""
     return -(-tokens // WIDTH_STEP) * WIDTH_STEP
 
 
@@ -141,10 +142,10 @@ def batches_of(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
     """Group texts of similar length, longest first, so that memory peaks at once.
 
     Args:
-        lengths: of each text, in tokens.
+        lengths: the number of tokens of each text.
 
     Yields:
-        The positions of each batch.
+        For each batch, the positions of its texts in ``lengths``.
     """
     order = sorted(range(len(lengths)), key=lambda at: (-lengths[at], at))
     start = 0

@@ -48,8 +48,8 @@ class EncodedQuery:
     """A query with its vectors.
 
     Attributes:
-        vector: of all of it.
-        tokens: of its tokens; ``None`` if the encoder has none.
+        vector: the vector of the whole query.
+        tokens: the vectors of its tokens; ``None`` if the encoder makes none.
         starts: the character at which each token starts.
     """
 
@@ -83,7 +83,10 @@ def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]
 
 @cache
 def projection_of(version: str) -> NDArray[np.float32] | None:
-    """Return the projection for an encoder version, ``(its dimensions, TOKEN_DIMENSIONS)``, or ``None``."""
+    """Return the projection for token vectors of an encoder version; ``None`` if there is none.
+
+    Its shape is ``(dimensions of the encoder, TOKEN_DIMENSIONS)``.
+    """
     stored = json.loads(resources.files(__package__).joinpath("token_projection.json").read_text(encoding="utf-8"))
     if not same_space(version, stored["encoder"]):
         return None
@@ -101,6 +104,10 @@ def project_tokens(model: Any, projection: Vectors) -> None:
 
 
 def token_rows(padded: Vectors, tokens: int) -> TokenVectors:
-    """Return one text's token vectors from the graph's output, without the special first and last token."""
+    """Return the token vectors of a text from its padded output, without the special first and last token.
+
+    Args:
+        tokens: the number of tokens, special tokens included.
+    """
     rows: TokenVectors = np.rint(padded[1 : tokens - 1]).astype(np.int8)
     return rows
