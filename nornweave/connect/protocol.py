@@ -132,7 +132,7 @@ class Lag:
 
     Attributes:
         commits: the number of newer commits, along first parents.
-        uncommitted: the number of tracked files that changed since the last commit; ``None`` if unknown.
+        uncommitted: whether tracked files differ from the last commit; ``None`` if unknown.
     """
 
     commits: int

@@ -97,18 +97,19 @@ _DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
 
 class NotUnderstoodError(Exception):
-    """A part of the text could be an access statement and is not understood."""
+    """A part of a text could be an access statement, but it cannot be understood."""
 
 
 def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], str | None]:  # noqa: A002 - as ``Document``
-    """Read all statements of a text.
+    """Read all access statements of a text.
 
     Args:
-        format: ``rst`` has fields; everything else counts in every format.
+        format: the format of the text. Only ``rst`` has fields; all other forms of statements count in every format.
 
     Returns:
-        The statements for ``rules.read_statement``, each once, all of which must be met; and the part that was not
-        understood, ``None`` if all was.
+        The statements for ``rules.read_statement``, without repetitions. A reader must meet all of them. The second
+        value is ``None``. But if a part of the text is not understood, the only statement hides the document, and the
+        second value says why.
     """
     try:
         return tuple(dict.fromkeys(_stated(LINE_ENDS.sub("\n", text), format))), None
@@ -117,13 +118,13 @@ def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], st
 
 
 def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, object]] = ()) -> dict[str, JsonValue]:
-    """Return the access statements of a document of several texts, as metadata.
+    """Return the access statements of a document, which may consist of several texts, as metadata.
 
     Args:
-        texts: each with its format.
-        fields: fields beside the texts (headers of an e-mail, metadata of a notebook, a side file), as pairs of
-            key and value, the same key as often as it stands there. One without a value hides, as does the key anywhere
-            inside of another value.
+        texts: each text with its format.
+        fields: pairs of key and value from outside the texts: headers of an e-mail, metadata of a notebook, a sidecar
+            file. A repeated key gives several pairs. An access key without a value hides the document, and so does an
+            access key inside another value.
     """
     read = [access_statements(text, format_) for text, format_ in texts]
     values = [value for stated, _ in read for value in stated]
@@ -138,7 +139,7 @@ def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, obje
 
 
 def names_access(key: object) -> bool:
-    """Tell whether a key is ``access`` or ``X-Access``, in any case and with any marks around it."""
+    """Tell whether a key is ``access`` or ``X-Access``. Case and punctuation around the key do not matter."""
     return isinstance(key, str) and _NAME.fullmatch(_seen(key)) is not None
 
 
@@ -146,7 +147,7 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
     """Yield the statements of a text.
 
     Raises:
-        NotUnderstoodError: another part of it could be a statement.
+        NotUnderstoodError: another part of the text could be a statement.
     """
     stated, body = _headers(text)
     yield from stated
@@ -162,7 +163,10 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
 
 
 def _shown(text: str) -> str:
-    """Return a text as it is displayed, without tags. ``_BEGIN`` marks a tag at the beginning of a shown line."""
+    """Return a text as it is displayed, without tags.
+
+    ``_BEGIN`` marks the place of a tag at the beginning of a line.
+    """
     return _SHOWN_TAG.sub(_break, _seen(text)) if "<" in text or "&" in text else _seen(text)
 
 
@@ -183,10 +187,10 @@ def _letter(escaped: re.Match[str]) -> str:
 
 
 def _without_code(text: str, format: str) -> str:  # noqa: A002
-    """Blank the code of a text: in closed fences, backticks, ``<pre>``, ``<script>``, ``<style>``.
+    """Blank the code in a text: code in closed fences, backticks, ``<pre>``, ``<script>`` and ``<style>``.
 
-    Fences are found by the rules of CommonMark, which knows where a list or a quotation ends. Outside of
-    Markdown tildes underline a heading.
+    Fences are found by the rules of CommonMark, because these tell where a list or a quotation ends. Outside of
+    Markdown a line of tildes does not open a fence, because it may underline a heading.
     """
     if format == "html":
         return _without_code_elements(text)
@@ -241,13 +245,13 @@ def _lines(text: str) -> str:
 
 
 def _headers(text: str) -> tuple[list[JsonValue], str]:
-    """Read the headers at the beginning of a text. They follow each other directly.
+    """Read the headers at the beginning of a text. Several headers may follow each other directly.
 
     Returns:
-        What they state, and the text with their lines empty.
+        The statements in the headers, and the text with the lines of the headers empty.
 
     Raises:
-        NotUnderstoodError: one is broken or does not close, and has the word.
+        NotUnderstoodError: a header is broken or does not close, and it contains the word "access".
     """
     above = _ABOVE.match(text)
     start = above.end() if above else 0
@@ -270,7 +274,7 @@ def _headers(text: str) -> tuple[list[JsonValue], str]:
 
 
 def _end_of_braces(text: str, start: int) -> int:
-    """Return the end of a mapping in braces; ``start`` if none begins there or it is broken."""
+    """Return the end of a mapping in braces. If no valid mapping begins at ``start``, return ``start``."""
     if not _BRACE.match(text, start):
         return start
     with suppress(*_BROKEN):
@@ -283,10 +287,10 @@ def _end_of_braces(text: str, start: int) -> int:
 
 
 def _of_header(header: str, readers: Iterable[Callable[[str], object]]) -> list[JsonValue]:
-    """Return the statements of a header, from the first reader that finds a mapping in it.
+    """Return the statements of a header. The first of the ``readers`` that can read it as a mapping is used.
 
     Raises:
-        NotUnderstoodError: it has the word elsewhere than as a key of its own.
+        NotUnderstoodError: the header contains the word "access" in another place than as a key at its top level.
     """
     seen = _seen(header)
     if not _WORD.search(seen) and "\\" not in header:
@@ -305,11 +309,11 @@ def _of_header(header: str, readers: Iterable[Callable[[str], object]]) -> list[
 
 
 def _statements(loaded: object) -> Iterator[JsonValue]:
-    """Yield the statements in the result of a header's reader.
+    """Yield the statements in a header that was read as a mapping.
 
     Raises:
-        NotUnderstoodError: the key is not at its top.
-        ValueError: it is no mapping.
+        NotUnderstoodError: an access key is not at the top level of the mapping.
+        ValueError: the header is not a mapping.
     """
     if not isinstance(loaded, dict | Pairs):
         raise ValueError("no mapping")  # noqa: TRY004 - as a header that cannot be read
@@ -327,24 +331,24 @@ def _toml(head: str) -> object:
 
 
 def _has_key(value: object) -> bool:
-    """Tell whether the key occurs anywhere inside a value."""
+    """Tell whether an access key occurs anywhere inside a value."""
     if isinstance(value, dict | Pairs):
         return any(names_access(key) or _has_key(key) or _has_key(inner) for key, inner in value.items())
     return isinstance(value, list | tuple) and any(map(_has_key, value))
 
 
 def _value(value: object) -> JsonValue:
-    """Return a statement. A value that is neither a group nor a list of groups hides the document."""
+    """Return a statement from its value. A value that is not a group or a list of groups hides the document."""
     if isinstance(value, list | tuple):
         return tuple(each if isinstance(each, str) else "" for each in value)
     return value if isinstance(value, str) else HIDDEN
 
 
 def _metas(text: str) -> Iterator[JsonValue]:
-    """Yield the statement of every ``<meta name="access">``, anywhere on the page, also in comments.
+    """Yield the statement of every ``<meta name="access">``, anywhere on the page, even in comments.
 
     Raises:
-        NotUnderstoodError: a tag that does not close has the word as a value.
+        NotUnderstoodError: a tag is not closed, and it has the word "access" as a value.
     """
     places = [match.start() for match in _META.finditer(text)]
     for start, following in pairwise((*places, len(text))):
@@ -365,7 +369,7 @@ def _metas(text: str) -> Iterator[JsonValue]:
 
 
 def _field(value: str) -> JsonValue:
-    """Return the value of a field of RST: a text or a list."""
+    """Return the value of an RST field: a text or a list."""
     lines = [line.strip() for line in value.splitlines() if line.strip()]
     items = tuple(_ITEM.sub("", line, count=1) for line in lines if _ITEM.match(line))
     if items:

@@ -74,18 +74,20 @@ def read_document(
     is_handed_in: bool = False,
     is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file by its domain, suffix and content.
+    """Parse a file. Its domain, suffix and content decide how.
 
     Args:
-        is_dated: ``entry.updated_at`` is stated (by a commit, a sidecar, a client) and is preferred to the document's
-            own date. A file's modification time is not stated; it is used only if the document has no date.
-        is_handed_in: somebody sent it on purpose. If the bytes are not those of a PDF or an office document, the
-            text of one was sent.
-        is_asked_for: somebody named it, so generated, minified, licence and data files are kept, as for sent files.
+        is_dated: whether ``entry.updated_at`` was stated by a commit, a sidecar or a client. A stated date is preferred
+            to the document's own date. A modification time is not stated, and is used only if the document has no date.
+        is_handed_in: whether somebody sent the file on purpose. If the suffix is that of a PDF or an office document
+            but the bytes are not, the file is taken as the text of such a document.
+        is_asked_for: whether somebody named the file. Generated, minified, licence and data files are then read, as for
+            sent files.
 
     Raises:
-        DocumentSkipped: it is not worth reading, as a label and an explanation; a Git LFS pointer in place of the file.
-        DocumentError: too large, binary, empty or broken.
+        DocumentSkipped: the file is not worth reading, or it is a Git LFS pointer in place of the file. The message has
+            a label and an explanation.
+        DocumentError: the file is too large, binary, empty or broken.
     """
     check_size(len(raw))
     if raw.startswith(LFS_POINTER):
@@ -112,7 +114,11 @@ def read_document(
 def assemble(
     source_id: SourceId, domain: Domain, entry: Entry, raw: bytes, parsed: Parsed, format_: str, *, is_dated: bool
 ) -> Document:
-    """Merge parsed values with those of the source. The source wins, except for dates of undated entries."""
+    """Build a document from the parsed values and those of the source.
+
+    If both have a value, the value of the source is used. Only a date of the source that was not stated gives way to a
+    date in the document.
+    """
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
     # What stands at the head of the document is for the document to say.
@@ -140,7 +146,7 @@ def assemble(
 def _not_worth_reading(  # noqa: C901 - one reason after another
     entry: Entry, text: str, domain: Domain, format_: str | None
 ) -> str | None:
-    """Return why a text is left out because of its content, as label and explanation; ``None`` if it is read."""
+    """Return why a text is left out because of its content, as a label and an explanation; ``None`` if it is read."""
     path = entry.path
     name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
     if domain is not Domain.CODE and format_ is None:
@@ -208,7 +214,7 @@ def _vendored(entry: Entry) -> str | None:
 
 
 def _prose(entry: Entry, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
-    """Read a document. With the format ``None`` it is detected by the text."""
+    """Read a document that is not code. Return its format as well; ``None`` means that the text decides the format."""
     suffix = PurePosixPath(entry.path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"

@@ -70,14 +70,14 @@ _LARGEST = 2**63 - 1
 
 
 def describe(text: str, format: str) -> Parsed:  # noqa: A002 - the word of ``Document.format``
-    """Read title, dates and other fields at the head of a text. A broken header counts as text.
+    """Read the title, dates and other fields at the head of a text. A broken header counts as text.
 
-    ``metadata`` holds what the text names of ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``,
-    ``citation_count``, ``source_type``, ``access``, ``access_notice`` (the part that is not understood), and every
-    field as it is written as ``front_matter``. A date without a zone is taken as UTC.
+    The keys of ``metadata`` are, if the text states them: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``,
+    ``venue``, ``citation_count``, ``source_type`` and ``access``. ``access_notice`` has the part of an access statement
+    that is not understood. ``front_matter`` has every field as it is written. A date without a zone is taken as UTC.
 
     Args:
-        format: one of ``read.blocks``; any other is plain text, which says nothing but who may see it.
+        format: a format of ``read.blocks``. Any other format is plain text, from which only access statements are read.
     """
     readers = {"asciidoc": _rst_fields, "html": _html_fields, "man": _man_fields, "markdown": _markdown_fields,
                "org": _org_fields, "pod": _pod_fields, "rst": _rst_fields}  # fmt: skip
@@ -122,7 +122,7 @@ def _markdown_fields(text: str) -> dict[str, object]:
 
 
 def _pairs(head: str) -> dict[str, object]:
-    """Read lines of ``Key: value``. Indented lines continue the one above."""
+    """Read lines of ``Key: value``. An indented line continues the line above."""
     fields: dict[str, object] = {}
     for pair in re.finditer(r"^(\S[^:\n]*):[ \t]*(.*(?:\n[ \t]+.*)*)", head, re.MULTILINE):
         fields.setdefault(pair[1], one_line(pair[2]))
@@ -218,7 +218,10 @@ def _text(value: object) -> str:
 
 
 def _names(fields: Mapping[str, object], keys: tuple[str, ...]) -> tuple[JsonValue, ...] | None:
-    """Return a list field. A text with commas is a list too, except for authors, whose names may have commas."""
+    """Return the values of a list field, found under one of the keys; ``None`` if the field is missing.
+
+    A text with commas is a list too, except for authors, because their names may contain commas.
+    """
     for key in keys:
         value = fields.get(key)
         if isinstance(value, str):
@@ -248,7 +251,7 @@ def _first_date(fields: Mapping[str, object], keys: tuple[str, ...]) -> datetime
 
 
 def _undated(fields: Mapping[str, object]) -> str | None:
-    """Return which date fields have no valid date. Only these fields are lost."""
+    """Return a message about the date fields that have no valid date; ``None`` if all dates are valid."""
     stated = ((key, fields.get(key)) for key in (*_UPDATED, *_PUBLISHED))
     wrong = [f"{key}: {_text(value)!r} is not a date" for key, value in stated if value and _moment(value) is None]
     return "; ".join(wrong) or None
@@ -283,10 +286,11 @@ def _in_known_format(text: str) -> datetime:
 
 
 def first_heading(text: str, format: str) -> str | None:  # noqa: A002
-    """Return the title of a text: its first heading, unless that is one of several equal sections.
+    """Return the title of a text, which is its first heading; ``None`` if there is none.
 
-    Below the first level, a second heading of the same level shows that. A first heading of the first level is always a
-    title, except a version: ``# 2.1.0`` above ``# 2.0.9`` is no title.
+    The first heading is not the title if it only begins one of several equal sections. A heading below the first level
+    counts as such if another heading of the same level follows. A heading of the first level does only if it is a
+    version: ``# 2.1.0`` above ``# 2.0.9``.
     """
     head = text[:_HEAD]
     if format == "html":
@@ -302,7 +306,7 @@ def first_heading(text: str, format: str) -> str | None:  # noqa: A002
 
 
 def draft_mark(described: Parsed) -> str | None:
-    """Return the field that marks a page as unpublished, such as ``draft: true``; ``None`` without one."""
+    """Return the field that marks a page as unpublished, such as ``draft: true``; ``None`` without such a field."""
     fields = described.metadata.get("front_matter")
     for key, value in fields.items() if isinstance(fields, Mapping) else ():
         if str(value).strip().lower() in _NOT_PUBLISHED.get(key, ()):
@@ -311,7 +315,10 @@ def draft_mark(described: Parsed) -> str | None:
 
 
 def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:
-    """Return fields as JSON, with dates as ISO 8601. Values that are too deep, long or many are cut or left out."""
+    """Return fields as JSON, with dates as ISO 8601.
+
+    Fields that are nested too deeply, too long or too many are cut.
+    """
     plain = ((field_key(str(name)[:MAX_CHARACTERS]), _plain(value, depth)) for name, value in fields.items())
     return dict([(name, value) for name, value in plain if name and value is not None][:MAX_FIELDS])
 

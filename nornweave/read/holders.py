@@ -79,12 +79,12 @@ FOREIGN_FILES = 4
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A text's statement of its rights.
+    """A statement about who owns the rights in a text.
 
     Attributes:
-        holders: names as they are written, by the words that tell them apart.
-        licences: families of licences.
-        is_element: it is in an element of XML, as in protocol files.
+        holders: the set of words that identifies a holder → the holder's name as it is written.
+        licences: the families of the licences that the text names.
+        is_element: whether the notice is in an XML element, as in protocol files.
     """
 
     holders: dict[frozenset[str], str] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class Notice:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Read the comments at the head of a file."""
+        """Read the notice in the comments at the head of a file."""
         element = _ELEMENT.search(text[:HEAD_CHARACTERS]) if text.lstrip("\ufeff \r\n").startswith("<") else None
         head = [words for _, _, words in head_comments(text)]
         return cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
 
     @classmethod
     def in_words(cls, words: str, *, is_element: bool = False) -> Self:
-        """Read a notice in a plain text, such as a licence."""
+        """Read the notice in a plain text, such as a licence."""
         holders = {}
         for stated in _STATED.finditer(words):
             behind = _BEHIND.search(stated["name"])
@@ -120,10 +120,10 @@ class Holders:
     """The owners of a source.
 
     Attributes:
-        own: the holders in its licence or in most heads; empty if there are none or many.
-        licences: the families in its licence, and those in a quarter of the heads.
-        files: the number of files that name a holder.
-        folders: folders and files of other projects, with their holders.
+        own: the holders that the source's licence or most heads of its files name; empty if there are none or too many.
+        licences: the licence families that the source's licence names, and those in at least a quarter of the heads.
+        files: holder → the number of files that name the holder.
+        folders: folder or file of another project → the name of its owner.
     """
 
     own: frozenset[frozenset[str]] = frozenset()
@@ -133,11 +133,11 @@ class Holders:
 
     @classmethod
     def of(cls, name: str, texts: Iterable[tuple[str, str]]) -> Self:
-        """Read the heads of a source's files, and its licences.
+        """Read the licences of a source and the heads of its files.
 
         Args:
-            name: of the source; a holder with this name is its own.
-            texts: path and beginning of each file, generated ones too, which do not count.
+            name: the name of the source. A holder with this name is the source's own.
+            texts: the path and the beginning of each file. Generated files may be included, but they do not count.
         """
         paths: list[str] = []
         stated: dict[str, list[Notice]] = {"": []}
@@ -170,8 +170,9 @@ class Holders:
     def foreign(self, path: str, notice: Notice) -> str | None:
         """Return the owner of a file that comes from another project; ``None`` for the source's own files.
 
-        It lies in a folder of that project; or no holder that it names is one of the source's, each is named in few
-        files, and its licence is another one. An element of XML goes with what it describes, whatever the licence.
+        A file in a folder of another project comes from that project. Any other file comes from another project if
+        three conditions hold: the source owns none of the file's holders, only a few files name these holders, and the
+        file has a different licence. A notice in an XML element needs no different licence.
         """
         if any(map(self._is_own, notice.holders)):
             return None
@@ -192,7 +193,7 @@ class Holders:
 
 
 def is_kept_for_others(path: str) -> bool:
-    """Tell whether a file lies below a folder with a usual name for other projects' code."""
+    """Tell whether a file is in a folder whose name is usual for code of other projects, such as ``third_party``."""
     return any(
         _OF_THIRD_PARTIES.fullmatch(folder) or _OF_CONTRIBUTORS.fullmatch(folder) for folder in path.split("/")[:-2]
     )
@@ -205,12 +206,12 @@ def _folders_of_others(
     heads: Mapping[str, Notice],
     paths: Sequence[str],
 ) -> dict[str, str]:
-    """Return the folders, and single files, of other projects, each with its owner.
+    """Return the folders and single files of other projects, each with its owner.
 
-    Where no holder of the source is named, a folder is another project's in three cases: its licence names a holder,
-    and it is no package of a monorepo; it is kept among what third parties wrote, and a file says whose it is (below
-    ``contrib`` one with another licence, or half of its files); most of its files name one holder, who is named nowhere
-    else, and one of them another licence.
+    A folder in which no holder of the source is named belongs to another project in three cases. First, its licence
+    names a holder, and it is not a package of a monorepo. Second, it is in a folder for third-party code, and a file
+    names the owner; below ``contrib`` that file needs another licence, or half of the files must name the owner. Third,
+    most of its files name one holder who is named nowhere else, and one of these files has another licence.
     """
     owned = {
         folder
@@ -247,17 +248,17 @@ def _folders_of_others(
 
 
 def _most(heads: Collection[Notice], files: int) -> set[frozenset[str]]:
-    """Return the holders that most heads name, in any spelling."""
+    """Return the holders that most heads name, whatever the spelling of the name."""
     among = Counter(holder for notice in heads for holder in notice.holders)
     least = max(OWN_LEAST, len(heads) / 2, OWN_SHARE * files)
     return {one for one in among if sum(count for other, count in among.items() if _is_same(one, other)) >= least}
 
 
 def _above(path: str, folders: Mapping[str, str]) -> str | None:
-    """Return the value of a path, or of the nearest folder above it that has one."""
+    """Return the value of a path, or else that of the nearest folder above it; ``None`` if neither has a value."""
     return next((folders[each] for each in (path, *folders_above(path)) if each in folders), None)
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Tell whether two names mean the same holder: most words of the shorter one are in the other."""
+    """Tell whether two names mean the same holder. They do if most words of the shorter name are in the other name."""
     return 2 * len(one & other) > min(len(one), len(other))

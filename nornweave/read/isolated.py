@@ -30,11 +30,11 @@ def parse_apart(
     """Parse a document in a process with limits of time and memory.
 
     Args:
-        parser: a function of a module.
-        options: further arguments of the parser: JSON values, and a ``domain``.
+        parser: a function at the top level of a module.
+        options: further arguments of the parser. They may be JSON values and a ``domain``.
 
     Raises:
-        DocumentError: what the parser raised; ``ReaderLostError`` when it went beyond its limits.
+        DocumentError: the parser raised it. It is a ``ReaderLostError`` if the parser exceeded its limits.
     """
     cpu_s = _seconds(entry.path.lower(), len(raw))
     values = {"parser": address_of(parser), "source_id": source_id, "entry": entry, "options": options}
@@ -42,7 +42,7 @@ def parse_apart(
 
 
 def parse_document(values: Mapping[str, JsonValue], raw: bytes) -> Document:
-    """Call the parser that ``parse_apart`` named, in the sandbox's process."""
+    """Call the parser that ``parse_apart`` named. This function runs in the sandbox's process."""
     parser = cast(Callable[..., Document], function_at(str(values["parser"])))
     options = dict(cast(Fields, values["options"]))
     if "domain" in options:
@@ -57,12 +57,12 @@ def _seconds(path: str, size: int) -> float:
 
 
 def entry_from(sent: Fields) -> Entry:
-    """Read an entry."""
+    """Return the entry that was sent to the sandbox's process as JSON."""
     return Entry(**{**sent, "updated_at": _moment(sent["updated_at"]), "metadata": freeze(sent["metadata"])})
 
 
 def document_from(sent: Fields) -> Document:
-    """Read a document."""
+    """Return the document that the sandbox's process sent as JSON."""
     return Document(
         **{
             **sent,
@@ -77,7 +77,7 @@ def document_from(sent: Fields) -> Document:
 
 
 def metadata_from(sent: Fields) -> Metadata:
-    """Read metadata; lists become tuples."""
+    """Return metadata that was sent as JSON. Lists become tuples."""
     return freeze({key: tuple(value) if isinstance(value, list) else value for key, value in sent.items()})
 
 

@@ -151,9 +151,10 @@ _FIRST = {"": ("asciidoc", "markdown", "rst")}
 
 
 def format_of(path: str, text: str, domain: Domain) -> str | None:
-    """Return the format of a text file for ``Document.format``; ``None`` if the domain does not read it.
+    """Return the format of a text file for ``Document.format``; ``None`` if the domain does not read the file.
 
-    Source code is named by its language, ``text`` where no parser is known; documents by their markup.
+    The format of source code is its language, or ``text`` if no parser is known. The format of a document is its
+    markup.
     """
     name = PurePosixPath(path).name
     suffix = PurePosixPath(name.lower()).suffix
@@ -194,7 +195,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
 
 
 def _sets_values(text: str) -> bool:
-    """Tell whether the lines of a text are ``name = value`` or comments, as in configuration."""
+    """Tell whether all lines of a text are ``name = value`` or comments, as in configuration."""
     rows = text.splitlines()[:_MOST_MARKS]
     settings = [_SETTING.match(row) is not None for row in rows]
     told = sum(sets or _REMARK.match(row) is not None for row, sets in zip(rows, settings, strict=True))
@@ -206,9 +207,9 @@ def _count(marks: re.Pattern[str], text: str) -> int:
 
 
 def is_test_data(path: str, text: str) -> bool:
-    """Tell whether code is data of tests: samples, recorded answers, expected output.
+    """Tell whether a file has data for tests: samples, recorded answers or expected output.
 
-    Tests themselves, and files that configure tests, do not count.
+    Tests themselves are not test data, and neither are files that configure tests.
     """
     *folders, name = path.split("/")
     suffix = PurePosixPath(name.lower()).suffix
@@ -230,7 +231,7 @@ def is_test_data(path: str, text: str) -> bool:
 
 
 def is_unknown(path: str) -> bool:
-    """Tell whether no table here has the suffix of a file."""
+    """Tell whether the suffix of a file is in none of the tables of this module."""
     name = PurePosixPath(path.lower()).name
     suffix = PurePosixPath(name).suffix
     known = suffix in _OTHER | BINARY_SUFFIXES | TEMPLATES | SUFFIXES[Domain.DOCUMENTATION]
@@ -238,9 +239,9 @@ def is_unknown(path: str) -> bool:
 
 
 def holds_code(text: str) -> bool:
-    """Tell whether a text with an unknown suffix is code or configuration: most lines are statements or comments.
+    """Tell whether a text with an unknown suffix is code or configuration.
 
-    Markup, JSON, prose and keys are not code.
+    It is if most lines are statements or comments. Markup, JSON, prose and keys are not code.
     """
     if text.lstrip().startswith("<") or "-----BEGIN " in text or is_json(text) or prose_share(text) >= PROSE_SHARE:
         return False
@@ -252,12 +253,12 @@ def holds_code(text: str) -> bool:
 
 
 def is_licence_name(name: str) -> bool:
-    """Tell whether a file has a usual name of licences."""
+    """Tell whether the name of a file is usual for licences."""
     return _LICENCE_NAME.fullmatch(name) is not None
 
 
 def is_code_name(name: str) -> bool:
-    """Tell whether a file name alone shows code: manifests, build recipes, configuration."""
+    """Tell whether a file's name alone shows that it is code: a manifest, a build recipe or configuration."""
     lowered = name.lower()
     if lowered in CODE_NAMES:
         return True
@@ -268,10 +269,10 @@ def is_code_name(name: str) -> bool:
 
 
 def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
-    """Tell whether a domain reads files with this name, or has to read their content to decide.
+    """Tell whether a domain reads files with this name, or must look into them to decide.
 
     Args:
-        is_program: the file may be executed; its first line may say in what language it is.
+        is_program: whether the file has permission to be executed. Its first line may then name its language.
     """
     name = PurePosixPath(path).name
     suffix = PurePosixPath(below_example(name.lower()) if domain is Domain.CODE else name.lower()).suffix

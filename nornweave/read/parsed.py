@@ -10,9 +10,9 @@ from nornweave.core.types import NO_METADATA, Metadata, Section
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The part of a ``Document`` that depends only on its bytes. Its fields have the same meaning there.
+    """The part of a ``Document`` that depends only on its bytes. The fields have the same meaning as in ``Document``.
 
-    ``sections`` tile ``text``; ``page_starts`` is empty for formats without pages.
+    The ``sections`` tile the ``text``. For formats without pages ``page_starts`` is empty.
     """
 
     text: str

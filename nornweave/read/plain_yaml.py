@@ -20,18 +20,18 @@ _NUMBER_STARTS = frozenset("+-.0123456789")
 
 
 def load_plain_yaml(text: str) -> object:
-    """Read YAML.
+    """Read YAML and return its value.
 
     Raises:
-        yaml.YAMLError: it is broken, uses an alias, is nested deeper than ``MAX_DEPTH`` or has too long a number; a
-            ``MarkedYAMLError`` says where.
+        yaml.YAMLError: the text is broken, uses an alias, is nested deeper than ``MAX_DEPTH`` or has a number that is
+            too long. A ``MarkedYAMLError`` says where.
     """
     check_yaml(text)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
 class Pairs:
-    """A mapping as written: keys in their order, with repetitions."""
+    """A mapping as it is written: its keys are in their order, and a key may be repeated."""
 
     def __init__(self, pairs: Iterable[tuple[object, object]]) -> None:
         self._pairs = tuple(pairs)
@@ -45,14 +45,14 @@ def load_pairs(text: str) -> object:
     """Read YAML with every mapping as ``Pairs``. Nothing is merged, and custom tags are ignored.
 
     Raises:
-        yaml.YAMLError: as ``load_plain_yaml``.
+        yaml.YAMLError: see ``load_plain_yaml``.
     """
     check_yaml(text)
     return yaml.load(text, Loader=_PairsLoader)  # noqa: S506 - a safe loader
 
 
 class _Loader(yaml.CSafeLoader):
-    """Keeps invalid dates and numbers, such as 2024-13-01, as text."""
+    """A YAML loader that keeps invalid dates and numbers, such as 2024-13-01, as text."""
 
 
 def _or_text(construct: Callable[[Any, yaml.ScalarNode], object]) -> Callable[[Any, yaml.ScalarNode], object]:
@@ -71,7 +71,7 @@ for _kind in ("timestamp", "int", "float"):
 
 
 class _PairsLoader(_Loader):
-    """Keeps mappings as they are written."""
+    """A YAML loader that keeps mappings as they are written."""
 
 
 def _as_written(loader: Any, node: yaml.Node) -> object:

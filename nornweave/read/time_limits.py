@@ -17,10 +17,10 @@ CONVERTED_SECONDS = 60.0
 
 
 def seconds_for(size: int) -> float:
-    """Return the time limit of one step for a document of this size."""
+    """Return the time limit of one step for a document of this size, in seconds. The size is in bytes."""
     return SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * size / 1e6
 
 
 def pdf_seconds(size: int) -> float:
-    """Return the time limit for a PDF of this size."""
+    """Return the time limit for a PDF of this size, in seconds. The size is in bytes."""
     return min(PDF_SECONDS_AT_MOST, PDF_SECONDS_AT_LEAST + PDF_SECONDS_PER_MEGABYTE * size / 1e6)

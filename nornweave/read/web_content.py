@@ -71,7 +71,10 @@ _BLANK = re.compile(r"\s+")
 
 
 def main_content(soup: BeautifulSoup) -> Tag:
-    """Return the element with the main content, without navigation and the like. Headings have their anchors."""
+    """Return the element with the main content, without navigation and similar parts.
+
+    Headings get their anchors as ids.
+    """
     body = soup.body or soup
     _name_headings(body)
     _drop_noise(body)
@@ -96,7 +99,7 @@ def _drop_noise(body: Tag) -> None:
 
 
 def _around(body: Tag, names: Sequence[str]) -> set[int]:
-    """Return the elements with these names and all elements around one."""
+    """Return the ``id()`` of each element with one of these names, and of all elements around it."""
     around: set[int] = set()
     for tag in body.find_all(list(names)):
         for above in (tag, *tag.parents):
@@ -149,20 +152,20 @@ def length(tag: Tag) -> int:
 
 
 def title_of(root: Tag, named: str | None) -> str | None:
-    """Return the text of the first heading, else the page's title."""
+    """Return the text of the first heading. If there is no heading, return the title that the page names."""
     heading = root.find("h1")
     said = _BLANK.sub(" ", heading.get_text()).strip() if isinstance(heading, Tag) else ""
     return said[:500] or named
 
 
 def attribute_values(tag: Tag, attribute: str) -> list[str]:
-    """Return the values of an attribute that may have several."""
+    """Return the values of an attribute. Some attributes have several values."""
     value: Any = tag.get(attribute) or []
     return value.split() if isinstance(value, str) else value
 
 
 def plain(root: Tag) -> str:
-    """Return the content without elements that only styles or scripts need."""
+    """Return the content as HTML, without elements that only styles or scripts need."""
     for text in root.find_all(string=lambda text: isinstance(text, PreformattedString)):
         if isinstance(text, Comment | Doctype | ProcessingInstruction):
             text.extract()
@@ -218,7 +221,10 @@ def _inside(heading: Tag) -> Iterator[Tag]:
 
 
 def _of_parent(heading: Tag, opened: set[int]) -> str | None:
-    """Return the id of the section that the heading opens. ``opened`` are sections of earlier headings."""
+    """Return the id of the section that a heading opens; ``None`` if it opens none.
+
+    ``opened`` has the sections that earlier headings opened.
+    """
     for parent in islice(heading.parents, _ABOVE):
         if parent.name in ("body", "main", "article", "html", "[document]") or id(parent) in opened:
             return None
@@ -228,7 +234,7 @@ def _of_parent(heading: Tag, opened: set[int]) -> str | None:
 
 
 def _of_sibling(heading: Tag) -> str | None:
-    """Return the name of a link target directly before the heading."""
+    """Return the name of a link target directly before the heading; ``None`` if there is none."""
     before = heading.find_previous_sibling()
     if isinstance(before, Tag) and before.name in ("a", "span") and not before.contents:
         name = before.get("id") or before.get("name")

@@ -38,15 +38,15 @@ _AGENT = "nornweave"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """The content of a page.
+    """The content of a web page.
 
     Attributes:
-        content: HTML of its main content.
-        links: as they stand in the page, in order, each once, without fragments and without those that it asks not to
-            follow.
-        base: what links are relative to, where that is not the page.
-        canonical: the address that the page gives for itself, as it stands.
-        refresh: the address that it sends browsers on to at once.
+        content: the main content as HTML.
+        links: the links in the order of the page, as they are written, without repetitions and fragments. Links that
+            the page asks not to follow are left out.
+        base: the address to which links are relative, if it is not the address of the page; else ``None``.
+        canonical: the address that the page names as its own, as it is written.
+        refresh: the address to which the page redirects browsers immediately.
     """
 
     content: str
@@ -65,10 +65,10 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
     """Read a page.
 
     Args:
-        values: ``charset`` as its server names it, or ``None``.
+        values: ``charset`` as the server names it, or ``None`` if the server does not name it.
 
     Raises:
-        DocumentError: it is too large, empty or binary.
+        DocumentError: the page is too large, empty or binary.
     """
     text = _decoded(raw, values.get("charset"))
     facts = describe(text, "html")
@@ -99,7 +99,10 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
 
 
 def robots_rules(content: str) -> frozenset[str]:
-    """Read the value of a robots meta tag or an ``X-Robots-Tag``; ``none`` means both rules."""
+    """Return the rules in a robots meta tag or an ``X-Robots-Tag``.
+
+    ``none`` stands for ``noindex`` and ``nofollow``.
+    """
     rules = {word.strip().lower() for word in content.split(",")}
     return frozenset(rules | ({"noindex", "nofollow"} if "none" in rules else set()))
 
@@ -140,7 +143,7 @@ def _canonical(soup: BeautifulSoup) -> str | None:
 
 
 def _refresh(soup: BeautifulSoup) -> str | None:
-    """Return the target of ``<meta http-equiv=refresh>`` if it is followed within a few seconds."""
+    """Return the target of ``<meta http-equiv=refresh>`` if the page redirects within a few seconds, else ``None``."""
     for meta in soup.find_all("meta", limit=1_000):
         if str(meta.get("http-equiv", "")).lower() == "refresh":
             match = re.match(
@@ -162,7 +165,7 @@ def document_version() -> str:
 
 
 def write_page(body: Mapping[str, Any], changed_at: str | None) -> bytes:
-    """Return a page as bytes to store: one line of JSON with its properties, then its content."""
+    """Return a page as bytes to store. The first line is JSON with its properties; its content follows."""
     known = {key: body.get(key) for key in ("url", "format", "title", "metadata")}
     content = base64.b64decode(body["raw"]) if "raw" in body else str(body["content"]).encode("utf-8", "replace")
     line = json.dumps({**known, "updated_at": changed_at}, sort_keys=True)
@@ -173,7 +176,7 @@ def web_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domai
     """Build the document of a page.
 
     Raises:
-        DocumentError: its content is broken or empty.
+        DocumentError: the content of the page is broken or empty.
     """
     line, _, content = raw.partition(b"\n")
     try:

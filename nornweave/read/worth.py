@@ -40,7 +40,7 @@ NOTE = 300
 
 
 def head_comments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the comment lines that open a file: start, end and words of each. Blank lines have no words."""
+    """Yield the comment lines that open a file: the start, the end and the words of each. Blank lines have no words."""
     at, closing = 0, ""
     for line in text[:HEAD_CHARACTERS].splitlines(keepends=True):
         start, at = at, at + len(line)
@@ -118,13 +118,16 @@ _DIGEST_SHARE, _DIGESTS = 0.3, 12
 
 
 def states_tool(text: str) -> bool:
-    """Tell whether data names a tool as its author, is what one recorded, or a schema of Kubernetes of many lines."""
+    """Tell whether a file of data shows that a tool wrote it.
+
+    It does if it names a tool as its author, if it is a recording of a tool, or if it is a long Kubernetes schema.
+    """
     is_schema = text.count("\n") >= _SCHEMA_LINES and _RESOURCE_SCHEMA.search(text) is not None
     return is_schema or bool(_AUTHOR.search(text) or _RECORDED.match(text))
 
 
 def is_lock(text: str) -> bool:
-    """Tell whether a text is a lock file of a tool: it has a dozen digests, and they are three tenths of it."""
+    """Tell whether a text is the lock file of a tool. It is if it has a dozen digests that fill three tenths of it."""
     digests = _DIGEST.findall(text)
     return len(digests) >= _DIGESTS and sum(map(len, digests)) >= _DIGEST_SHARE * len(text)
 
@@ -137,7 +140,7 @@ _WRITTEN_AGAIN = re.compile(
 
 
 def is_written_again(text: str) -> bool:
-    """Tell whether a document says, at its head or at its end, that a tool writes it again."""
+    """Tell whether a document says, at its beginning or at its end, that a tool overwrites it regularly."""
     return any(map(_WRITTEN_AGAIN.search, (text[:_EDGE], text[-_EDGE:])))
 
 
@@ -147,9 +150,9 @@ _WRAPPED = 40
 
 
 def is_generated(text: str) -> bool:
-    """Tell whether a comment at the head says that this file is generated.
+    """Tell whether a comment at the head of a file says that this file is generated.
 
-    Sentences about other generated files do not count, nor does code below the head.
+    Sentences about other generated files do not count. Code below the head does not count either.
     """
     lines: list[str] = []
     above = ""
@@ -174,13 +177,13 @@ _MEASURED_LEAST, _MEASURED_SHARE = 50, 20
 
 
 def is_measured(text: str) -> bool:
-    """Tell whether data are measurements: enough lines have a number with more digits than people write."""
+    """Tell whether data are measurements, because many lines have a number with more digits than people write."""
     measured = len(_MEASURED.findall(text))
     return measured >= _MEASURED_LEAST and measured * _MEASURED_SHARE >= text.count("\n")
 
 
 def is_json(text: str) -> bool:
-    """Tell whether a text is JSON under any name: a list or an object, and nothing else."""
+    """Tell whether a text is a JSON list or object with nothing else around it. The file's name does not matter."""
     try:
         return text.lstrip()[:1] in {"{", "["} and isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
@@ -195,7 +198,7 @@ _LITERAL_LINES, _LITERAL_SHARE = 500, 0.95
 
 
 def is_pasted_data(text: str) -> bool:
-    """Tell whether a program is mostly data: hundreds of lines of JSON with keys, and little else."""
+    """Tell whether a program is mostly data: it has hundreds of lines of JSON with keys, and little other text."""
     matches = [_LITERAL_LINE.fullmatch(line) for line in text.splitlines()]
     keys = sum(match is not None and match["key"] is not None for match in matches)
     told = sum(match is not None for match in matches)
@@ -209,10 +212,10 @@ _DRAWN_LEAST, _DRAWN_SHARE = 200, 0.95
 
 
 def is_encoded(text: str) -> bool:
-    """Tell whether a passage is encoded binary data or a part of a line that draws something.
+    """Tell whether a passage is encoded binary data, or numbers that draw something.
 
-    Each of its lines is one run of 40 letters and digits and more, as base64 has them; or it is numbers within a line,
-    each with at most a letter, as the paths of SVG are.
+    In encoded data each line is one run of at least 40 letters and digits, as in base64. A drawing is a single line of
+    numbers with at most one letter each, as in a path of SVG.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) == 1:
@@ -232,7 +235,7 @@ _SPACED = 10
 def minified_line(text: str) -> int:
     """Return the length of the longest minified line of code; 0 if there is none.
 
-    Most of such code is in lines that no person wrote; a long literal is a smaller part of a program.
+    Lines count as minified only if they are most of the text, because a program may also have a long literal.
     """
     if len(text) < _MINIFIED_LEAST:
         return 0
@@ -330,10 +333,11 @@ def _worded(text: str) -> int:
 
 
 def is_licence(text: str, *, is_named_so: bool = False) -> bool:
-    """Tell whether a text is mostly a licence or notices: it has the usual sentences word for word.
+    """Tell whether a text is mostly a licence or legal notices. It must have the usual sentences word for word.
 
     Args:
-        is_named_so: its name says that it is; then less has to speak for it, as where a licence's title does.
+        is_named_so: whether the file's name says that it is a licence. Fewer such sentences are then enough, as for a
+            text that begins with the title of a licence.
     """
     if not _LICENCE.search(text[:HEAD_CHARACTERS]):
         return False
@@ -349,16 +353,19 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
 
 
 def _says_who_began_it(lines: Sequence[str]) -> bool:
-    """Tell whether lines name only who created a file and when, as Xcode writes them, and versions."""
+    """Tell whether lines name only who created a file and when, as Xcode writes them.
+
+    Lines with versions are allowed.
+    """
     is_created = bool(lines) and _CREATED.fullmatch(lines[0]) is not None
     return is_created and all(re.search(r"\d", line) and "://" not in line for line in lines)
 
 
 def licence_span(text: str) -> Span:
-    """Return the span of the licence in the head comments of source code, with blank lines after it.
+    """Return the span of the licence in the head comments of source code, with the blank lines after it.
 
-    Paragraphs and lines before it that say something else, and those behind it, are not part of it. Without one it is
-    empty. Notices on both sides of what says something else are not one span: the second stays in the text.
+    The span is empty if there is no licence. Paragraphs and lines before or after the licence that say something else
+    are not part of it. If such text stands between two notices, the span has only the first notice.
     """
     begins = ends = last = 0
     said, is_stated = "", False
@@ -407,7 +414,10 @@ def licence_span(text: str) -> Span:
 
 
 def without(licence: Span, span: Span) -> list[Span]:
-    """Return a span without its licence: two parts if it is in the middle, unless it is a mere notice."""
+    """Return the parts of ``span`` that are not in the licence: two parts if the licence is in the middle of it.
+
+    A short notice in the middle of the span is not removed.
+    """
     is_notice = span.start < licence.start and licence.end < span.end and len(licence) <= NOTE
     if is_notice or licence.end <= span.start or span.end <= licence.start:
         return [span]
@@ -425,16 +435,16 @@ PROSE_SHARE = 0.25
 
 
 def prose_share(text: str) -> float:
-    """Return the share of a text's characters in lines of prose, from 0 to 1.
+    """Return the share of a text's characters that are in lines of prose, from 0 to 1.
 
-    Values that a template inserts do not count.
+    Values that a template inserts do not count as prose.
     """
     lines = [line.strip() for line in _WRITTEN_IN.sub("", text).splitlines() if line.strip()]
     return sum(len(line) for line in lines if _is_prose(line)) / (sum(map(len, lines)) or 1)
 
 
 def is_note(text: str) -> bool:
-    """Tell whether a text is mostly words but too short for sentences."""
+    """Tell whether a text consists mostly of words but is too short for sentences."""
     tokens = text.split()
     return len(text) <= NOTE and 2 * _words_among(tokens) >= len(tokens) > 0
 
@@ -461,5 +471,5 @@ _UNSHOWN = re.compile(
 
 
 def is_empty_page(html: str) -> bool:
-    """Tell whether a page is empty until a program fills it: a script or a custom element."""
+    """Tell whether a page is empty until a program fills it. Such a page has a script or a custom element."""
     return re.search(r"<script\b|<\w+-", html) is not None and not _WORD.search(_UNSHOWN.sub(" ", html))

@@ -168,7 +168,7 @@ class CommitHistory:
             GitFailedError: the repository cannot be read.
             SourceUnavailableError: git does not answer in time.
         """
-        releases, branches = self._told_by_all(commit)
+        releases, branches = self._releases_and_merges(commit)
         written = self._written(commit) if self.quotes and not self.is_partial else {}
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
         had = set[str]()
@@ -210,7 +210,7 @@ class CommitHistory:
                     }),
                 )  # fmt: skip
 
-    def _told_by_all(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str]]]]:
+    def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str]]]]:
         """Return the releases.
 
         Return also the main author and the subjects of the commits that each merge commit merged. A tag on a merged

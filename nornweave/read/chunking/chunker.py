@@ -24,12 +24,13 @@ _OF_COMMITS = ("kind", "author", "release")
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A domain's chunking strategy with its token limit. If a document does not fit the strategy, another is used.
+    """A domain's chunking strategy with its token limit. A document that does not fit the strategy gets another one.
 
     Attributes:
         strategy: ``SYNTAX_AWARE``, ``HIERARCHICAL_SECTIONS``, ``MESSAGE_BOUNDARY`` or ``RECURSIVE_CHARACTER``.
-        limit: tokens of an ordinary chunk.
-        grammars: the languages that ``SYNTAX_AWARE`` parses; others are cut by ``RECURSIVE_CHARACTER``.
+        limit: the maximum number of tokens in an ordinary chunk.
+        grammars: the languages that ``SYNTAX_AWARE`` can parse. Code in other languages is cut by
+            ``RECURSIVE_CHARACTER``.
     """
 
     strategy: str
@@ -44,9 +45,9 @@ class Chunker:
         return "/".join((*versions, *settings))
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
-        """Cut a document in order and without overlaps. Blank space and the licence of code are left out.
+        """Cut a document into chunks. They are in order and do not overlap.
 
-        Continued encoded bytes are left out too; their beginning is in a chunk above.
+        Blank space and the licence of code are left out. Of encoded bytes only the beginning is in a chunk.
         """
         for number, chunk in enumerate(self._chunks(document, index)):
             if not (number and is_encoded(chunk.content)):
@@ -71,9 +72,9 @@ class Chunker:
 
 
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
-    """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk.
+    """Cut a document at paragraphs, lines, sentences or words. A chunk has at most ``limit`` tokens.
 
-    Lines that are only drawn are left out.
+    Lines that only draw something are left out.
     """
     text, is_code = document.text, document.domain is Domain.CODE
     licence = licence_span(text) if is_code else Span(0, 0)

@@ -66,16 +66,17 @@ _IDENTIFIERS = frozenset({"name", "constant"})
 
 
 def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> Iterator[Chunk]:
-    """Cut source code at functions and classes; those that are too long at their inner scopes.
+    """Cut source code at functions and classes. Those that are too long are cut at their inner scopes.
 
     Args:
-        document: ``format`` is the language, as ``languages.language_of`` names it.
-        index: over ``document.text``.
-        limit: tokens of a function, a method, a class header.
+        document: a document whose ``format`` is the language, as ``languages.language_of`` names it.
+        index: the token index of ``document.text``.
+        limit: the maximum number of tokens of a function, a method or a class header.
 
     Yields:
-        Chunks in order that do not overlap and leave out only blank space, a licence at the head and the tag that
-        closes a script: a function ends where it ends. Code that cannot be parsed is cut at blank lines and lines.
+        Chunks in order without overlaps. They leave out only blank space, a licence at the head, and the tag that
+        closes a script. A chunk of a function ends where the function ends. Code that cannot be parsed is cut at blank
+        lines and lines.
     """
     text, lines, licence = document.text, Lines(document.text), licence_span(document.text)
     whole = Span(0, len(text))
@@ -110,7 +111,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
-    """Return the words of the import statements, without the packages before a name."""
+    """Return the words of the import statements. The packages that stand before an imported name are left out."""
     nodes = (node for region in found if region.kind is Kind.IMPORT for node in region.nodes)
     words = {word for node in nodes for word in _IMPORTED.findall(text, node.start_byte, node.end_byte)}
     return frozenset(words - _IMPORT_WORDS)
@@ -118,11 +119,11 @@ def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A chunk before it is written.
+    """A part of the text that becomes a chunk.
 
     Attributes:
-        label: ``node_type`` when there is no symbol.
-        continues: its symbol started in an earlier piece.
+        label: the ``node_type`` of the chunk if the piece has no symbol.
+        continues: whether the symbol of the piece began in an earlier piece.
     """
 
     span: Span
@@ -133,7 +134,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Regions → pieces."""
+    """Lays out the regions of a file as pieces."""
 
     text: str
     licence: Span
@@ -144,7 +145,7 @@ class _Layout:
     scope: SymbolScope
 
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
-        """Lay out the regions of a file. The pieces cover the whole text."""
+        """Yield the pieces of a file with these regions. The pieces cover the whole text."""
         if not found:
             yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
@@ -162,7 +163,10 @@ class _Layout:
         yield from (piece if piece.symbol else replace(piece, symbol=self._styled(piece, styles)) for piece in pieces)
 
     def _styled(self, piece: _Piece, rules: Sequence[Node]) -> Symbol | None:
-        """Name rules of styles by the beginning of their selectors, or by all of them."""
+        """Return the symbol of a piece with style rules; ``None`` if it has no named rule.
+
+        The name is the shared beginning of the selectors. If they share no beginning, it consists of all selectors.
+        """
         within = [rule for rule in rules if piece.span.start <= rule.start_byte < piece.span.end]
         named = [value for rule in within if (value := syntax.lone_value(rule, self.grammar, self.text)) is not None]
         symbols = [describe_value(name, rule, self.scope, self.text) for rule, name in named]
@@ -178,9 +182,10 @@ class _Layout:
         return not is_said and self.index.count(piece.span) < SPLINTER
 
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
-        """Tell whether one of two pieces is too small to stand alone, and the other has room for it.
+        """Tell whether one of two pieces is too small to stand alone, and the other one has room for it.
 
-        Imports join other small pieces, and the piece before if nothing follows. Nothing is joined to a function's end.
+        Imports are joined with other small pieces. They are joined with the previous piece only if no piece follows.
+        Nothing is joined to the end of a function.
         """
         if last.symbol and last.symbol.function_name and "\n" in self._between(last, piece):
             return False
@@ -208,12 +213,12 @@ class _Layout:
 
     @cached_property
     def _documents(self) -> dict[int, int]:
-        """Return the starts of a YAML file's documents after their marks, and of the marks."""
+        """Return the position after each document mark (``---``) of a YAML file → the position of the mark."""
         marks = _MARK.finditer(self.text) if self.grammar.name == "yaml" else ()
         return {at: mark.start() for mark in marks for at in (mark.start() + len("---"), mark.end())}
 
     def _packed(self, spans: Sequence[Span], limit: int) -> Iterator[Span]:
-        """Pack neighbours. A document of YAML is joined with others only as a whole."""
+        """Join neighbouring spans. A YAML document is joined with another one only as a whole."""
         begins = sorted(set(self._documents.values()))
         documents = [list(run) for _, run in groupby(spans, key=lambda span: bisect_right(begins, span.start))]
         wholes = [Span(document[0].start, document[-1].end) for document in documents]
@@ -232,7 +237,7 @@ class _Layout:
         return min(GROUP_TOKENS.get(kind, self.limit), self.limit)
 
     def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
-        """Join each region that means little alone with the next one, as long as it fits there."""
+        """Join each region that means little alone with the next region, if the two fit into one chunk."""
         glued: list[tuple[Region, Span]] = []
         for region, span in reversed(spanned):
             following = glued[-1] if glued else None
@@ -252,9 +257,10 @@ class _Layout:
         return glued[::-1]
 
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
-        """Tell whether ``span`` may join the next region; always, if that one will be divided anyway.
+        """Tell whether ``span`` may join the next region.
 
-        This is also so if ``span`` is too small to be found alone.
+        It may if both fit into one chunk, if the next region will be divided anyway, or if ``span`` is too small to be
+        found alone.
         """
         limit = self._limit_of(following[0].kind)
         return (
@@ -272,7 +278,10 @@ class _Layout:
             yield _Piece(part.span, None, part.symbol, part.continues)
 
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
-        """Pack neighbouring statements. One that is too long is divided, and its parts may have names."""
+        """Join neighbouring statements to pieces.
+
+        A statement that is too long is divided, and its parts may have names.
+        """
         limit = self._limit_of(kind)
         most = self.limit if kind is Kind.PROTOTYPE else limit
         regions_at = {span.start: region for region, span in group}
@@ -290,7 +299,7 @@ class _Layout:
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
     def _named(self, held: Sequence[Region]) -> Symbol | None:
-        """Name prototypes by all their names, and a single statement by the name that it defines."""
+        """Return the symbol of some regions: all names of prototypes, or the name that a single statement defines."""
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
         nodes = [(region, node) for region in held for node in region.nodes]
@@ -318,7 +327,7 @@ class _Layout:
         return joined(symbols) if symbols else None
 
     def _declared(self, nodes: Iterable[tuple[Region, Node]]) -> Iterator[Symbol]:
-        """Describe declarations of C other than functions: prototypes, types, variables, macros with a value."""
+        """Yield the symbols of C declarations: prototypes, types, variables, and macros with a value."""
         for region, node in nodes:
             if (announced := syntax.prototype(node, self.grammar)) is not None:
                 yield describe(announced, region.scope, self.grammar, self.text)
@@ -335,14 +344,17 @@ def _begins(selector: str, part: str) -> bool:
 
 
 def _spanned(found: Sequence[Region], whole: Span, marks: Mapping[int, int]) -> list[tuple[Region, Span]]:
-    """Give each region the text up to the next one, with the mark above it. The first begins at the text's start."""
+    """Return each region with its span, which ends where the next region begins and includes the mark above it.
+
+    The first span begins at the start of the text.
+    """
     starts = [whole.start, *(marks.get(region.start, region.start) for region in found[1:]), whole.end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Pieces → chunks."""
+    """Writes pieces as chunks."""
 
     document: Document
     licence: Span
@@ -396,9 +408,10 @@ class _Writer:
         return None if piece.label == Kind.IMPORT else self.sections.title(span)
 
     def _context(self, piece: _Piece, content: str) -> str:
-        """Name the class around a method, and the definition that a piece continues.
+        """Return the context of a piece: the class around a method, and the definition that the piece continues.
 
-        The path stays out: a moved file would be embedded again (docs/decisions/0003-embedded-text.md).
+        The path is not part of the context, because a moved file would then be embedded again
+        (docs/decisions/0003-embedded-text.md).
         """
         symbol = piece.symbol
         if symbol is None:
@@ -408,7 +421,7 @@ class _Writer:
         return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
-        """Return the imported names that the chunk uses. Comments and strings do not count."""
+        """Return the imported names that a chunk uses. Names in comments and strings do not count."""
         if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
             return None
         used: set[str] = set()

@@ -30,12 +30,13 @@ _LANGUAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a document in one language.
+    """A part of a document that is written in one language.
 
     Attributes:
-        span: the parts of a document tile it; the tags that open and close a part belong to it.
-        inner: the span to parse.
-        language: as ``languages.GRAMMARS`` names it.
+        span: the span of the part, including the tags that open and close it. The parts of a document cover all of its
+            text.
+        inner: the span to parse, without the tags.
+        language: the language, as ``languages.GRAMMARS`` names it.
     """
 
     span: Span
@@ -44,7 +45,10 @@ class Part:
 
 
 def name_of(path: str) -> str:
-    """Return a component's name: that of its file, or of the folder of an ``index`` or a ``+page``."""
+    """Return the name of a component, which is the name of its file.
+
+    For a file called ``index`` or ``+page`` it is the name of the folder.
+    """
     file = PurePosixPath(path)
     is_folder = file.stem.lower() == "index" or file.stem.startswith("+")
     return file.parent.name if is_folder and file.parent.name else file.stem
@@ -67,7 +71,10 @@ def parts_of(text: str, format_: str) -> list[Part]:
 
 
 def closing_tag(text: str, span: Span, format_: str) -> Span:
-    """Return the tag that closes a script at the end of a piece; an empty span at its end if there is none."""
+    """Return the span of the tag that closes a script at the end of a piece.
+
+    If there is no such tag, return an empty span at the end of the piece.
+    """
     found = _CLOSING.search(text, span.start, span.end) if format_ in FORMATS else None
     return Span(found.start() if found else span.end, span.end)
 

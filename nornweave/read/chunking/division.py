@@ -43,8 +43,8 @@ class Part:
     """A part of a divided region.
 
     Attributes:
-        symbol: the innermost definition that more than half of it belongs to.
-        continues: it starts inside that.
+        symbol: the innermost definition to which more than half of the part belongs.
+        continues: whether the part begins inside this definition, not at its start.
     """
 
     span: Span
@@ -54,11 +54,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A span to be divided between ``nodes``.
+    """A span to divide between ``nodes``.
 
     Attributes:
-        nodes: each with whether it is in a list, so that it may be split from its neighbours within a line.
-        opens: the next part belongs to it (``def inner():``), so both stay together.
+        nodes: each node after whether it is in a list. A node in a list may be separated from its neighbours within a
+            line.
+        opens: whether the span opens the next part, as ``def inner():`` does. It then stays together with that part.
     """
 
     span: Span
@@ -76,7 +77,10 @@ class Division:
     limit: int
 
     def parts(self, region: Region, span: Span) -> list[Part]:
-        """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens without gaps."""
+        """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens.
+
+        There are no gaps between parts.
+        """
         atoms = list(self._atoms(_Task(span, [(node, True) for node in region.nodes])))
         spans = self._packed(atoms, self.limit, region)
         rest = self.index.count(spans[-1])
@@ -92,9 +96,10 @@ class Division:
         return max((depth_of(self.text, each.start) for each in spans[1:]), default=0)
 
     def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
-        """Join atoms. In data, an item that continues in the next part begins there, unless it fills most of this one.
+        """Join atoms to spans of at most ``most`` tokens.
 
-        An item's head at the end of a part names the next part.
+        In data, an item that does not fit into the current span begins the next one, so that it is not divided. But it
+        is divided if the current span would otherwise be very short.
         """
         if self.grammar.functions:
             return self._packed_branches(atoms, most)
@@ -119,7 +124,10 @@ class Division:
         return spans
 
     def _packed_branches(self, atoms: Sequence[Span], most: int) -> list[Span]:
-        """Join atoms, parted between outer statements; the head of a branch stands with what follows."""
+        """Join atoms to spans of at most ``most`` tokens, with cuts between outer statements.
+
+        The head of a branch, such as ``else``, stays with the text below it.
+        """
         heads = list(_HEAD.finditer(self.text, atoms[0].start, atoms[-1].end))
         behind = {head.end(): head.start() for head in heads}
         cuts = sorted({*behind.values(), *(atom.start for atom in atoms)})
@@ -132,9 +140,10 @@ class Division:
         return list(pack_outermost(whole, self.index, most, lambda at: depth_of(self.text, at)))
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:
-        """Yield pieces, going deeper wherever one is too long. A stack is used because code nests without limit.
+        """Yield pieces that fit into a part. A node that is too long is divided into its children.
 
-        The beginning of a scope is joined with its first content, or a part of that if the beginning is short.
+        The beginning of a scope is joined with its first content. If all of that content is too much, a short beginning
+        is joined with a part of it. A stack is used instead of recursion, because code may be nested without limit.
         """
         waiting, opened = [whole], whole.span.start
         while waiting:
@@ -181,9 +190,10 @@ class Division:
         ]
 
     def _with_lines_above(self, start: int, least: int) -> int:
-        """Return the starts of comments directly above items of data, and of branches of templates.
+        """Return ``start`` moved up to the comments directly above an item of data or a branch of a template.
 
-        Grammars count them to the node before if that is indented deeper.
+        The move is necessary because grammars make such comments a part of the previous node if that node is indented
+        deeper.
         """
         if self.grammar.functions or not (spaces := _INDENT.match(self.text, start)):
             return start
@@ -248,7 +258,7 @@ class Division:
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
     def _items(self, span: Span, holder: Node) -> list[tuple[Node, str]]:
-        """Return the items of a list and the keys of a table that begin in a part, with what each is called."""
+        """Return the list items and the table keys that begin in a part, each with its name."""
         if self.grammar.functions:
             return []
         cursor = holder.walk()
@@ -266,7 +276,7 @@ class Division:
         return items if len(items) > 1 and not is_key else []
 
     def _own(self, region: Region) -> set[int]:
-        """Return the id of the node that names a region; the names inside are below it."""
+        """Return a set with the id of the node that names a region. The set is empty if the region has no name."""
         if region.symbol is None:
             return set()
         own = syntax.definition(region.nodes[-1], self.grammar, self.text)
@@ -276,7 +286,7 @@ class Division:
         return {value[0].id} if value is not None else set()
 
     def _around(self, span: Span, outermost: Node) -> Iterator[Node]:
-        """Yield the nodes that hold more than half of a part, outermost first."""
+        """Yield the nodes that contain more than half of a part, outermost first."""
         middle = (span.start + span.end) // 2
         cursor = outermost.walk()
         for _ in range(_LEVELS):

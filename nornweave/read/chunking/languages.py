@@ -123,8 +123,8 @@ def language_of(path: str, text: str = "") -> str | None:
     """Return the programming language of a file; ``None`` if no parser knows it.
 
     Args:
-        text: of the file. It decides if a suffix stands for several languages, and its ``#!`` line decides if the name
-            shows none. Without a text the name alone decides.
+        text: the text of the file. It decides if a suffix is used by several languages. Its ``#!`` line decides if the
+            name of the file shows no language. Without a text only the name counts.
     """
     name = PurePosixPath(path).name.lower()
     suffix = PurePosixPath(name).suffix
@@ -136,7 +136,10 @@ def language_of(path: str, text: str = "") -> str | None:
 
 
 def program_suffix(text: str) -> str:
-    """Return the file suffix of the language in a ``#!`` line; empty if there is none or it is unknown."""
+    """Return the file suffix of the language in a ``#!`` line.
+
+    The result is empty if there is no such line or its language is unknown.
+    """
     started = _SHEBANG.match(text)
     return INTERPRETERS.get(started["name"], "") if started else ""
 
@@ -160,9 +163,9 @@ _QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECA
 
 
 def is_template_page(html: str) -> bool:
-    """Tell whether a program makes pages of HTML: its template has statements and does not only show values.
+    """Tell whether HTML is a template from which a program makes pages, with statements and not only inserted values.
 
-    A page with front matter, as site generators read it, has text of its own.
+    A page with front matter is not such a template, because a site generator reads it as a text.
     """
     return not html.startswith("---") and _STATEMENT.search(_QUOTED.sub("", html)) is not None
 
@@ -170,8 +173,8 @@ def is_template_page(html: str) -> bool:
 def is_program_page(html: str) -> bool:
     """Tell whether a page of HTML is a template, an example or a program, with almost no visible text.
 
-    It has some lines of script and style, and less than a tenth as much text; or no text at all, as on
-    the page that an application fills.
+    The page has some lines of script and style, and less than a tenth as much text. A page without any text, which an
+    application fills, counts too.
     """
     if is_template_page(html) or is_empty_page(html):
         return True
@@ -182,15 +185,15 @@ def is_program_page(html: str) -> bool:
 
 
 def below_example(name: str) -> str:
-    """Return a file name in lower case without marks of an example: ``app.yml`` of ``app.yml.sample``."""
+    """Return a file name in lower case without the marks of an example: ``app.yml.sample`` → ``app.yml``."""
     return _EXAMPLE.sub("", name)
 
 
 def code_format_of(path: str, text: str = "") -> str | None:
-    """Return the language by which a file is cut into chunks; ``None`` if name and text show none.
+    """Return the language by which a file is cut into chunks; ``None`` if neither name nor text shows a language.
 
     Args:
-        text: as of ``language_of``.
+        text: see ``language_of``.
     """
     name = _TEMPLATE_OF_YAML.sub(r"\1", below_example(PurePosixPath(path).name.lower()))
     suffix = PurePosixPath(name).suffix
@@ -208,31 +211,34 @@ class Grammar:
     """The node types of one grammar that matter for chunking.
 
     Attributes:
-        name: of the grammar, as ``parsing.language`` takes it.
-        functions: functions and methods; without a body they are declarations, unless in ``bodiless``.
-        classes: everything that has members and a name (struct, trait, impl, interface, enum, module, …).
-        needs_body: a class type that without a body only mentions a class.
-        modules: named containers that are no class: they take part in titles, not in ``class_name``.
-        namespaces: containers whose name nobody uses (``namespace a {``, ``extern "C" {``).
-        branches: statements that hold definitions without naming them (``#ifdef``, ``if``, ``try``, ``class << self``).
-        bodies: the node that holds the members of any of the above.
-        holders: values whose parts may be definitions (``export default { methods: { … } }``).
-        imports: statements that bring in other files; more of them are told by ``syntax.is_import``.
+        name: the name of the grammar, as ``parsing.language`` takes it.
+        functions: functions and methods. Without a body they are declarations, unless they are in ``bodiless``.
+        classes: definitions that have a name and members (struct, trait, impl, interface, enum, module, …).
+        needs_body: class types that only mention a class if they have no body.
+        modules: named containers that are not classes. Their names are in titles, but not in ``class_name``.
+        namespaces: containers whose names are not used for their members (``namespace a {``, ``extern "C" {``).
+        branches: statements that contain definitions without giving them a name (``#ifdef``, ``if``, ``try``, ``class
+            << self``).
+        bodies: nodes that hold the members of any type above.
+        holders: values that may contain definitions (``export default { methods: { … } }``).
+        imports: statements that bring in other files. ``syntax.is_import`` finds further ones.
         wrappers: nodes around one definition (decorators, ``export``, ``template<…>``, ``const f = …``).
-        packages: nodes without a body that name all following code.
-        documents: comments that belong to a definition below them across blank lines; a heading names them elsewhere.
-        comments: comment types; ``attributes`` are siblings that belong to what follows them like comments.
-        glue: too little to stand alone; joins what follows (``package x;``, ``private:``).
-        bare: classes whose header says nothing by itself when no members precede the first method.
-        closers: ends of something that opened before; they stay with what precedes them.
-        receivers: parameters that are not counted.
-        calls: calls that may define: ``describe("a ledger", () => {``, ``task :build do``, ``tasks.register("x") {``.
-        given: nodes on the way from a call to the function that it is given.
-        function_words, class_words: calls of these words define what their first argument names (Elixir).
-        values: nodes that name a value, beside those whose types say so (``syntax.value_name``).
-        pairs: nodes that name a part of a value: keys, attributes.
-        names: nodes inside a definition that name it, where no field does.
-        announcements: nodes that name something that is defined elsewhere.
+        packages: nodes without a body that name all code after them.
+        documents: comments that document the definition below them, even across blank lines.
+        comments: types of comments. The types in ``attributes`` belong to the next node in the same way as comments.
+        glue: nodes that are too little to stand alone and join the next node (``package x;``, ``private:``).
+        bare: classes whose header means nothing alone if no members precede the first method.
+        closers: ends of an earlier construct. They stay with the text before them.
+        receivers: parameters that are not counted, such as ``self``.
+        calls: calls that may define something: ``describe("a ledger", () => {``, ``task :build do``,
+            ``tasks.register("x") {``.
+        given: nodes between a call and the function that is its argument.
+        function_words, class_words: a call of one of these words defines the function or class that its first argument
+            names (Elixir).
+        values: nodes that name a value, in addition to those that ``syntax.value_name`` recognises by their type.
+        pairs: nodes that name a part of a value, such as keys and attributes.
+        names: nodes that name the definition in which they are, for grammars without a field for the name.
+        announcements: nodes that name a thing whose definition is elsewhere.
         prototypes: statements that may hold a prototype, which readers of a header need.
     """
 
@@ -271,24 +277,24 @@ class Grammar:
     defining: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Unite sets of node types that are looked up together."""
+        """Join sets of node types that are looked up together."""
         object.__setattr__(self, "holding", self.bodies | self.branches | self.comments)
         object.__setattr__(self, "running", self.given | self.functions | self.bodies)
         object.__setattr__(self, "defining", self.functions | self.classes | self.wrappers)
 
     @property
     def defines(self) -> bool:
-        """Tell whether the language has named definitions. Markup and lists of commands have none."""
+        """Tell whether the language has named definitions. Markup and lists of commands have no such definitions."""
         return bool(self.functions | self.classes | self.calls | self.pairs)
 
 
 def node_types(names: str) -> frozenset[str]:
-    """Split a list of node types."""
+    """Return the node types in a text, which are separated by blanks."""
     return frozenset(names.split())
 
 
 def _grammars() -> dict[str, Grammar]:
-    """Read the tables. TSX has the same table as TypeScript."""
+    """Read the tables of node types by language. TSX has the same table as TypeScript."""
     tables = cast(dict[str, dict[str, str]], yaml.load(_TABLES.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     tables["tsx"] = tables["typescript"]
     return {
@@ -301,7 +307,7 @@ GRAMMARS = _grammars()
 
 
 def grammar_of(language: str, path: str, text: str) -> Grammar | None:
-    """Return the tables for a document's language; ``None`` if there is no grammar for it."""
+    """Return the table for the language of a document; ``None`` if there is no grammar for it."""
     if language == "typescript" and path.lower().endswith(".tsx"):
         return GRAMMARS["tsx"]
     if language == "c":  # by its path alone

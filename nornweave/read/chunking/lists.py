@@ -28,7 +28,7 @@ _LONGEST_SAID = 160
 
 
 def gathered(blocks: Iterable[Block], text: str) -> Iterator[Block]:
-    """Yield blocks. Those that belong to one list are joined: further items, indented blocks, blocks after a ``+``."""
+    """Yield blocks. The blocks of one list are joined: further items, indented blocks, and blocks after a ``+``."""
     run: list[Block] = []
     for block in blocks:
         said = text[block.span.start : block.span.end]
@@ -63,16 +63,16 @@ def _columns(text: str) -> int:
 
 
 def leads_in(said: str, below: UnitKind) -> bool:
-    """Tell whether a text introduces the next block: it ends with a colon, is bold, or names a list."""
+    """Tell whether a text introduces the next block. It does if it ends with a colon, is bold, or names a list."""
     said = _JOINS_BELOW.sub("", said).strip()
     return bool(_COLON.search(said) or _BOLD.match(said) or (below == "list" and _NO_SENTENCE.match(said)))
 
 
 def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
-    """Yield the outermost items of a list. An item with nested ones is a ``label`` followed by those.
+    """Yield the outermost items of a list. An item with nested items is a ``label``, and its nested items follow.
 
     Args:
-        said: the introduction of the list; for a list inside an item, the item's first line.
+        said: the text that introduces the list. For a list inside an item, this is the item's first line.
     """
     whole, parts = unit.span, unit.block.parts
     held = [part.span for part in parts if part.kind != "list"]

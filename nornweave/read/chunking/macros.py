@@ -18,7 +18,10 @@ from tree_sitter import Node, Tree
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """Edits to try in the statement between ``start`` and ``end``, each with start, end and new text (or blanks)."""
+    """Edits to try in a statement of C. ``start`` and ``end`` are the statement's place.
+
+    Each edit has a start, an end and the new text. If the new text is empty, blanks replace the old text.
+    """
 
     start: int
     end: int
@@ -63,7 +66,7 @@ _NAME = re.compile(r"\s*(?:(\w+)|\"((?:[^\"\\\n]|\\.)*)\")\s*\Z")
 
 
 def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -> Tree:
-    """Return the tree with the smallest errors among the possible readings of ``source``."""
+    """Return the syntax tree with the smallest errors, after trying several edits of ``source``."""
     cost, tried = _cost(tree), set[int]()
     for number in range(ROUNDS):
         quiet = _quiet(source)
@@ -93,7 +96,10 @@ def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -
 
 
 def _errors(tree: Tree) -> Iterator[Node]:
-    """Yield errors and missing tokens, except those inside of functions, which do not hide definitions."""
+    """Yield errors and missing tokens in a tree.
+
+    Those inside of functions are left out, as they hide no definitions.
+    """
     waiting = [tree.root_node]
     while waiting:
         node = waiting.pop()
@@ -122,10 +128,10 @@ def _blank(source: bytes) -> bytes:
 
 
 def _torn(quiet: bytes, *, every: bool = False) -> Iterator[_Guess]:
-    """Yield directives, and branches after the first, that cut a statement or leave braces open.
+    """Yield edits that remove directives, and all but the first branch, where these cut a statement or a block in two.
 
     Args:
-        every: yield all of them; a class may have too many for the grammar.
+        every: whether the edits are yielded for all directives, because a class may have too many for the grammar.
     """
     groups: list[list[re.Match[bytes]]] = []
     for directive in _DIRECTIVE.finditer(quiet):
@@ -151,9 +157,9 @@ def _is_torn(quiet: bytes, group: list[re.Match[bytes]]) -> bool:
 
 
 def _alone(quiet: bytes) -> Iterator[_Guess]:
-    """Yield words in capitals that are alone on their lines, or that begin a block that handles exceptions.
+    """Yield edits that remove words in capitals which are alone on their lines or begin a block for exceptions.
 
-    Some may be types of a declaration on the next line.
+    Such a word may also be the type of a declaration on the next line.
     """
     for word in _WORD.finditer(quiet):
         is_handler = _HANDLES.fullmatch(word[1]) and quiet[word.end() : word.end() + _REACH].lstrip()[:1] == b"{"
@@ -162,7 +168,7 @@ def _alone(quiet: bytes) -> Iterator[_Guess]:
 
 
 def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
-    """Yield replacements for words of every statement that the parser could not read. A word is tried once."""
+    """Yield edits of words in each statement that the parser could not read. A word is tried only once."""
     quiet = _DIRECTIVE.sub(lambda match: b";" + _blank(match[0][1:]), quiet)
     seen, places = set[int](), dict[bytes, list[tuple[int, int, bytes]]]()
     for node in islice(_errors(tree), MOST):
@@ -208,7 +214,7 @@ def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
 
 
 def _stands_alone(quiet: bytes, word: re.Match[bytes]) -> bool:
-    """Tell whether a word with its arguments fills its lines and is no part of a longer statement."""
+    """Tell whether a word with its arguments fills its lines and is not a part of a longer statement."""
     start, end = word.span()
     if not (word["given"] or _LOUD.fullmatch(word[1])) or word[1] in _STATEMENTS:
         return False
@@ -218,17 +224,18 @@ def _stands_alone(quiet: bytes, word: re.Match[bytes]) -> bool:
 
 
 def _rank(word: re.Match[bytes], quiet: bytes, end: int) -> tuple[bool, bool, int]:
-    """Return the order in which words are tried: the more they look like a macro, the earlier."""
+    """Return the sort key of a word. Words that look more like a macro are tried earlier."""
     opens = quiet.find(b"(", word.start(), end)
     is_before = opens < 0 or (b"(" in quiet[word.start() : end] and word["given"] is None)
     return b"_" not in word[1].strip(b"_"), not is_before, -word.start()
 
 
 def defined_by(node: Node, text: str) -> tuple[str, ...]:
-    """Return the names that a macro gives to the function that it begins; empty if the function has its own.
+    """Return the names that a macro gives to the function that it begins.
 
-    ``TEST_F(Suite, name) {`` has both names, ``PYBIND11_MODULE(name, m) {`` only the first, because its body reads the
-    other as a value. Types and numbers are no names (``SYSCALL_DEFINE3(open, const char __user *, filename, …)``).
+    The result is empty if the function itself has a name. ``TEST_F(Suite, name) {`` gives both names.
+    ``PYBIND11_MODULE(name, m) {`` gives only the first name, because its body reads the other one as a value. Types and
+    numbers are not names (``SYSCALL_DEFINE3(open, const char __user *, filename, …)``).
     """
     declarator, typed = node.child_by_field_name("declarator"), node.child_by_field_name("type")
     while declarator is not None and declarator.type == "function_declarator":
@@ -283,5 +290,5 @@ def _arguments(text: str) -> list[str]:
 
 
 def _is_read(name: str, body: str) -> bool:
-    """Tell whether code reads a variable with this name."""
+    """Tell whether the code in ``body`` reads a variable with this name."""
     return re.search(rf"(?<![\w.>:]){name}\b(?!\s*(?:[\w(<]|::))", body) is not None

@@ -15,7 +15,7 @@ _ROOTS = frozenset({"", "src", "lib", "python"})
 
 
 class Place(NamedTuple):
-    """A definition: its file and its qualified name."""
+    """The place of a definition: its file and its qualified name."""
 
     path: str
     name: str
@@ -25,13 +25,16 @@ class Meanings:
     """The definitions of a name in the files of one source."""
 
     def __init__(self, files: Iterable[FileReferences], paths: Collection[str]) -> None:
-        """Store the files' definitions. ``paths`` are those of all documents, to tell packages from folders."""
+        """Store the definitions in the files.
+
+        ``paths`` are the paths of all documents. They show which folders are packages.
+        """
         self._files = {file.path: file for file in files}
         self._paths = set(paths)
         self._modules = Modules(self._files, self._paths)
 
     def definition(self, path: str, meaning: Meaning | None, depth: int = MOST_REEXPORTS) -> Place | None:
-        """Return the definition that a file means; ``None`` if that is not certain."""
+        """Return the definition that a name means in a file; ``None`` if that is not certain."""
         if meaning is None:
             return None
         if meaning.module == HERE:
@@ -50,10 +53,10 @@ class Meanings:
 
 
 class Modules:
-    """The module names of paths."""
+    """Finds the files that the name of a module means."""
 
     def __init__(self, paths: Iterable[str], all_paths: Collection[str]) -> None:
-        """Store the paths that may be meant, and all existing paths."""
+        """Store the paths that a module may mean, and all existing paths."""
         self._all_paths = all_paths
         self._by_end: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for path in paths:
@@ -61,7 +64,7 @@ class Modules:
             self._by_end[module.rpartition("/")[2]].append((module, path))
 
     def files(self, importer: str, module: str) -> Sequence[str]:
-        """Return the files that a module means: one, all of a folder, or none if it is unclear."""
+        """Return the files that a module means: one file, all files of a folder, or none if it is unclear."""
         family = _family(importer)
         known = [
             (name, path) for name, path in self._by_end.get(module.rpartition("/")[2], ()) if _family(path) == family
@@ -84,7 +87,7 @@ class Modules:
         return paths if len(names) == 1 and (len(paths) == 1 or shares_folder(importer)) else ()
 
     def _is_root(self, name: str, module: str, importer: str) -> bool:
-        """Tell whether this name means the module, imported from a folder that is not a package."""
+        """Tell whether a name means the module, if it is imported from a folder that is not a package."""
         if not name.endswith(f"/{module}"):
             return False
         root = name.removesuffix(f"/{module}")[1:]

@@ -29,13 +29,13 @@ CHARACTERS_PER_SECOND = 15
 def group_messages(
     messages: Sequence[Message], index: TokenIndex, *, is_transcript: bool, limit: int, group_limit: int
 ) -> list[range]:
-    """Group messages by position; the ranges tile them in order.
+    """Group neighbouring messages. Return each group as a range of positions. The ranges cover all messages in order.
 
     Args:
         messages: in the order of the text.
-        is_transcript: whether turns and pauses decide.
-        limit: tokens of one message; a longer one stays alone.
-        group_limit: tokens of a group.
+        is_transcript: whether turns and pauses decide the groups.
+        limit: the maximum number of tokens of one message. A longer message forms a group alone.
+        group_limit: the maximum number of tokens of a group.
     """
     pack = _Packer(messages, index, TRANSCRIPT_GAP if is_transcript else GROUP_GAP, limit=limit)
     target = min(GROUP_TOKENS, group_limit)
@@ -57,11 +57,14 @@ class _Packer:
     limit: int
 
     def alone(self) -> Iterator[range]:
-        """Yield each message."""
+        """Yield a range for each message."""
         yield from (range(position, position + 1) for position in range(len(self.messages)))
 
     def turns(self, target: int) -> Iterator[range]:
-        """Yield each turn: all that one speaker says without a pause. One above ``target`` is split by messages."""
+        """Yield a range for each turn, which is everything that one speaker says without a pause.
+
+        A turn of more than ``target`` tokens is split between messages.
+        """
         start = 0
         for position in range(1, len(self.messages) + 1):
             if position < len(self.messages) and self._goes_on(position):
@@ -77,7 +80,7 @@ class _Packer:
         return self.index.count(Span(self.messages[run.start].span.start, self.messages[run.stop - 1].span.end))
 
     def may_join(self, before: range, after: range, target: int) -> bool:
-        """Tell whether two neighbouring runs are whole, on one topic, and together within ``target`` tokens."""
+        """Tell whether two neighbouring ranges are complete, on one topic, and within ``target`` tokens together."""
         return (
             self.tokens(range(before.start, after.stop)) <= target
             and max(self._longest(before), self._longest(after)) <= self.limit

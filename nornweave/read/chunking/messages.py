@@ -37,10 +37,10 @@ def chunk_messages(
     """Cut a conversation between its messages.
 
     Args:
-        document: a conversation; its messages tile its text.
-        index: over ``document.text``.
-        limit: tokens of one message; longer ones are cut.
-        group_limit: tokens of a group of messages.
+        document: a conversation. Its messages cover all of its text.
+        index: the token index of ``document.text``.
+        limit: the maximum number of tokens of one message. A longer message is cut.
+        group_limit: the maximum number of tokens of a group of messages.
 
     ``CONTEXT_MESSAGES`` before a chunk become its context: in a thread its root and the latest before the chunk,
     otherwise the latest outside threads within ``CONTEXT_GAP``. Context that would take chunk and context together
@@ -64,7 +64,7 @@ def chunk_messages(
 
 
 def _with_indent(text: str, piece: Span, first: int) -> Span:
-    """Return a piece with the blanks before it, which show that it continues a message."""
+    """Return a piece with the blanks before it. They show that the piece continues a message."""
     before = text[first : piece.start]
     return Span(piece.start - len(before) + len(before.rstrip(" \t")), piece.end)
 
@@ -106,14 +106,14 @@ class _Talk:
         )
 
     def _title(self, message: Message) -> str | None:
-        """Return the document's title; in a dump of many issues, the issue's title."""
+        """Return the title of the document. In a dump of many issues, return the title of the message's issue."""
         if self._document.format != "github" or message.thread_id is None:
             return self._document.title
         root = self._document.messages[self._lanes[self._lane(message)][0]]
         return root.lead[0] if root.lead else root.body.split("\n", 1)[0]
 
     def _context(self, position: int, span: Span, room: int) -> str:
-        """Return the lines before a chunk, oldest first, as many of the latest as fit."""
+        """Return the lines before a chunk, oldest first. If they do not all fit into ``room``, the latest are used."""
         lines: list[str] = []
         for line, tokens in reversed(self._lines_before(position, span)):
             room -= tokens
@@ -146,7 +146,7 @@ class _Talk:
         return [each for each in found if are_close(each, message, CONTEXT_GAP)]
 
     def _line(self, message: Message) -> tuple[str, int]:
-        """Return a message on one shortened line, and its estimated tokens."""
+        """Return a message on one shortened line, and the estimated number of its tokens."""
         span = message.span
         end = min(span.end, self._index.offset_after(span.start, CONTEXT_TOKENS))
         said = " ".join(self._document.text[span.start : end].split())
@@ -188,7 +188,7 @@ class _Talk:
 
 
 def _main_speaker(messages: Sequence[Message]) -> str | None:
-    """Return the speaker with the most text; of equals the first."""
+    """Return the speaker with the most text. If several have equally much, the first of them counts."""
     said: Counter[str] = Counter()
     for message in messages:
         if message.speaker:

@@ -21,10 +21,10 @@ HEADS = frozenset({"heading", "front", "label"})
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A block, or the lines that name one (a ``label``), with the blank space after it.
+    """A block, or the lines that name a block (a ``label``), with the blank space after it.
 
     Attributes:
-        above: the notes and terms that hold it, the outermost first; of a label also the one that it names.
+        above: the notes and terms around the unit, outermost first. For a label, the block that it names is included.
     """
 
     block: Block
@@ -34,10 +34,10 @@ class Unit:
 
 
 def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: bool = False) -> Iterator[Unit]:
-    """Yield blocks as units. A block that holds headings is opened.
+    """Yield blocks as units. A block that contains headings is replaced by the units inside it.
 
     Args:
-        opens: whether all blocks that hold others are opened.
+        opens: whether every block that contains other blocks is replaced in this way.
     """
     for block in blocks:
         is_holding = block.kind in HOLDING and bool(block.parts)
@@ -60,7 +60,10 @@ def kinds_of(block: Block) -> frozenset[str]:
 
 
 def tile(units: Iterable[Unit], text: str, whole: Span) -> list[Unit]:
-    """Close the gaps: the first unit starts with the text, each ends where the next begins. Blank units are dropped."""
+    """Return the units without gaps. The first unit starts with the text, and each ends where the next one begins.
+
+    Blank units are left out.
+    """
     tiled: list[Unit] = []
     for unit in units:
         if not tiled:
@@ -76,7 +79,7 @@ def tile(units: Iterable[Unit], text: str, whole: Span) -> list[Unit]:
 
 
 def opened(unit: Unit, text: str) -> list[Unit]:
-    """Return the content of a unit as units without gaps."""
+    """Return the units inside a unit, without gaps between them."""
     return tile(units_of((unit.block,), unit.above, opens=True), text, unit.span)
 
 
@@ -90,7 +93,7 @@ _REFERENCES = re.compile(r"(?:[\dIVX.]+\s+)?(?:references|bibliography|works cit
 
 @dataclass(slots=True)
 class OutlineSection:
-    """The blocks from a heading to the next one. ``path`` holds the titles above it and its own."""
+    """The blocks from one heading to the next. ``path`` has the titles of the headings above, then its own title."""
 
     path: tuple[str, ...]
     level: int
@@ -98,25 +101,27 @@ class OutlineSection:
 
     @property
     def span(self) -> Span:
-        """The span from the first unit to the last."""
+        """The span from the start of the first unit to the end of the last one."""
         return Span(self.units[0].span.start, self.units[-1].span.end)
 
     @property
     def bare(self) -> bool:
-        """Tell whether there is nothing under the heading."""
+        """Tell whether there is no text under the heading."""
         return all(unit.kind in HEADS for unit in self.units)
 
     def holds(self, below: OutlineSection) -> bool:
-        """Tell whether a section is this one or below its headings."""
+        """Tell whether ``below`` is this section, or a section below its headings."""
         return below.path[: len(self.path)] == self.path
 
 
 def sections_of(units: Sequence[Unit], *, academic: bool, changelog: bool = False) -> Iterator[OutlineSection]:
-    """Yield a section for each heading and for the text above the first. Together they hold all units, in order.
+    """Yield a section for each heading, and one for the text above the first heading.
+
+    Together the sections contain all units, in order.
 
     Args:
-        academic: whether headings inside an abstract or the references open no section.
-        changelog: whether headings that are releases count as such, whatever their levels.
+        academic: whether a heading inside an abstract or the references opens no section.
+        changelog: whether headings that name a release count as releases, whatever their levels.
     """
     section = OutlineSection((), 0)
     above = _Releases(units) if changelog else _Headings()
@@ -147,10 +152,10 @@ class _Headings:
         self.open: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str, *, opened: bool) -> None:  # noqa: ARG002 - releases look at it
-        """Close the headings of this level and below, and open one.
+        """Close the headings of this level and of deeper levels. Then open a heading.
 
         Args:
-            opened: whether it directly follows the heading above.
+            opened: whether the new heading directly follows the heading above it.
         """
         while self.open and self.open[-1][0] >= level:
             self.open.pop()
@@ -165,9 +170,10 @@ def _is_release(title: str) -> bool:
 
 
 class _Releases(_Headings):
-    """The headings above a place in a changelog, where no release is below another.
+    """The headings above a place in a changelog. In a changelog no release is below another release.
 
-    standard-version writes a patch release, and what it changed, at the level of the headings in a minor release.
+    This differs from the levels of the headings, because standard-version gives a patch release the level that the
+    headings inside a minor release have.
     """
 
     def __init__(self, units: Iterable[Unit]) -> None:
@@ -176,7 +182,10 @@ class _Releases(_Headings):
         self._parts: set[str] = set()
 
     def add(self, level: int, title: str, *, opened: bool) -> None:
-        """Close the release above if this is one. Another heading of the same level may be a part of a release."""
+        """Open a heading. If it is a release, close the release above.
+
+        A heading of the same level that is not a release may be a part of the release above.
+        """
         # A version may stand below a day, and a day below its version.
         kinds = [is_day(name) if _is_release(name) else None for _, name in self.open]
         if _is_release(title):
@@ -196,13 +205,14 @@ class _Releases(_Headings):
 
 
 def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
-    """Join headings without text, and a short text above the first heading, to the section below.
+    """Join headings without text to the section below. Join a short text above the first heading in the same way.
 
-    Its path has the joined headings above it. If nothing follows, or if many headings stand alone
-    together, they become a section with the name of the heading around all of them.
+    The path of that section has the joined headings. If no section follows, or if many headings without text stand
+    together, they become a section. Its name is the heading around all of them.
 
     Args:
-        paged: whether sections are places of their own (slides, cells): then a heading joins only what it holds.
+        paged: whether each section is a separate place, such as a slide or a cell. A heading is then joined only with a
+            section below it.
     """
     alone: list[OutlineSection] = []
     for section in sections:
@@ -237,7 +247,10 @@ def _tokens(section: OutlineSection, index: TokenIndex) -> int:
 
 
 def top_level(sections: Sequence[OutlineSection]) -> int:
-    """Return the level of a paper's named sections: the second used level if there is a single title above."""
+    """Return the heading level of a paper's main sections.
+
+    It is the first level in use, or the second if the first is used only for the title.
+    """
     levels = [unit.block.level for section in sections for unit in section.units if unit.kind == "heading"]
     if not levels:
         return 1
@@ -246,7 +259,7 @@ def top_level(sections: Sequence[OutlineSection]) -> int:
 
 
 def limit_of(section: OutlineSection, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
-    """Return the token limit for a chunk of ``section``. ``top`` is the deepest level with ``h1_limit``."""
+    """Return the token limit for a chunk of ``section``. Sections down to the level ``top`` get ``h1_limit``."""
     if academic and section.path:
         if _ABSTRACT.match(section.path[-1]):
             return limit

@@ -16,16 +16,16 @@ _DOCUMENT_KEYS = ("source_type", "title", "authors", "publication_date", "doi", 
 def chunk_papers(
     document: Document, index: TokenIndex, *, section_limit: int = 1024, limit: int = 512, abstract_limit: int = 512
 ) -> Iterator[Chunk]:
-    """Cut a paper at its sections, a thread at its answers; long parts at paragraphs.
+    """Cut a paper at its sections, or a thread at its answers. Long parts are cut at paragraphs.
 
-    A heading with nothing under it but subsections goes with the first of them.
+    A heading that has only subsections under it goes with the first subsection.
 
     Args:
-        document: ``sections`` tile its text; without any the whole text is one section.
-        index: token counts of ``document.text``.
-        section_limit: tokens at most in a chunk of a section of level 1 or of the references.
-        limit: tokens at most in a chunk of a deeper section, a question or an answer.
-        abstract_limit: tokens at most in a chunk of the abstract, which shares a chunk with nothing else.
+        document: a document whose ``sections`` cover its text. Without sections the whole text is one section.
+        index: the token index of ``document.text``.
+        section_limit: the maximum number of tokens in a chunk of a section of level 1 or of the references.
+        limit: the maximum number of tokens in a chunk of a deeper section, a question or an answer.
+        abstract_limit: the maximum number of tokens in a chunk of the abstract. No other text is in such a chunk.
 
     Yields:
         Chunks in order that leave out only blank space.
@@ -46,7 +46,10 @@ def _limit(section: Section, section_limit: int, limit: int, abstract_limit: int
 
 
 def _parts(document: Document, index: TokenIndex, limit: int) -> Iterator[tuple[Section, Sequence[str], Span]]:
-    """Yield the sections, each with its headings and its span. A bare heading joins the subsection below it."""
+    """Yield the sections, each with its headings and its span.
+
+    A heading without text joins the subsection below it.
+    """
     sections: Sequence[Section] = document.sections or (Section(span=Span(0, len(document.text)), heading=""),)
     above: list[Section] = []
     start = 0
@@ -78,7 +81,7 @@ def _chunk(document: Document, section: Section, path: Sequence[str], span: Span
 
 
 def _context(title: str | None, path: Sequence[str], more: str) -> tuple[str, str, str]:
-    """Return title, headings and the section's own context without repetitions."""
+    """Return the title, the headings and the context of a section. Text that would be repeated is left out."""
     shown = [heading for heading in path if heading != title and not (more and more.startswith(heading))]
     return ("" if title and more.startswith(title) else title or "", " > ".join(shown), more)
 
@@ -93,5 +96,5 @@ def _metadata(document: Document, section: Section, page: int | None) -> Metadat
 
 
 def page_of(page_starts: Sequence[int], offset: int) -> int | None:
-    """Return the page of a character, from 1; ``None`` for a document without pages."""
+    """Return the number of the page with the character at ``offset``, from 1; ``None`` for a document without pages."""
     return max(1, bisect_right(page_starts, offset)) if page_starts else None

@@ -46,7 +46,7 @@ LOOSE_TOKENS = 5000
 
 @lru_cache(maxsize=32)
 def language(name: str) -> Language:
-    """Return a grammar by its name in ``languages.GRAMMARS``. Each comes from its own package."""
+    """Return a grammar by its name in ``languages.GRAMMARS``. Each grammar is in a separate package."""
     grammar = import_module(f"tree_sitter_{_PACKAGES.get(name, name)}")
     # Packages with several grammars name them: ``language_typescript``, ``language_tsx``, ``language_php``.
     make = getattr(grammar, f"language_{name}", None) or grammar.language
@@ -61,7 +61,8 @@ def language(name: str) -> Language:
 def mask(text: str) -> bytes:
     """Encode ``text`` with exactly one byte for each character, so that byte offsets *are* character offsets.
 
-    Letters beyond ASCII become ``x``, blank space a space. Names are always read from the text itself.
+    A letter beyond ASCII becomes ``x``, and blank space becomes a space. Names are therefore read from the text and not
+    from these bytes.
     """
     if text.isascii():
         return text.encode("ascii")
@@ -72,7 +73,7 @@ def mask(text: str) -> bytes:
 def parse(grammar: Grammar, source: bytes) -> Tree | None:
     """Parse ``source``; ``None`` if the grammar does not fit and parsing would take too long.
 
-    The last tree is kept: chunks and facts are read from the same one.
+    The last tree is cached, so that chunks and facts are read from the same tree.
     """
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
@@ -81,7 +82,7 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
     elif grammar.name == "shell" and b"@test" in source:
         source = _TEST.sub(lambda match: _word(b"_" + match[0][1:-2]) + b"()", source)
     elif grammar.name == "perl" and b"<<" in source:
-        source = _with_ended_heredocs(source)
+        source = _without_endless_heredocs(source)
     return _parse(grammar.name, source)
 
 
@@ -98,8 +99,11 @@ def _word(text: bytes) -> bytes:
     return re.sub(rb"\W", b"_", text)
 
 
-def _with_ended_heredocs(source: bytes) -> bytes:
-    """Blank the marks of heredocs that have no end line after those before them on the same line."""
+def _without_endless_heredocs(source: bytes) -> bytes:
+    """Return the source with blanks in place of the marks of heredocs that never end.
+
+    If a line begins several heredocs, the end of each is searched below the end of the one before it.
+    """
     lines: dict[bytes, list[int]] = {}
     for line in _LINE.finditer(source):
         for ending in (line[0], b"~" + line[0].lstrip(b" \t")):

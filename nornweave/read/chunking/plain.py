@@ -67,9 +67,9 @@ _GOES_ON = re.compile(r"[)\]}]|(?:else|elif|elsif|elseif|except|catch|finally|re
 
 
 def depth_of(text: str, at: int) -> int:
-    """Return how deep the line that begins at ``at`` is indented; one that goes on with what is above is deeper.
+    """Return how deep the line at ``at`` is indented. A line that continues the line above counts as deeper.
 
-    Of remarks and directives the line below them tells; what begins within a line is deepest of all.
+    A comment or a directive has the depth of the line below it. A place within a line is deepest of all.
     """
     before = text[max(0, at - _MOST) : at].rpartition("\n")[2]
     if before.strip():
@@ -84,7 +84,10 @@ def depth_of(text: str, at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A part of a text that has a name; a block ends at its brace, another one where the next begins."""
+    """A named part of a text.
+
+    If it is a block, it ends at its closing brace, otherwise where the next section begins.
+    """
 
     start: int
     end: int
@@ -92,7 +95,10 @@ class _Section:
 
 
 def _nested(heads: Iterable[re.Match[str]], text: str) -> Iterator[_Section]:
-    """Yield what is named, in order; a block ends at a line that closes one as deep, or where one begins."""
+    """Yield the sections that these heads begin, in order.
+
+    A block ends at a closing line of the same depth, or where another block of this depth begins.
+    """
     found: list[tuple[int, int, str, int]] = []
     for head in heads:
         indent = head.groupdict().get("indent")
@@ -120,7 +126,7 @@ def _nested(heads: Iterable[re.Match[str]], text: str) -> Iterator[_Section]:
 
 
 def _outermost(sections: Iterable[_Section]) -> Iterator[_Section]:
-    """Yield the sections that no other one of these holds."""
+    """Yield the sections that are not inside another one of ``sections``."""
     ends = -1
     for section in sections:
         if section.start >= ends:
@@ -132,7 +138,10 @@ class Sections:
     """The sections of a text, in order."""
 
     def __init__(self, text: str, path: str, *, language: str = "", has_grammar: bool = False) -> None:
-        """Find the sections. If a grammar names everything else, only banners are sections."""
+        """Find the sections.
+
+        If there is a grammar, only banners are sections, because the grammar names everything else.
+        """
         name = PurePosixPath(path.lower()).name
         is_make = PurePosixPath(name).suffix in _MAKE or "makefile" in name or name == "justfile"
         kind = "make" if is_make else "dockerfile" if language == "dockerfile" else ""
@@ -143,7 +152,11 @@ class Sections:
         self._starts = [section.start for section in self._sections]
 
     def title(self, span: Span) -> str | None:
-        """Return what a part of the text is called: all outer sections in it, or the one that it goes on with."""
+        """Return the name of a part of the text; ``None`` if it has none.
+
+        It consists of the names of all outer sections in the part. If the part continues a section, that name comes
+        first.
+        """
         first, last = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
         around = [each for each in self._sections[:first] if each.end > span.start and each.name]
         begun = list(_outermost(each for each in self._sections[first:last] if each.name))
@@ -153,7 +166,7 @@ class Sections:
         return shorten(" > ".join((*path[-2:], ", ".join(named))), 120, placeholder=" …").removesuffix(" >") or None
 
     def pieces(self, span: Span, index: TokenIndex, limit: int) -> list[Span]:
-        """Cut a part of the text at its outer sections, and longer ones at outer lines; the pieces tile it."""
+        """Cut a part of the text at its outer sections. Cut longer sections at outer lines. The pieces have no gaps."""
         inner = (each.start for each in _outermost(self._sections) if span.start < each.start < span.end)
         cuts = [span.start, *(self._begin(start, span.start) for start in inner), span.end]
         whole = [Span(start, end) for start, end in pairwise(cuts) if start < end]
@@ -169,7 +182,7 @@ class Sections:
         return pack_outermost(lines, index, limit, self._depth)
 
     def _depth(self, at: int) -> int:
-        """Return how deep a line stands; one below a blank line is less deep, one below a remark is deeper."""
+        """Return how deep a line stands. A line below a blank line is less deep, and one below a comment is deeper."""
         above = "".join(self._text[max(0, at - _MOST) : at].splitlines()[-1:])
         apart = (2 if _REMARK_LINES.match(f"{above}\n") else 1) if above.strip() else 0
         return 3 * depth_of(self._text, at) + apart

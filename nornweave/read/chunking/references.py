@@ -45,12 +45,12 @@ _NAME_NODES = ("identifier", "name", "constant", "word")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The target of a name in a file, as far as the file shows it.
+    """The definition that a name in a file means, as far as the file shows it.
 
     Attributes:
-        module: where it is defined: ``.`` this file, ``/src/db`` a file or folder of the source, ``pkg/db`` one
-            below any folder.
-        names: of the definition there, the outermost first.
+        module: the place of the definition: ``.`` for this file, ``/src/db`` for a file or folder of the source,
+            ``pkg/db`` for a file or folder below any folder.
+        names: the qualified name of the definition in that place, outermost name first.
     """
 
     module: str
@@ -62,7 +62,10 @@ HERE = "."
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place that uses the name. ``meaning`` is ``None`` if the file does not show it. Lines count from 1."""
+    """A place that uses the name. ``meaning`` is ``None`` if the file does not show what is meant.
+
+    Lines count from 1.
+    """
 
     line: int
     kind: ReferenceKind
@@ -71,7 +74,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A statement's module, and the imported name."""
+    """The module in an import statement, and the imported name."""
 
     line: int
     module: str
@@ -84,8 +87,8 @@ class FileReferences:
     """All uses of a name in a file.
 
     Attributes:
-        definitions: qualified name → line, for definitions with this name.
-        bindings: imported name → its meaning, for files that import names from here.
+        definitions: qualified name → line, for the definitions with this name.
+        bindings: imported name → its meaning. Other files may import these names from this file.
     """
 
     path: str
@@ -97,7 +100,10 @@ class FileReferences:
 
 
 def read_references(values: Mapping[str, JsonValue], raw: bytes) -> list[FileReferences]:
-    """Read files for a name, in the sandbox's process. ``raw`` is a JSON list of paths and texts."""
+    """Read files to find the uses of a name. This function runs in the sandbox's process.
+
+    ``raw`` is a JSON list of paths and texts.
+    """
     return [references_of(path, text, str(values["name"])) for path, text in json.loads(raw)]
 
 
@@ -118,7 +124,7 @@ def references_from(sent: Mapping[str, Any]) -> FileReferences:
 
 
 def references_of(path: str, text: str, name: str) -> FileReferences:
-    """Read one file. An empty name asks for the imports alone."""
+    """Read one file. If the name is empty, only the imports are read."""
     language = language_of(path, text)
     grammar = grammar_of(language, path, text) if language else None
     tree = parsing.parse(grammar, parsing.mask(text)) if grammar else None
@@ -128,21 +134,24 @@ def references_of(path: str, text: str, name: str) -> FileReferences:
 
 
 def module_of(path: str) -> str:
-    """Return the module of a file: ``/src/db`` of ``src/db.py`` and of ``src/db/__init__.py``."""
+    """Return the module of a file: ``src/db.py`` and ``src/db/__init__.py`` → ``/src/db``."""
     file = PurePosixPath("/", path)
     return str(file.parent) if file.stem in INDEX_FILES else str(file.parent / file.stem)
 
 
 def shares_folder(path: str) -> bool:
-    """Tell whether the files of a folder share their names, as in Go and Java."""
+    """Tell whether all files of a folder share their names, as in Go and Java."""
     return bool(LANGUAGES.get(language_of(path) or "", {}).get("folders"))
 
 
 class _Nest:
-    """Spans that lie beside or inside each other."""
+    """Spans of which any two are either apart or one inside the other."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Store the spans. They must be ordered by start, and of two with the same start the longer one first."""
+        """Store the spans. They must be sorted by start.
+
+        Of two spans with the same start the longer one comes first.
+        """
         self._starts = [start for start, _ in spans]
         self._ends = [end for _, end in spans]
         self._parents: list[int] = []
@@ -154,7 +163,7 @@ class _Nest:
             open_spans.append(number)
 
     def around(self, at: int) -> Iterator[int]:
-        """Yield the numbers of the spans around a place, innermost first."""
+        """Yield the numbers of the spans around a position, innermost first."""
         number = bisect_right(self._starts, at) - 1
         while number >= 0:
             if at < self._ends[number]:
@@ -209,7 +218,7 @@ class _File:
         return FileReferences(self._path, definitions, bindings, references, tuple(self._imports))
 
     def _read_locals(self, nodes: Sequence[Node], outer: set[str]) -> None:
-        """Assign local names to the scopes around them. Names without a scope belong to the file or a class."""
+        """Assign local names to the scopes around them. A name without such a scope belongs to the file or a class."""
         for node in nodes:
             name, start = self._said(node), node.start_byte
             scopes = self._scopes_at(start)
@@ -252,7 +261,7 @@ class _File:
             scope.bindings[given] = whole if known == whole and given not in scope.names else None
 
     def _module(self, written: str) -> str:
-        """Return a module in the form of ``Meaning``."""
+        """Return a module in the form of ``Meaning.module``."""
         language, folder = self._grammar.name, PurePosixPath("/", self._path).parent
         if language == "python":
             name = written.lstrip(".")
@@ -304,11 +313,14 @@ class _File:
             yield Reference(line, "inherit" if start in self._bases else "call" if called else "name", meaning)
 
     def _begun(self, starts: set[int], at: int) -> int | None:
-        """Return the definition that begins here, in a language whose table does not give the places of names."""
+        """Return the start of the definition that begins at a position; ``None`` if none begins there.
+
+        This is for languages whose table does not say where the name of a definition is.
+        """
         return next((one.start for one in reversed(self._enclosing(at)) if one.start in starts), None)
 
     def _meaning(self, name: str, start: int) -> tuple[Meaning | None, bool]:
-        """Return the meaning at a place, and whether the name is local."""
+        """Return the meaning of a name at a position, and whether the name is local."""
         if start in self._keywords or not self._table:
             return None, False
         before = self._text[max(0, start - _CHAIN_CHARACTERS) : start]
@@ -334,7 +346,11 @@ class _File:
         return (Meaning(folder, (name,)) if self._table.get("folders") else None), False
 
     def _bound(self, name: str, start: int) -> Meaning | Literal["local", "free"] | None:
-        """Return the meaning of a name in its inner scopes: an import, ``"local"``, or ``"free"`` if there is none."""
+        """Return what a name means in its inner scopes.
+
+        The result is the meaning of an import, ``"local"`` for a local name, ``"free"`` if no inner scope has the name,
+        or ``None`` if the name is both imported and assigned.
+        """
         for scope in self._scopes_at(start):
             if name in scope.bindings:
                 return scope.bindings[name] if name not in scope.names else None
@@ -343,7 +359,7 @@ class _File:
         return "free"
 
     def _member(self, owner: Sequence[str], name: str, start: int) -> Meaning | None:
-        """Return the meaning of ``owner.name``."""
+        """Return the meaning of ``owner.name``; ``None`` if it is unknown."""
         first, *rest = owner
         if first in _ONESELF and not rest:
             classes = [one.name for one in self._enclosing(start) if one.name in self._classes]
@@ -358,11 +374,11 @@ class _File:
         return Meaning(bound.module, (*bound.names, *rest, name)) if isinstance(bound, Meaning) else None
 
     def _scopes_at(self, start: int) -> list[_Scope]:
-        """Return the scopes around a place, innermost first."""
+        """Return the scopes around a position, innermost first."""
         return [self._scopes[number] for number in self._scope_nest.around(start)]
 
     def _enclosing(self, start: int) -> list[DefinedName]:
-        """Return the definitions around a place, outermost first."""
+        """Return the definitions around a position, outermost first."""
         return [self._around[number] for number in self._definition_nest.around(start)][::-1]
 
     def _said(self, node: Node) -> str:
@@ -394,5 +410,5 @@ def _statements(name: str, types: frozenset[str]) -> Query:
 
 
 def _captures_of(name: str, types: frozenset[str], root: Node) -> Sequence[Node]:
-    """Return the nodes of some types, in any order."""
+    """Return the nodes with one of some types, in any order."""
     return QueryCursor(_statements(name, types)).captures(root).get("statement", ()) if types else ()

@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(slots=True)
 class Region:
-    """A part of the file from its ``start`` to the start of the next region."""
+    """A part of a file, from its ``start`` to the start of the next region."""
 
     start: int
     kind: Kind
@@ -59,7 +59,7 @@ class Region:
 
 @dataclass(slots=True)
 class _Pending:
-    """Comments and attributes that belong to the next node, if they belong to any."""
+    """Comments and attributes that may belong to the next node."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Frame:
-    """A container during the walk."""
+    """A container whose members are being read."""
 
     members: Iterator[Node]
     scope: SymbolScope
@@ -78,7 +78,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class Regions:
-    """One walk over the upper levels of a syntax tree. Bodies of functions are not read."""
+    """Walks over the upper levels of a syntax tree once. The bodies of functions are not read."""
 
     text: str
     grammar: Grammar
@@ -181,7 +181,10 @@ class Regions:
             self._add(self._rest(scope), node, scope)
 
     def _holds(self, node: Node) -> set[str]:
-        """Return the kinds of definitions in ``node`` or its branches, for a limited number of nodes and levels."""
+        """Return what ``node`` contains, also in branches: ``"definition"``, ``"import"`` or ``"other"``.
+
+        Only a limited number of nodes and levels is read. If there are more, ``"definition"`` is included.
+        """
         grammar = self.grammar
         held: set[str] = set()
         waiting = [syntax.members(node, grammar)]
@@ -219,7 +222,7 @@ class Regions:
         return node.type == "expression_statement" and bool(_STRICT.match(self.text, node.start_byte))
 
     def _wait(self, node: Node, scope: SymbolScope) -> None:
-        """Keep a comment until the next node shows whether it belongs there."""
+        """Keep a comment until the next node shows whether the comment belongs to it."""
         attribute = node.type in self.grammar.attributes
         pending = self._pending
         if pending is None:
@@ -236,7 +239,7 @@ class Regions:
         self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
 
     def _wait_behind(self, node: Node, scope: SymbolScope) -> None:
-        """Keep comments that begin their own lines although the grammar makes them part of the node before."""
+        """Keep comments on separate lines at the end of a node, because they may belong to the next node."""
         last = node
         for _ in range(syntax.MAX_WRAPPERS):
             if not last.children or last.children[-1].type in self.grammar.comments:
@@ -252,7 +255,10 @@ class Regions:
                 self._wait(comment, scope)
 
     def _flush(self, scope: SymbolScope) -> None:
-        """Make a region of comments that belong to nothing; short ones join the next region."""
+        """Make a region of the pending comments, which belong to no node.
+
+        Short comments join the next region instead.
+        """
         pending, self._pending = self._pending, None
         if pending is not None:
             # A line of signs is many tokens and says nothing.
@@ -265,7 +271,10 @@ class Regions:
             self._end = max(self._end, pending.end)
 
     def _newlines(self, start: int, end: int) -> int:
-        """Count line breaks between two nodes. Some grammars count the one after a comment to the comment."""
+        """Count the line breaks between two nodes.
+
+        Some grammars make the line break after a comment a part of the comment.
+        """
         start -= start > 0 and self.text[start - 1] == "\n"
         return self.text.count("\n", start, end)
 
@@ -279,7 +288,7 @@ class Regions:
         bare: bool = False,
         opens: Node | None = None,
     ) -> None:
-        """Start a region at ``node`` or at its comments."""
+        """Start a region at ``node``, or at the comments that belong to it."""
         pending = self._pending
         is_apart = pending is not None and self._newlines(pending.end, node.start_byte) > 1
         if pending is not None and pending.nodes[-1].type in self.grammar.documents:
@@ -307,7 +316,7 @@ class Regions:
         self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
 
     def _introduces(self, node: Node) -> bool:
-        """Tell whether the pending comment belongs to the definition below a blank line, as the nearest one."""
+        """Tell whether the pending comment belongs to the next definition although a blank line is between them."""
         pending = self._pending
         if pending is None or self._newlines(pending.end, node.start_byte) > 2:
             return False
@@ -330,20 +339,23 @@ class Regions:
         )
 
     def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: SymbolScope, start: int) -> bool:
-        """Tell whether a statement continues the line of another one with which it would be grouped."""
+        """Tell whether a statement is on the line of the statement before it, and would be grouped with it."""
         if symbol is not None or last.kind is not kind or last.scope is not scope:
             return False
         return not begins_line(self.text, start)
 
 
 def begins_line(text: str, at: int) -> bool:
-    """Tell whether only blanks stand before ``at`` on its line."""
+    """Tell whether only blanks stand between ``at`` and the start of its line."""
     before = text[max(0, at - _INDENT) : at].rstrip(" \t")
     return before.endswith("\n") or (not before and at <= _INDENT)
 
 
 def indented(text: str, at: int) -> int:
-    """Return the place before the blanks at ``at``, so that code keeps its indentation, and not inside a word."""
+    """Return the position before the blanks at ``at``, so that code keeps its indentation.
+
+    The position is never inside a word.
+    """
     while inside_word(text, at):
         at -= 1
     while at > 0 and text[at - 1] in " \t":
@@ -352,7 +364,7 @@ def indented(text: str, at: int) -> int:
 
 
 def inside_word(text: str, at: int) -> bool:
-    """Tell whether a cut at ``at`` would split a word, as confused parsers do (``1x``)."""
+    """Tell whether a cut at ``at`` would split a word. A confused parser makes such cuts, as in ``1x``."""
     return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 

@@ -67,7 +67,7 @@ class Piece:
     """A part of a section that is never cut.
 
     Attributes:
-        header: of the table that it continues.
+        header: the header of the table that the piece continues; empty for other pieces.
     """
 
     span: Span
@@ -77,13 +77,13 @@ class Piece:
 
     @property
     def kind(self) -> UnitKind:
-        """The kind of its unit."""
+        """The kind of the piece's unit."""
         return self.unit.kind
 
 
 @dataclass(frozen=True, slots=True)
 class SectionPart:
-    """A future chunk: a span of the outlined text, its section, and its pieces."""
+    """A part of a section that will be a chunk: a span of the outlined text, its section, and its pieces."""
 
     span: Span
     section: OutlineSection
@@ -91,7 +91,7 @@ class SectionPart:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the definition that holds all of it, and of the one that it continues."""
+        """The names of the definition around the whole part, and of the definition that the part continues."""
         held = [(*piece.unit.above, *((piece.unit.block,) if piece.kind in HOLDING else ())) for piece in self.pieces]
         same = takewhile(lambda level: len({id(block) for block in level}) == 1, zip(*held, strict=False))
         whole = [level[0] for level in same]
@@ -102,20 +102,20 @@ class SectionPart:
 
     @property
     def opens_page(self) -> bool:
-        """Whether it is the first text below a page's head. It has no name of a section joined to it."""
+        """Whether the part is the first text below the head of a page, and no named section is joined to it."""
         kinds = [piece.kind for piece in self.pieces]
         first = next((piece.unit.block.level for piece in self.pieces if piece.kind == "heading"), 0)
         return len(kinds) > 1 and kinds[0] == "front" and kinds[1] != "heading" and first > 1
 
     @property
     def led_in(self) -> tuple[str, ...]:
-        """The introductions of the lists that it continues, and the items around it, outermost first."""
+        """The introductions of the lists that the part continues, and the items around it, outermost first."""
         above = self.pieces[0].unit.above
         return tuple(block.info for block in above if block.kind == "list" and block.span.start < self.span.start)
 
 
 def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Iterator[SectionPart]:
-    """Cut a section into parts of at most ``limit`` tokens, between groups of pieces."""
+    """Cut a section into parts of at most ``limit`` tokens. The cuts are between groups of pieces."""
     if index.count(section.span) <= limit:
         groups = [[Piece(unit.span, unit) for unit in section.units]]
     else:
@@ -128,7 +128,10 @@ def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Itera
 
 
 def _opened(units: Sequence[Unit], index: TokenIndex, limit: int) -> Iterator[Unit]:
-    """Open blocks and lists that are too long for one part. An introduction becomes a label."""
+    """Yield units. Blocks and lists that are too long for one part are replaced by the units inside them.
+
+    The introduction of such a block or list becomes a label.
+    """
     led_in = ""
     for unit, below in zip(units, [*units[1:], None], strict=True):
         said = index.text[unit.span.start : unit.span.end]
@@ -161,7 +164,10 @@ def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> lis
 
 
 def _grouped(units: Iterable[Unit], index: TokenIndex, limit: int) -> Iterator[list[Piece]]:
-    """Yield groups of pieces to keep together: headings with the next piece, a paragraph with code or a table below."""
+    """Yield groups of pieces to keep together.
+
+    A heading stays with the next piece. A paragraph stays with the code or table below it.
+    """
     group: list[Piece] = []
     for unit in units:
         is_whole = unit.kind in _WHOLE_KINDS
@@ -218,16 +224,18 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     """Cut a document at its headings.
 
     Args:
-        document: ``format`` is ``markdown``, ``rst``, ``html``, or anything else for plain text.
-        index: of ``document.text``.
-        h1_limit: tokens of a chunk of a top section: H1 and what stands above any heading; in research documents the
-            named sections, the references too. Plain text has no top section.
-        limit: tokens of any other chunk.
+        document: a document whose ``format`` is ``markdown``, ``rst``, ``html``, or any other for plain text.
+        index: the token index of ``document.text``.
+        h1_limit: the maximum number of tokens in a chunk of a top section. Top sections are those of H1, and the text
+            above the first heading. In research documents they are the named sections, the references included. Plain
+            text has no top section.
+        limit: the maximum number of tokens in any other chunk.
 
     Yields:
-        Chunks in order. Code and tables are cut only beyond four times the limit and then marked ``split_block``; a
-        heading stays with what follows, even when code below it then exceeds the limit. For HTML ``content`` is the
-        readable text and the spans tile the file, token counts are those of the file's text without its tags.
+        Chunks in order. Code and tables are cut only if they are longer than four times the limit, and are then marked
+        ``split_block``. A heading stays with the text below it, even if code in that text makes the chunk longer than
+        the limit. For HTML, ``content`` is the readable text, while the spans cover the file. Its token counts are
+        those of the file's text without tags.
     """
     if document.format == "html":
         readable = read_html(document.text)
@@ -253,7 +261,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
 
 
 def _without_hidden_head(read: Blocks, span: Span) -> Span:
-    """Return a span from its first visible text on; all of it if nothing is visible."""
+    """Return a span without the hidden text at its beginning. If no text in it is visible, return the whole span."""
     start = span.start
     for hidden in read.hidden:
         if hidden.start > start:
@@ -264,7 +272,7 @@ def _without_hidden_head(read: Blocks, span: Span) -> Span:
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
-    """Return for each part the anchor of the heading or definition above it; empty if there is none."""
+    """Return the anchor of the heading or definition above each part; empty if there is no such anchor."""
     named = [block for block in _every(blocks) if block.anchor]
     anchors = []
     for part in parts:
@@ -282,7 +290,10 @@ def _every(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[int]:
-    """Map the token starts of an HTML file to its readable text. A word that is not found counts as one token."""
+    """Return the token starts of an HTML file as positions in its readable text.
+
+    A word that is not found in the file counts as one token.
+    """
     starts: list[int] = []
     for word, at in words:
         count = index.count(Span(at, at + len(word))) if at >= 0 else 1
@@ -331,10 +342,12 @@ def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex,
 
 
 def _named_place(sections: Sequence[Section], span: Span) -> str | None:
-    """Name the sections that a span touches: ``cell 12``, ``cells 12-15``; ``None`` for a document without sections.
+    """Return the names of the sections that a span touches: ``cell 12``, ``cells 12-15``.
+
+    ``None`` for a document without sections.
 
     Args:
-        sections: tile the text; each heading is a word and a number.
+        sections: the sections, which cover the whole text. The heading of each is a word and a number.
     """
     if not sections:
         return None

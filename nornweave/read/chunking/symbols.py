@@ -21,10 +21,10 @@ class Symbol:
     """The name and the description of a region.
 
     Attributes:
-        node_type: the grammar's own.
-        names: those of all definitions around it, outermost first, and its own.
+        node_type: the type of the node in the grammar.
+        names: the names of all definitions around it, outermost first, then its own name.
         signature: the line with its name.
-        class_signature: the same of the class around it.
+        class_signature: the line with the name of the class around it; ``None`` if there is no class.
     """
 
     node_type: str
@@ -38,7 +38,10 @@ class Symbol:
 
     @property
     def title(self) -> str | None:
-        """Return the qualified name, joined by dots, or by ``>`` if a name has blanks; ``None`` without a name."""
+        """Return the qualified name; ``None`` without a name.
+
+        Dots join the names, or ``>`` if a name has blanks.
+        """
         is_said = any((" " in name and not name.startswith("operator")) or name.startswith(".") for name in self.names)
         return (" > " if is_said else ".").join(self.names) or None
 
@@ -89,7 +92,7 @@ def describe_value(name: str, node: Node, scope: SymbolScope, text: str) -> Symb
 
 
 def joined(symbols: Sequence[Symbol]) -> Symbol:
-    """Describe several definitions in one chunk, by as many of their names as fit on a line."""
+    """Return one symbol for several definitions in one chunk. Its name has as many of their names as fit on a line."""
     if len(symbols) == 1:
         return symbols[0]
     names = shorten(
@@ -110,7 +113,7 @@ _PLAIN = re.compile(r"~?[A-Za-z_$@%][\w$]*[!?=]?|[A-Za-z_][\w-]*|(?:[A-Z]\w*\.)+
 
 
 class DefinedName(NamedTuple):
-    """The place and the qualified name of a definition. ``end`` is the end of its body."""
+    """The place and the qualified name of a definition. ``end`` is where the body of the definition ends."""
 
     start: int
     name: str
@@ -120,10 +123,10 @@ class DefinedName(NamedTuple):
 
 
 class Definitions:
-    """The definitions of a file, in order of their places."""
+    """The definitions in a file, in order of their places."""
 
     def __init__(self, root: Node | None, grammar: Grammar | None, text: str) -> None:
-        """Walk through the syntax tree. Without a tree there are no definitions."""
+        """Walk through the syntax tree. If there is no tree, there are no definitions."""
         self.all = sorted(_found(root, grammar, text)) if root is not None and grammar is not None else []
         self._starts = [found.start for found in self.all]
         self._names = [found.name for found in self.all]
@@ -145,7 +148,10 @@ class Definitions:
 
 
 def _found(root: Node, grammar: Grammar, text: str) -> list[DefinedName]:
-    """Return all definitions and declarations, in any order. A stack is used because code nests without limit."""
+    """Return all definitions and declarations, in any order.
+
+    A stack is used instead of recursion, because code may be nested without limit.
+    """
     found: list[DefinedName] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces

@@ -40,11 +40,12 @@ _HEAD = 600
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or a class, and the outermost node around it alone (decorators, ``export``, ``template<…>``).
+    """A function or a class. ``node`` is the outermost node with only this definition, such as a decorated function.
 
     Attributes:
-        said: the name in a call that defines something; empty if ``named_by`` has it; ``None`` for other definitions.
-        is_callee: the name is only that of the called function.
+        said: the name if a call defines the function or class. It is empty if ``named_by`` has the name. ``None`` if
+            this is not such a call.
+        is_callee: whether the name is only that of the called function.
     """
 
     node: Node
@@ -55,10 +56,10 @@ class Definition:
 
 
 def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = True) -> Definition | None:
-    """Return the only function or class that ``node`` defines, also inside wrappers; ``None`` if there is none.
+    """Return the only function or class that ``node`` defines, even inside wrappers; ``None`` if there is none.
 
     Args:
-        with_calls: a call may define as well (``describe("a ledger", () => {``).
+        with_calls: whether a call may be a definition too, as ``describe("a ledger", () => {`` is.
     """
     named_by = node
     inner: Node | None = node
@@ -82,9 +83,9 @@ def definition(node: Node, grammar: Grammar, text: str, *, with_calls: bool = Tr
 
 
 def prototype(node: Node, grammar: Grammar) -> Definition | None:
-    """Return the function of C or C++ that ``node`` declares without a body; ``None`` if it declares none.
+    """Return the C or C++ function that ``node`` declares without a body; ``None`` if it declares none.
 
-    Members of a class and variables that point to functions do not count.
+    Members of a class do not count. Variables that point to functions do not count either.
     """
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers:
@@ -101,11 +102,12 @@ _RUN = frozenset({"it", "specify", "example", "scenario"})
 
 
 def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
-    """Return the definition that a call makes with a function as its argument; ``None`` for other calls.
+    """Return the definition that a call makes if a function is its argument; ``None`` for other calls.
 
-    It is named by the first arguments that are literals: ``it("adds", () => {``, ``describe Ledger, "#post" do``. A
-    call on something has that before (``app.get /users``), one that is only given a function is called as the callee
-    (``beforeEach``), and one that is assigned as what it is assigned to.
+    Its name consists of the first arguments that are literals: ``it("adds", () => {``, ``describe Ledger, "#post" do``.
+    For a method call the object and the method come before them (``app.get /users``). If the function is the only
+    argument, the name is that of the called function (``beforeEach``). If the result of the call is assigned, the name
+    is that of the variable.
     """
     block = block_of(node, grammar)
     word, arguments = _callee(node, block, text)
@@ -128,7 +130,7 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
 
 
 def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
-    """Tell whether a statement is a call that names its block, as tests of a suite do."""
+    """Tell whether a statement is a call that names the block that it runs, as the tests of a suite are."""
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers - grammar.calls:
         inner = _wrapped(inner, grammar)
@@ -140,7 +142,7 @@ def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
 
 
 def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
-    """Return the called function, and its arguments as written, up to the block."""
+    """Return the name of the called function. Return also its arguments as they are written, up to the block."""
     end = block.start_byte if block is not None else call.end_byte
     head = text[call.start_byte : min(end, call.start_byte + _HEAD)]
     callee = _CALLEE.match(head)
@@ -150,8 +152,8 @@ def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
 def _said(word: str, arguments: str, grammar: Grammar) -> str:
     """Return the literals at the beginning of a call's arguments, up to the first string; empty if there are none.
 
-    In ``each(table)("adds %i", …)`` the last arguments are used. Scala writes calls between strings: ``"a ledger"
-    should "keep" in {``.
+    For ``each(table)("adds %i", …)`` the last list of arguments is used. In Scala a call may stand between strings:
+    ``"a ledger" should "keep" in {``.
     """
     if not word:
         sentence = arguments[: arguments.rfind('"') + 1] if "infix_expression" in grammar.calls else ""
@@ -179,7 +181,10 @@ def _said(word: str, arguments: str, grammar: Grammar) -> str:
 
 
 def block_of(call: Node, grammar: Grammar) -> Node | None:
-    """Return the block that a call runs: the body of the last function in or after its arguments."""
+    """Return the block that a call runs: the body of the last function in its arguments or after them.
+
+    ``None`` if there is no such block.
+    """
     found: Node | None = None
     current = call
     for _ in range(MAX_WRAPPERS):
@@ -238,7 +243,7 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
 
 
 def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
-    """Return the names of the package that ``node`` opens for all following code; empty if it opens none."""
+    """Return the names of the package to which ``node`` assigns all following code; empty if it assigns none."""
     if node.type not in grammar.packages or _has_body(node, grammar):
         return ()
     named = _name_node(node, grammar)
@@ -246,7 +251,7 @@ def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
 
 
 def members(node: Node, grammar: Grammar) -> Iterator[Node]:
-    """Yield the named children of a container that are members or hold members, in order."""
+    """Yield the named children of a container that are members or contain members, in order."""
     if node.type in grammar.bodies or node.type in grammar.holders or node.type == "ERROR":
         yield from node.named_children
     elif node.type in grammar.calls:
@@ -261,7 +266,7 @@ def members(node: Node, grammar: Grammar) -> Iterator[Node]:
 
 
 def names_of(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:  # noqa: C901 - one language after another
-    """Return the names of a function or a class. Outside of its class, the class's name comes first.
+    """Return the names of a function or a class. For a method that is defined outside of its class, the class is first.
 
     Some definitions have several names: ``TEST(Suite, name)``, ``resource "aws_instance" "web"``.
     """
@@ -327,7 +332,7 @@ def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = Fa
     """Return the name that ``node`` gives to a value; ``None`` if it gives none or several.
 
     Args:
-        with_pairs: the keys of tables are names as well.
+        with_pairs: whether the keys of tables count as names too.
     """
     kind = node.type
     is_value = _VALUE.search(kind) or kind in grammar.values or (with_pairs and kind in grammar.pairs)
@@ -352,7 +357,11 @@ _KEYS = 16
 
 
 def _item_name(item: Node, text: str) -> Node | None:
-    """Return the name of a list's item: the value of a naming key, or of the first key of all its neighbours."""
+    """Return the node with the name of a list's item; ``None`` if it has no name.
+
+    The name is the value of a key such as ``name``. It may also be the value of the first key if all neighbouring items
+    have that key.
+    """
     scalars = _scalars(item, text)
     if named := next((scalars[key] for key in _NAMING if key in scalars), None):
         return named
@@ -364,7 +373,10 @@ def _item_name(item: Node, text: str) -> Node | None:
 
 
 def _scalars(item: Node, text: str) -> dict[str, Node]:
-    """Return the scalar values of an item's first keys. An empty key means that its first value is not a scalar."""
+    """Return the scalar values of an item's first keys.
+
+    An empty key means that its first value is not a scalar.
+    """
     mapping: Node | None = item
     while mapping is not None and mapping.type not in {"block_mapping", "flow_mapping"}:
         mapping = next((child for child in mapping.named_children if child.type.endswith(("_node", "_mapping"))), None)
@@ -381,7 +393,7 @@ def _scalars(item: Node, text: str) -> dict[str, Node]:
 
 
 def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
-    """Return the only value that a statement names, with the name; ``None`` if there is none."""
+    """Return the value that a statement names, with its name; ``None`` unless there is exactly one."""
     inner: Node | None = node
     for _ in range(MAX_WRAPPERS):
         if inner is None:
@@ -396,7 +408,7 @@ def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | No
 
 
 def given_values(node: Node, grammar: Grammar, text: str) -> list[tuple[Node, str]]:
-    """Return the values that a statement names, each with its name: one value, or those of a block, as in Go."""
+    """Return the values that a statement names, each with its name. A block of Go may have several such values."""
     if (lone := lone_value(node, grammar, text)) is not None:
         return [lone]
     inner = node.named_children[0] if node.named_child_count == 1 else node
@@ -431,7 +443,7 @@ def _c_names(found: Definition, text: str) -> tuple[str, ...]:
 
 
 def _declared(node: Node) -> Node | None:
-    """Descend through pointers, references and parameter lists to the declared name of a C or C++ function."""
+    """Return the declared name of a C or C++ function. It is below pointers, references and parameter lists."""
     function = _declarator(node)
     named = function.child_by_field_name("declarator") if function is not None else None
     while named is not None and named.type == "qualified_identifier":
@@ -448,7 +460,10 @@ def _declarator(node: Node) -> Node | None:
 
 
 def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
-    """Return the class of a function that is defined outside of it (Go, C++, ``A.prototype.b = …``)."""
+    """Return the class of a method that is defined outside of its class (Go, C++, ``A.prototype.b = …``).
+
+    The result is empty if the function has no class.
+    """
     node = found.node
     if found.is_class:
         return ()
@@ -472,7 +487,7 @@ def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
 
 
 def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class: bool) -> int | None:
-    """Count a function's parameters without receivers (``self``, ``this``); ``None`` without a parameter list."""
+    """Count a function's parameters without receivers such as ``self``; ``None`` if it has no parameter list."""
     node = _declarator(found.node) if grammar.name in C_FAMILY else found.node
     if node is None or node.type == "macro_definition" or found.said is not None:
         return None
@@ -494,7 +509,7 @@ def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class:
 
 
 def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool) -> int:
-    """Return 1 if the first parameter is the receiver or C's ``void``, else 0."""
+    """Return 1 if the first parameter is a receiver or C's ``void``, else 0."""
     if not given:
         return 0
     first = text[given[0].start_byte : min(given[0].end_byte, given[0].start_byte + 200)]
@@ -508,7 +523,7 @@ def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool)
 
 
 def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
-    """Return the declared return type of a function on one line."""
+    """Return the declared return type of a function on one line; ``None`` if it declares none."""
     node = found.node
     if grammar.name in C_FAMILY:
         return _c_return_type(node, text)
@@ -522,7 +537,7 @@ def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
 
 
 def _after_arrow(node: Node, arrow: str) -> Node | None:
-    """Return the type after ``->`` (Swift) or after the ``:`` that follows the parameters (Kotlin)."""
+    """Return the type after ``->`` in Swift, or after the ``:`` that follows the parameters in Kotlin."""
     children = node.children
     closed = False
     for here, following in zip(children, children[1:], strict=False):
