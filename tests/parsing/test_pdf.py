@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
@@ -454,3 +455,109 @@ def test_without_tesseract_scanned_pages_are_named_with_what_to_install(
     finally:
         monkeypatch.undo()
         ocr.installed.cache_clear()
+
+
+def _drawn_over(shape: Callable[[pymupdf.Page], None], text: str = "", **options: Any) -> Parsed:
+    """Read a page with two plain sentences, ``text`` between them, and what ``shape`` draws over them."""
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((60, 100), "The pump stops when the tank is full.")
+    page.insert_text((60, 200), text, **options)
+    shape(page)
+    page.insert_text((60, 300), "It starts again below forty percent.")
+    return parse_pdf(document.tobytes())
+
+
+def _nothing(page: pymupdf.Page) -> None:
+    page.clean_contents()
+
+
+def _box(*colour: float) -> Callable[[pymupdf.Page], None]:
+    return lambda page: page.draw_rect((55, 185, 520, 206), color=None, fill=colour)
+
+
+def _clip(page: pymupdf.Page) -> None:
+    page.parent.update_stream(
+        page.get_contents()[0],
+        page.read_contents() + b"\nq 60 500 30 30 re W n BT /helv 11 Tf 60 642 Td (Nobody sees this clause.) Tj ET Q\n",
+    )
+
+
+SECRET = "Nobody sees this clause."
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        (_nothing, {"render_mode": 3}),
+        (_nothing, {"color": (1, 1, 1)}),
+        (_nothing, {"color": (0.99, 1, 0.98)}),
+        (_nothing, {"fill_opacity": 0}),
+        (_nothing, {"fontsize": 0.4}),
+        (_box(0, 0, 0), {}),
+        (_box(0.2, 0.4, 0.9), {"fontsize": 14}),
+        (_nothing, {"color": (1, 1, 1), "fontsize": 5, "rotate": 270}),
+    ],
+)
+def test_text_that_nobody_sees_is_left_out_and_counted(
+    shape: Callable[[pymupdf.Page], None], options: dict[str, Any]
+) -> None:
+    parsed = _drawn_over(shape, SECRET, **options)
+    assert parsed.text.split("\n\n") == [
+        "The pump stops when the tank is full.",
+        "It starts again below forty percent.",
+    ]
+    assert parsed.metadata["left_out"] == ("page 1: hidden text (1 run)",)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_layer_that_is_off_is_not_read(is_on: bool) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((60, 100), "The pump stops when the tank is full.")
+    page.insert_text((60, 200), SECRET, oc=document.add_ocg("internal", on=is_on))
+    assert (SECRET in parse_pdf(document.tobytes()).text) is is_on
+
+
+def test_text_outside_its_clip_is_not_read() -> None:
+    parsed = _drawn_over(_clip)
+    assert "Nobody" not in parsed.text
+    assert "It starts again" in parsed.text
+
+
+def test_a_blackened_name_goes_and_its_sentence_stays() -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    said = "The refund for Ada Lovelace was paid in May."
+    page.insert_text((60, 200), said)
+    begin = 60 + pymupdf.get_text_length("The refund for ")
+    page.draw_rect((begin - 0.5, 188, begin + pymupdf.get_text_length("Ada Lovelace") + 0.5, 205), fill=(0, 0, 0))
+    assert parse_pdf(document.tobytes()).text == "The refund for was paid in May."
+
+
+def test_light_covered_or_invisible_text_that_is_seen_stays() -> None:
+    def shape(page: pymupdf.Page) -> None:
+        page.draw_rect((50, 240, 400, 262), fill=(0, 0, 0.5))
+        page.insert_text((60, 255), "White letters on a blue bar.", color=(1, 1, 1))
+        page.draw_rect((50, 80, 500, 110), color=(1, 0, 0))  # a frame without a fill
+        page.draw_rect((50, 185, 500, 206), fill=(1, 1, 0), overlay=False)
+
+    parsed = _drawn_over(shape, "Marked with a yellow pen.", color=(0.6, 0.6, 0.6))
+    assert "White letters on a blue bar." in parsed.text
+    assert "Marked with a yellow pen." in parsed.text
+    assert "The pump stops" in parsed.text
+    assert "left_out" not in {key for key, value in parsed.metadata.items() if value}
+
+
+@pytest.mark.parametrize("turned", [0, 90, 270])
+def test_the_text_layer_of_a_scan_stays(turned: int) -> None:
+    drawn = pymupdf.open()
+    drawn.new_page().insert_text((60, 100), "The pump stops when the tank is full.")
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_image(page.rect, stream=drawn[0].get_pixmap().tobytes("png"))
+    page.insert_text((60, 400), "The pump stops when the tank is full.", render_mode=3)  # not quite in its place
+    page.set_rotation(turned)
+    parsed = parse_pdf(document.tobytes())
+    assert parsed.text == "The pump stops when the tank is full."
+    assert not parsed.metadata.get("left_out")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from nornweave.core.errors import DocumentError
+from nornweave.core.text.legible import counted
 from nornweave.core.types import Section, Span, freeze
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
@@ -28,7 +29,7 @@ from nornweave.read.pdf.paragraphs import (
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-10"
+VERSION = "pdf-11"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -84,6 +85,14 @@ def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
     yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
         yield f"{more} more scanned pages"
+
+
+def _unseen(pages: Sequence[PdfPage]) -> Iterator[str]:
+    """Return a sentence for each page with hidden text."""
+    hidden = [page for page in pages if page.unseen]
+    yield from (f"page {page.number}: hidden text ({counted(page.unseen, 'run')})" for page in hidden[:_NAMED_PAGES])
+    if (more := len(hidden) - _NAMED_PAGES) > 0:
+        yield f"{more} more pages with hidden text"
 
 
 def _check_bytes(raw: bytes) -> None:
@@ -171,7 +180,7 @@ def _parsed(
     metadata = {
         **metadata_of(outline, declared, first_page),
         "ocr_pages": tuple(scanned.recognised) or None,
-        "left_out": (*left_out, *_unread(scanned)) or None,
+        "left_out": (*left_out, *_unread(scanned), *_unseen(pages)) or None,
     }
     return Parsed(
         text=text,

@@ -82,7 +82,7 @@ class GlyphBlock:
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """A page as the library reads it, before columns are found."""
+    """A page as the library reads it, before columns are found. ``unseen`` counts hidden runs, which are left out."""
 
     number: int
     width: float
@@ -91,6 +91,7 @@ class PdfPage:
     images: int = 0
     letters: int = 0
     unreadable: int = 0
+    unseen: int = 0
 
 
 def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
@@ -119,7 +120,7 @@ def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
         for _, same in groupby(fragments, attrgetter("turned")):
             blocks.append(GlyphBlock.of(_join_neighbours(list(same))))
     size = (_bounded(glyphs.width, 1.0, _FAR), _bounded(glyphs.height, 1.0, _FAR))
-    return PdfPage(number, *size, tuple(blocks), letters=letters, unreadable=unreadable)
+    return PdfPage(number, *size, tuple(blocks), letters=letters, unreadable=unreadable, unseen=glyphs.unseen)
 
 
 def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:

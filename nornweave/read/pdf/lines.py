@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import cast
 
-from nornweave.read.pdf.port import Box, GlyphLine, GlyphRun, Point
+from nornweave.read.pdf.port import Box, GlyphLine, GlyphRun, Point, around
 
 # Of the font's size: between words, between cells, back to the left, between the lines of a block. MuPDF's distances.
 _SPACE, _CELL, _BACK, _LEADING = 0.15, 0.8, 0.5, 1.4
@@ -29,7 +28,13 @@ class FontStyle:
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """A character. ``is_apart`` means that the library sees a blank before it."""
+    """A character.
+
+    Attributes:
+        is_apart: the library sees a blank before it.
+        is_uncertain: see ``GlyphRun``.
+        covers: the filled areas that it lies in.
+    """
 
     text: str
     origin: Point
@@ -38,6 +43,8 @@ class Glyph:
     size: float
     font: FontStyle
     is_apart: bool = False
+    is_uncertain: bool = False
+    covers: tuple[int, ...] = ()
 
 
 def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
@@ -79,10 +86,12 @@ def _is_right_to_left(text: str) -> bool:
 
 def _line(glyphs: Sequence[Glyph]) -> GlyphLine:
     first = glyphs[0]
-    runs = [list(run) for _, run in groupby(glyphs, lambda glyph: (glyph.font, glyph.size, _is_raised(glyph, first)))]
-    sides = zip(*(glyph.box for glyph in glyphs), strict=True)
-    box = tuple(pick(side) for pick, side in zip((min, min, max, max), sides, strict=True))
-    return GlyphLine([_run(run, first) for run in runs], cast(Box, box), first.direction)
+
+    def style(glyph: Glyph) -> tuple[object, ...]:
+        return glyph.font, glyph.size, _is_raised(glyph, first), glyph.is_uncertain, glyph.covers
+
+    runs = [_run(list(run), first) for _, run in groupby(glyphs, style)]
+    return GlyphLine(runs, around([run.box for run in runs if run.box]), first.direction)
 
 
 def _run(glyphs: Sequence[Glyph], first: Glyph) -> GlyphRun:
@@ -96,6 +105,8 @@ def _run(glyphs: Sequence[Glyph], first: Glyph) -> GlyphRun:
         italic=font.italic,
         mono=font.mono,
         raised=_is_raised(glyphs[0], first),
+        box=around([glyph.box for glyph in glyphs]),
+        is_uncertain=glyphs[0].is_uncertain,
     )
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import pymupdf
 
 from nornweave.core.errors import DocumentError
-from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, PageGlyphs, Picture, broken, lacks_end
+from nornweave.read.pdf.port import ENCRYPTED, Box, GlyphLine, GlyphRun, PageGlyphs, Picture, broken, lacks_end
+from nornweave.read.pdf.unseen import FAINT, covering, filled_areas, is_light, without_unseen
 
 has_ocr = True
 
 # Span flags of MuPDF; 4 is serif.
 _SUPERSCRIPT, _ITALIC, _MONO, _BOLD = 1, 2, 8, 16
+_PAINTED = pymupdf.mupdf.FZ_STEXT_FILLED | pymupdf.mupdf.FZ_STEXT_STROKED
 # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
@@ -53,14 +57,17 @@ class MupdfFile:
         return [(int(level), str(title)) for level, title, *_ in self._document.get_toc(simple=True)]
 
     def page(self, number: int) -> PageGlyphs:
-        return _glyphs(self._document[number].get_textpage(flags=_FLAGS))
+        page = self._document[number]
+        text, painted = page.get_textpage(flags=_FLAGS), page.get_bboxlog()
+        fills = filled_areas(box for kind, box in painted if kind in {"fill-path", "fill-shade"})
+        images = [box for kind, box in painted if kind.startswith("fill-im")]
+        return without_unseen(_glyphs(text, fills), fills, images, partial(_drawn, page, page.derotation_matrix))
 
     def images_on(self, number: int) -> int:
         return len(self._document[number].get_images())
 
     def picture(self, number: int, scale: float) -> Picture:
-        drawn = self._document[number].get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB)
-        return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
+        return _drawn(self._document[number], pymupdf.Identity, scale)
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
         """Read a page with the Tesseract that is built into MuPDF."""
@@ -70,20 +77,38 @@ class MupdfFile:
         return _glyphs(text)
 
 
-def _glyphs(text: Any) -> PageGlyphs:
-    content = text.extractDICT()
-    blocks = [[_line(line) for line in block.get("lines", ())] for block in content["blocks"]]
+def _drawn(page: Any, turn: Any, scale: float) -> Picture:
+    drawn = page.get_pixmap(matrix=turn * pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB)
+    return Picture(drawn.width, drawn.height, bytearray(drawn.samples))
+
+
+def _glyphs(text: Any, fills: Sequence[Box] = ()) -> PageGlyphs:
+    content = text.extractRAWDICT() if fills else text.extractDICT()
+    blocks = [[_line(line, fills) for line in block.get("lines", ())] for block in content["blocks"]]
     return PageGlyphs(content["width"], content["height"], blocks)
 
 
-def _line(line: Mapping[str, Any]) -> GlyphLine:
-    return GlyphLine([_run(span) for span in line["spans"]], line["bbox"], line["dir"])
+def _line(line: Mapping[str, Any], fills: Sequence[Box]) -> GlyphLine:
+    spans = (part for span in line["spans"] for part in (_parts(span, fills) if fills else [span]))
+    return GlyphLine([_run(span) for span in spans], line["bbox"], line["dir"])
+
+
+def _parts(span: Mapping[str, Any], fills: Sequence[Box]) -> Iterator[Mapping[str, Any]]:
+    """Divide a span where a filled area begins or ends."""
+    size = span["size"]
+    for _, part in groupby(span["chars"], lambda each: covering(fills, each["bbox"], each["origin"][1], size)):
+        letters = list(part)
+        box = (letters[0]["bbox"][0], span["bbox"][1], letters[-1]["bbox"][2], span["bbox"][3])
+        text = "".join(letter["c"] for letter in letters)
+        yield {**span, "text": text, "origin": letters[0]["origin"], "bbox": box}
 
 
 def _run(span: Mapping[str, Any]) -> GlyphRun:
     flags = span["flags"]
     return GlyphRun(
         text=span["text"],
+        box=span["bbox"],
+        is_uncertain=not span["char_flags"] & _PAINTED or span["alpha"] < FAINT or is_light(span["color"]),
         size=span["size"],
         font=span["font"],
         origin=span["origin"],

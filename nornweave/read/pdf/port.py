@@ -22,6 +22,13 @@ from nornweave.core.installation import installer
 Point: TypeAlias = tuple[float, float]
 Box: TypeAlias = tuple[float, float, float, float]
 
+
+def around(boxes: Sequence[Box]) -> Box:
+    """Return the box around boxes, at least one."""
+    x0, y0, x1, y1 = zip(*boxes, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
+
+
 ENCRYPTED = "encrypted: needs a password to open; save a copy without one and ingest that"
 
 
@@ -43,6 +50,8 @@ class GlyphRun:
         text: U+FFFD stands for a glyph to which the font gives no Unicode value.
         origin: where the baseline of the first character begins.
         raised: it stands above the line's baseline (a footnote's mark, an exponent).
+        box: around its characters, if the library tells.
+        is_uncertain: its colour, opacity, mode, clip or layer may hide it.
     """
 
     text: str
@@ -53,6 +62,8 @@ class GlyphRun:
     italic: bool = False
     mono: bool = False
     raised: bool = False
+    box: Box | None = None
+    is_uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +77,12 @@ class GlyphLine:
 
 @dataclass(frozen=True, slots=True)
 class PageGlyphs:
-    """A page: lines in the order of the file, those of one block together."""
+    """A page: lines in the order of the file, those of one block together. ``unseen`` counts runs that are left out."""
 
     width: float
     height: float
     blocks: Sequence[Sequence[GlyphLine]]
+    unseen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +109,7 @@ class PdfFile(Protocol):
     is_truncated: bool
 
     def page(self, number: int) -> PageGlyphs:
-        """Read a page. The first is number 0."""
+        """Read what a page shows. The first is number 0."""
 
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
