@@ -36,11 +36,11 @@ class Viewer:
     """A person or program that asks.
 
     Attributes:
-        sees_everything: whatever groups a document names.
+        sees_everything: may see every document, whatever groups it names.
         operates: may also see and do what concerns the whole service: status, quality, metrics, syncs, the inbox.
         registers: may register agents of other machines, and nothing else.
-        makes_tokens: may make tokens for programs of theirs; a token that was made so makes no others.
-        name: tells viewers apart, for feedback; empty where nobody is told apart.
+        makes_tokens: may make tokens for their own programs. A viewer with such a token may not make tokens.
+        name: identifies the viewer, for feedback; empty if viewers are not told apart.
     """
 
     groups: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ class Viewer:
         """Raise unless the viewer may act on the whole service.
 
         Raises:
-            NotPermittedError: with the same message for every refused operation.
+            NotPermittedError: the viewer may not. The message is the same for every operation.
         """
         if not self.operates:
             raise NotPermittedError(
@@ -104,9 +104,9 @@ _PRINCIPAL = re.compile(r"(?:account|slack|github|gitlab|confluence|jira|atlassi
 
 
 def is_principal(name: str) -> bool:
-    """Tell whether a name is an account's, or that of a readership in a source, as ``slack:channel:C1``.
+    """Tell whether a name is a principal: an account, or the readers of a place in a source (``slack:channel:C1``).
 
-    A token or an identity provider cannot grant one; only memberships do (``core/membership.py``).
+    Only memberships (``core/membership.py``) put somebody in a principal, not tokens or identity providers.
     """
     return _PRINCIPAL.fullmatch(name) is not None
 
@@ -119,13 +119,13 @@ def account(kind: str, name: str) -> str:
 def storable_groups(names: Iterable[str]) -> frozenset[str]:
     """Return the groups of a viewer that may be stored: plain groups, and accounts that sign-in proved.
 
-    Principals from memberships are left out: they are resolved for each request.
+    Principals from memberships are left out, because they are looked up for each request.
     """
     return frozenset(name for name in names if name.startswith(HELD) or not is_principal(name))
 
 
 def is_of_rights(statement: Statement) -> bool:
-    """Tell whether a statement comes from the source's own permissions: it names principals only."""
+    """Tell whether a statement comes from the source's own permissions, because it names only principals."""
     return bool(statement) and all(map(is_principal, statement))
 
 
@@ -133,8 +133,8 @@ def read_statement(value: JsonValue) -> Statement | None:
     """Read a statement out of metadata: one group as text, or a list of groups.
 
     Returns:
-        ``None`` if nothing is stated. Nobody meets an invalid statement (a number, an empty list, a blank name):
-        somebody meant to restrict the document, and it is unclear how.
+        The statement; ``None`` if there is none. For an invalid value (a number, an empty list, a blank name) it is
+        ``NOBODY``, because somebody meant to restrict the document but it is unclear how.
     """
     if value is None:
         return None
@@ -153,12 +153,12 @@ def every_of(values: Iterable[JsonValue]) -> JsonValue:
 
 
 def group_name(text: str) -> str:
-    """Return the form of a group's name that is compared: NFC, stripped, case unchanged."""
+    """Return a group's name in the form in which names are compared: NFC, stripped, case unchanged."""
     return unicodedata.normalize("NFC", text).strip()
 
 
 def read_rule(*values: JsonValue) -> Rule:
-    """Return the rule of several statements. Equal statements count once."""
+    """Return the rule that requires every statement in these metadata values. Equal statements count once."""
     single = [each for value in values for each in single_statements(value)]
     return all_of([statement for value in single if (statement := read_statement(value)) is not None])
 
@@ -169,9 +169,13 @@ def all_of(*rules: Iterable[Statement]) -> Rule:
 
 
 def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
-    """Return the rule of a document: its own statements and those about its source.
+    """Return the rule of a document: its own statements and the statements about its source.
 
-    If the source should decide (``RIGHTS``) but has not stated who may read the document, nobody may.
+    If the source should decide (``RIGHTS``) but has not stated who may read the document, nobody may read it.
+
+    Args:
+        own: the document's own rule.
+        sources: mappings from source id to the statement about the source.
     """
     stated = [known[source_id] for known in sources if source_id in known]
     groups = [names for statement in stated if (names := statement - {RIGHTS}) or RIGHTS not in statement]
@@ -191,7 +195,7 @@ def is_met(rule: Iterable[Statement], groups: frozenset[str]) -> bool:
 
 
 def encode_rule(rule: Rule) -> str | None:
-    """Write a rule as JSON; ``None`` if everybody meets it. Equal rules give equal text."""
+    """Return a rule as JSON; ``None`` if everybody meets it. Equal rules give equal text."""
     return json.dumps(sorted(sorted(statement) for statement in rule), ensure_ascii=False) if rule else None
 
 
@@ -199,7 +203,7 @@ def decode_rule(stored: str | None) -> Rule:
     """Read a rule that ``encode_rule`` wrote.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the text is invalid.
     """
     if stored is None:
         return EVERYBODY
@@ -210,7 +214,7 @@ def decode_rule(stored: str | None) -> Rule:
 
 
 def encode_source_rules(groups: Mapping[str, Sequence[str]]) -> str:
-    """Write the statements of sources as JSON, by source id. Equal ones give equal text."""
+    """Return the statements of sources as JSON, by source id. Equal statements give equal text."""
     names = {source: sorted(map(group_name, named)) for source, named in groups.items() if named}
     return json.dumps(names, ensure_ascii=False, sort_keys=True)
 
@@ -238,8 +242,8 @@ class TokenEntry:
     """One entry of the token file.
 
     Attributes:
-        groups: with the account of ``email``, if the entry names one.
-        name: whose it is, for the reader of the file.
+        groups: the groups of the token's owner. If the entry has an ``email``, they contain its account.
+        name: the owner's name, for people who read the file.
         expires: the moment when the token becomes invalid; ``None`` for never.
     """
 
@@ -276,11 +280,11 @@ def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | N
 def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
     """Read a file of tokens; return its entries by hash.
 
-    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, email: …, expires: 2027-01-31}``. A
-    hash is the SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
+    The file is a YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, email: …, expires:
+    2027-01-31}``. A hash is the SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
 
     Raises:
-        ConfigError: it is missing, unreadable or broken; nothing of a secret is repeated.
+        ConfigError: the file is missing, unreadable or broken. The message repeats no part of a secret.
     """
     try:
         with file.open("rb") as opened:
@@ -326,7 +330,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
 
 
 def _moment(file: Path, place: int, value: object) -> datetime | None:
-    """Return the moment at which a token expires: ``value``, or the end of the day that it names."""
+    """Return the moment at which a token expires: ``value``, or if it is a day, the end of this day."""
     if value is None:
         return None
     if isinstance(value, datetime):

@@ -35,8 +35,8 @@ class Deleted:
     """The document that was deleted.
 
     Attributes:
-        passages: parts of its text that no other document has, as bytes; empty when its text is not known any more.
-        is_quoted_in: tells whether a question quotes its text, and no other document's.
+        passages: parts of the text that no other document has, as bytes; empty if the text is not known any more.
+        is_quoted_in: tells whether a question quotes the text of this document and of no other.
     """
 
     domain: Domain
@@ -75,9 +75,9 @@ class Search:
     """The result of searching one place.
 
     Attributes:
-        found: how much of the document is left: rows, files, records; 0 is nothing.
-        through: what was searched, for people.
-        left: the first places that still hold a part of it.
+        found: the number of rows, files or records that still hold a part of the document.
+        through: a description of what was searched, for people.
+        left: the first places that still hold a part of the document.
     """
 
     found: int
@@ -90,9 +90,9 @@ class Place:
     """A place where a part of a deleted document can remain.
 
     Attributes:
-        search: looks, and changes nothing.
-        purge: removes what ``search`` finds; ``None`` where only a sync or a person may.
-        remedy: what to do about what is found.
+        search: searches the place and changes nothing.
+        purge: removes what ``search`` finds; ``None`` if only a sync or a person may remove it.
+        remedy: text for people: how to remove what ``search`` finds.
     """
 
     name: str
@@ -110,7 +110,7 @@ def look(place: Place, deleted: Deleted) -> dict[str, Any]:
 
 
 def signed_receipt(deleted: Deleted, places: Sequence[Mapping[str, Any]], signer: Signer, *, purged: bool) -> Any:
-    """Return the signed receipt."""
+    """Return the signed receipt of a deletion. ``places`` are the entries that ``look`` returned."""
     return signer.signed(
         {
             "id": secrets.token_hex(12),
@@ -128,7 +128,7 @@ def signed_receipt(deleted: Deleted, places: Sequence[Mapping[str, Any]], signer
 
 
 def store_receipt(data_dir: Path, receipt: Mapping[str, Any]) -> Path:
-    """Keep a receipt; return its file."""
+    """Store a receipt. Return its file."""
     folder = data_dir / FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{receipt['id']}.json"
@@ -137,7 +137,7 @@ def store_receipt(data_dir: Path, receipt: Mapping[str, Any]) -> Path:
 
 
 def stored_receipt(data_dir: Path, receipt_id: str) -> Mapping[str, Any] | None:
-    """Return a signed receipt by its id, or ``None``."""
+    """Return the stored receipt with an id; ``None`` if there is none."""
     if not _ID.fullmatch(receipt_id):
         return None
     file = data_dir / FOLDER / f"{receipt_id}.json"
@@ -148,7 +148,7 @@ def read_receipt(file: Path) -> Mapping[str, Any]:
     """Read a receipt from a file.
 
     Raises:
-        ConfigError: it cannot be read, is no JSON object, or names a key twice.
+        ConfigError: the file cannot be read, is not a JSON object, or has a key twice.
     """
     try:
         return read_signed(file.read_bytes())
@@ -160,7 +160,7 @@ def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> 
     """Choose passages that tell a document from others, spread evenly over its text.
 
     Args:
-        is_elsewhere: tells whether another document has a passage as well.
+        is_elsewhere: tells whether another document has a passage, too.
     """
     matches = dict.fromkeys(match for text in texts for match in _PASSAGE.findall(text))
     candidates = [match for match in matches if not match.isascii() or (len(match) >= _LEAST and " " in match)]

@@ -58,14 +58,14 @@ class DocumentError(NornWeaveError):
 
 
 class DocumentSkipped(DocumentError):  # noqa: N818 - not a failure: the document is left out on purpose
-    """A document is left out by design; it counts as not listed."""
+    """A document is left out on purpose. It counts as not listed."""
 
 
 class ReaderLostError(DocumentError):
     """Reading a document exceeded its time or memory limit, or crashed the reading process.
 
     Attributes:
-        cpu_s: seconds of processor time that it may have taken.
+        cpu_s: seconds of processor time that the reading may have taken.
     """
 
     def __init__(self, reason: str, cpu_s: float = math.inf) -> None:
@@ -74,7 +74,7 @@ class ReaderLostError(DocumentError):
 
 
 class TransientDocumentError(DocumentError):
-    """A document cannot be read now, perhaps later; every sync tries it again."""
+    """A document cannot be read now but perhaps later. Every sync tries it again."""
 
 
 class EncoderError(NornWeaveError):
@@ -94,11 +94,11 @@ class HistoryError(StoreError):
 
 
 class DomainBusyError(StoreError):
-    """Another process holds the domain's writer lock; the message says which."""
+    """Another process holds the domain's writer lock. The message says which process."""
 
 
 class LeaseLostError(StoreError):
-    """Another machine has taken over the domain; this process publishes nothing more."""
+    """Another machine has taken over the domain, so this process must not publish anything more."""
 
 
 class NoGenerationError(StoreError):
@@ -122,7 +122,7 @@ class PublisherConflictError(PublicationError):
 
 
 class QueryError(NornWeaveError):
-    """A query is invalid; ``field`` is the path of the wrong value (``filters.code.since``)."""
+    """A query is invalid. ``field`` is the path of the wrong value, such as ``filters.code.since``."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -135,11 +135,11 @@ class NotPermittedError(NornWeaveError):
 
 
 class RerankerError(NornWeaveError):
-    """A cross-encoder cannot be found, loaded or run; answers go on without it and say so."""
+    """A cross-encoder cannot be found, loaded or run. Answers are made without it and say so."""
 
 
 class ReconciliationError(NornWeaveError):
-    """Listed, stored, embedded and indexed do not add up; the candidate must not be published."""
+    """The counts of listed, stored, embedded and indexed items do not agree. The candidate must not be published."""
 
 
 class QualityError(NornWeaveError):
@@ -151,7 +151,7 @@ class ConfirmationError(NornWeaveError):
 
 
 class SignatureError(NornWeaveError):
-    """A document is unsigned, signed by a key that is not trusted, or changed since."""
+    """A document is unsigned, signed by a key that is not trusted, or changed after it was signed."""
 
 
 class AgentError(NornWeaveError):

@@ -34,7 +34,7 @@ def installer() -> str:
 
 
 def missing_package(purpose: str, package: str, extra: str) -> str:
-    """Return the message for a missing package: what needs it, and how to install it."""
+    """Return the message for a missing package. It says what needs the package, and how to install it."""
     return f"{purpose}: needs the package {package!r}, which is not installed: {install_command(extra)}"
 
 
@@ -43,11 +43,12 @@ def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = Confi
     """Translate an ``ImportError`` of an optional package.
 
     Args:
-        extra: of ``pyproject.toml``.
-        purpose: what needs the package, for people.
+        extra: the extra of ``pyproject.toml`` with the package.
+        purpose: what needs the package, for the message.
+        error_class: the error to raise.
 
     Raises:
-        NornWeaveError: of ``error_class``, the package is not installed.
+        NornWeaveError: an ``error_class``, because the package is not installed.
     """
     try:
         yield
@@ -67,7 +68,7 @@ def use_bundled_packages(environment: MutableMapping[str, str] | None = None) ->
     """Let this process and its Python child processes import the bundled packages.
 
     Args:
-        environment: what the programs inherit; ``os.environ`` unless given.
+        environment: the environment that child processes inherit, by default ``os.environ``.
     """
     environment = os.environ if environment is None else environment
     folder = str(bundled_folder())

@@ -45,8 +45,9 @@ class Grant:
     """The members of a principal.
 
     Attributes:
-        verified_at: when its source said so, seconds since 1970; ``None``: just now.
-        unread: why the source did not answer this time. Its earlier answer counts until ``max_age_s``.
+        verified_at: when the source named these members, in seconds since 1970; ``None`` for now.
+        unread: why the source did not name members this time. The members that it named before count until
+            ``max_age_s``.
     """
 
     principal: str
@@ -57,7 +58,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granted:
-    """The members of a principal, as stored."""
+    """The stored members of a principal, with the time at which the source named them."""
 
     members: tuple[str, ...]
     verified_at: float
@@ -69,8 +70,9 @@ class MembershipTable:
 
     Attributes:
         origin: the service that defines the names. Equal names of one service are the same principal.
-        tried_at: when it was asked last, seconds since 1970.
-        problems: what the last reading lacks, and why.
+        tried_at: when the source was last asked, in seconds since 1970.
+        grants: principal → its members.
+        problems: what the last reading could not read, with reasons.
     """
 
     origin: str
@@ -79,7 +81,7 @@ class MembershipTable:
     problems: tuple[str, ...] = ()
 
     def read_again(self, grants: Iterable[Grant], now: float) -> MembershipTable:
-        """Return the table after a complete reading of its source; principals that are gone are removed."""
+        """Return the table after a complete reading of its source. Principals that ``grants`` lacks are removed."""
         kept: dict[str, Granted] = {}
         problems = []
         for grant in grants:
@@ -93,7 +95,7 @@ class MembershipTable:
         return MembershipTable(origin=self.origin, tried_at=now, grants=kept, problems=tuple(problems))
 
     def not_read(self, problem: str, now: float) -> MembershipTable:
-        """Return the table after a failed reading of its source; older grants count until they are too old."""
+        """Return the table after a failed reading of its source. Earlier grants stay until they are too old."""
         return MembershipTable(origin=self.origin, tried_at=now, grants=self.grants, problems=(problem,))
 
 
@@ -101,7 +103,7 @@ _TABLE = TypeAdapter(MembershipTable)
 
 
 def named(service: str, kind: str, name: str, server: str = "") -> str:
-    """Return the name of a GitHub or GitLab principal. For a private server the name includes the server."""
+    """Return the name of a GitHub or GitLab principal. The name of one on a private server includes the server."""
     return f"{service}:{kind}:{name.casefold()}{f'@{server}' if server else ''}"
 
 
@@ -111,10 +113,10 @@ def membership_file(data_dir: Path, source_id: str) -> Path:
 
 
 def read_table(file: Path) -> MembershipTable | None:
-    """Read the table in a file; ``None`` if there is no file.
+    """Return the table in a file; ``None`` if there is no file.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the file cannot be read.
     """
     try:
         return _TABLE.validate_json(file.read_bytes())
@@ -142,17 +144,17 @@ def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
 
     ::
 
-        verified_at: 2027-01-31          # optional: from when on the bound counts
+        verified_at: 2027-01-31          # optional: the day of the last check
         members:
           ann@example.org: [github:user:ann]
           group:engineering: [confluence:space:ENG]
 
     Returns:
-        What each member has, and when it was verified, seconds since 1970; infinity where the file does not say it: it
-        counts until it is changed.
+        Member → the names that it belongs to, and the time of ``verified_at`` in seconds since 1970. Without
+        ``verified_at`` the time is infinity, so that the file never becomes too old.
 
     Raises:
-        ConfigError: it is missing, unreadable or broken.
+        ConfigError: the file is missing, unreadable or broken.
     """
     try:
         loaded = yaml.safe_load(file.read_bytes()[:MAX_BYTES].decode("utf-8"))
@@ -184,7 +186,7 @@ def _member(file: Path, key: object) -> str:
 
 
 def _as_compared(principal: str) -> str:
-    """Return a name as sources write it. For GitHub and GitLab, case does not matter."""
+    """Return a principal's name in the form in which names are compared: lower case for GitHub and GitLab."""
     return principal.casefold() if principal.startswith(("github:", "gitlab:")) else principal
 
 
@@ -207,7 +209,7 @@ _REMEMBERED_S, _MOST_REMEMBERED = 1.0, 1_024
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The way somebody belongs to a principal: through which member, according to which source."""
+    """Why somebody belongs to a principal: the member of it that they are, and the source that says so."""
 
     member: str
     said_by: str
@@ -215,7 +217,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class KnownPrincipal:
-    """A principal as a source describes it; ``counts`` tells whether the reading is recent enough."""
+    """A principal as a source describes it. ``counts`` tells whether the description is recent enough to use."""
 
     members: tuple[str, ...]
     verified_at: float
@@ -226,7 +228,7 @@ class KnownPrincipal:
 class Memberships:
     """Resolves the principals that somebody belongs to. Every method is thread-safe.
 
-    Files are looked at with each question and read again when they changed.
+    For each question, files that have changed are read again.
     """
 
     def __init__(
@@ -241,9 +243,10 @@ class Memberships:
         """Store the parameters.
 
         Args:
-            sources: ids of those that say who may read; tables of others do not count.
-            file: of the operator.
-            max_age_s: the bound.
+            sources: the ids of sources that decide who may read. Tables of other sources are ignored.
+            file: the operator's file of members.
+            max_age_s: grants that are older do not count.
+            now: the clock, in seconds since 1970.
         """
         self._tables = {source: membership_file(data_dir, source) for source in sorted(sources)}
         self._file, self._max_age_s, self._now = file, max_age_s, now
@@ -256,7 +259,7 @@ class Memberships:
         """Return somebody's groups and all principals that they belong to now.
 
         Args:
-            names: groups, and accounts that sign-in proved. Principals among them are ignored.
+            names: groups, and accounts that sign-in proved. Other principals are ignored.
             accounts: accounts that were proved in another way.
         """
         asked, grants, now = (storable_groups(names), frozenset(accounts)), self._current(), self._now()
@@ -268,7 +271,7 @@ class Memberships:
         return known[2]
 
     def reached(self, names: Collection[str], accounts: Collection[str] = ()) -> Mapping[str, Reached]:
-        """Return the principals that somebody belongs to now, each with the shortest chain of grants."""
+        """Return the principals that somebody belongs to now. Each has the last link of the shortest chain to it."""
         grants, now = self._current(), self._now()
         found: dict[str, Reached] = {}
         first = (name if is_principal(name) else f"{GROUP}{name}" for name in storable_groups(names))
@@ -281,7 +284,7 @@ class Memberships:
         return found
 
     def known(self) -> Mapping[str, KnownPrincipal]:
-        """Return all principals by name. A principal that two services name is left out."""
+        """Return name → principal. A principal whose name two services use is left out."""
         now = self._now()
         return {
             name: KnownPrincipal(granted.members, granted.verified_at, source, self.counts(granted.verified_at, now))
@@ -289,7 +292,7 @@ class Memberships:
         }
 
     def counts(self, verified_at: float, now: float) -> bool:
-        """Tell whether a grant of that time is recent enough. A time in the future means a wrong clock."""
+        """Tell whether a grant of this time is recent enough. One from the future is not, because a clock is wrong."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
 
     def _current(self) -> _Grants:
@@ -320,14 +323,14 @@ class Memberships:
 
 
 def expanded(memberships: Memberships | None, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
-    """Return ``Memberships.expanded``; without memberships nobody belongs to any principal."""
+    """Return ``memberships.expanded(…)``. If it is ``None``, return the groups without any principal."""
     return memberships.expanded(names, accounts) if memberships else storable_groups(names)
 
 
 def _newest(tables: Mapping[str, MembershipTable]) -> Mapping[str, tuple[str, Granted]]:
-    """Return the newest grant of each principal with its source; none if two services name the principal.
+    """Return principal → its newest grant and the source of it. A name that two services use is left out.
 
-    Two services may have a space of the same key.
+    For example, a Confluence space and another service's space may have the same key.
     """
     chosen: dict[str, tuple[str, Granted]] = {}
     origins: defaultdict[str, set[str]] = defaultdict(set)

@@ -29,7 +29,7 @@ def decoded(pieces: Iterable[bytes], coding: str) -> Iterator[bytes]:
         coding: the header ``Content-Encoding``.
 
     Raises:
-        ValueError: it is compressed in another way, or damaged.
+        ValueError: the answer is compressed in another way, or damaged.
     """
     if coding.strip().lower() in {"", "identity"}:
         yield from pieces
@@ -54,7 +54,7 @@ def unusable_proxy(url: str = "") -> str:
     """Return a message about a proxy whose scheme httpx cannot use here; empty if there is none.
 
     Args:
-        url: the requested address. If it needs no proxy, nothing is wrong.
+        url: the requested address; empty for any. If this address needs no proxy, there is no message.
     """
     for name in NAMED:
         scheme, host = _parts(getproxies().get(name, ""))
@@ -67,7 +67,10 @@ def unusable_proxy(url: str = "") -> str:
 
 
 def through_proxy(url: str) -> str:
-    """Return the end of an error message that names the proxy of a URL without its password; empty without one."""
+    """Return the end of an error message that names the proxy of a URL; empty if it has no proxy.
+
+    The proxy's password is left out.
+    """
     scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
     name = next((each for each in (scheme, "all") if each in getproxies()), "")
     if not name or proxy_bypass(host):
@@ -100,7 +103,7 @@ def is_public(address: str) -> bool:
 
 
 def public_addresses(host: str) -> tuple[str, ...]:
-    """Resolve a host whose addresses must all be public.
+    """Return the addresses of a host, which must all be public.
 
     Raises:
         SourceUnavailableError: the host has no address, or one that is not public.

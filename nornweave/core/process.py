@@ -11,9 +11,9 @@ from pathlib import Path
 def heed_signals() -> None:
     """Let SIGINT and SIGTERM end this process, even if it inherited that they are ignored.
 
-    A shell starts the background jobs of a script with SIGINT ignored, and a program inherits what is ignored. Dagster
-    1.13 gives SIGTERM the handler of SIGINT, and uvicorn raises a signal again that it has handled: both would be
-    ignored too, in this process and in those that it starts.
+    A shell starts the background jobs of a script with SIGINT ignored, and a program inherits ignored signals.
+    Dagster 1.13 then ignores SIGTERM as well, because it uses the handler of SIGINT for it. uvicorn does not end after
+    a signal, because it raises the signal once more, which is ignored. The same holds for child processes.
     """
     if signal.getsignal(signal.SIGINT) in {signal.SIG_IGN, signal.SIG_DFL}:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,7 +42,7 @@ ALIVE_EVERY_S = 5
 
 
 def note_alive(data_dir: Path) -> None:
-    """Touch the file in ``data_dir`` that shows that this process lives. Errors of the disk are ignored."""
+    """Touch the file in ``data_dir`` that shows that this process is alive. Errors of the disk are ignored."""
     with suppress(OSError):
         data_dir.mkdir(parents=True, exist_ok=True)
         (data_dir / ALIVE).touch()

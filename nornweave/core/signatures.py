@@ -56,10 +56,10 @@ def signed_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def read_signed(content: str | bytes) -> dict[str, Any]:
-    """Parse a signed document; the signature is not checked yet.
+    """Parse a signed document. The signature is not checked.
 
     Raises:
-        ValueError: it is no JSON object, is nested too deeply, or names a key twice (readers differ in which counts).
+        ValueError: it is not a JSON object, is nested too deeply, or has a key twice, which parsers read differently.
     """
     try:
         document = json.loads(content, object_pairs_hook=_each_once)
@@ -82,7 +82,7 @@ def check_signed(document: Mapping[str, Any], keys: Collection[str]) -> None:
     """Check that one of these public keys signed a document.
 
     Raises:
-        SignatureError: none has, or the document was changed since.
+        SignatureError: none of the keys signed it, or the document was changed after it was signed.
     """
     signer, signature = document.get("signed_by"), document.get("signature")
     if not isinstance(signer, str) or not isinstance(signature, str):
@@ -112,7 +112,7 @@ def signer_of(data_dir: Path, name: str = SIGNING) -> Signer:
     """Return the signing key of a workspace; create it if it is missing.
 
     Raises:
-        ConfigError: it can be neither read nor written, or others can read it.
+        ConfigError: the key cannot be read or written, or other users can read it.
     """
     file = data_dir / FOLDER / name
     try:
@@ -138,10 +138,10 @@ def own_keys(data_dir: Path) -> tuple[str, ...]:
 
 
 def rotate(data_dir: Path) -> Signer:
-    """Make the next key the signing key. Of the old one only the public key is kept.
+    """Make the next key the signing key and return it. Only the public key of the old signing key is kept.
 
     Raises:
-        ConfigError: no next key was made.
+        ConfigError: there is no next key.
     """
     folder = data_dir / FOLDER
     if not (folder / NEXT).exists():

@@ -46,13 +46,13 @@ class Child:
     """A program that the supervisor runs.
 
     Attributes:
-        name: for people.
-        command: program and arguments.
-        host: where it listens.
-        port: where it listens.
-        environment: added to the supervisor's own.
-        path: answers with a status below 500 once the program is ready.
-        option: of ``nornweave up``, with which its port is chosen.
+        name: the name to show to people.
+        command: the program and its arguments.
+        host: the host on which the program listens.
+        port: the port on which the program listens.
+        environment: variables to add to the supervisor's environment.
+        path: the path of a URL that answers with a status below 500 once the program is ready.
+        option: the option of ``nornweave up`` that sets the port.
     """
 
     name: str
@@ -76,8 +76,8 @@ def up(config: Path, data_dir: Path, *, host: str = LOOPBACK, port: int = 8082, 
         The exit code: 0 after Ctrl-C or SIGTERM, 1 when a child ended by itself.
 
     Raises:
-        PortInUseError: a port is taken; nothing was started.
-        DomainBusyError: another one works on the same files; nothing was started.
+        PortInUseError: a port is in use. Nothing was started.
+        DomainBusyError: another ``nornweave up`` works on the same files. Nothing was started.
     """
     check_folder(data_dir, make=True)
     children = children_of(config, host=host, port=port, dagster_port=dagster_port)
@@ -179,7 +179,7 @@ def _in_child(supervisor: int) -> None:
 
 
 def _stop(running: Mapping[Child, subprocess.Popen[bytes]], say: Say) -> None:
-    """Ask the children to stop, then kill them. A sync loses nothing that it stored."""
+    """Ask the children to stop. Kill those that do not. Documents that a sync has stored are not lost."""
     for process in running.values():
         # To the whole group at once: Dagster's processes then stop side by side. Not SIGINT, as a terminal does on
         # Ctrl-C: a process that still imports what it needs would print where it was.
@@ -215,7 +215,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 @contextmanager
 def signals_received() -> Iterator[list[int]]:
-    """Collect SIGINT, SIGTERM and SIGHUP instead of ending; restore the handlers at the end."""
+    """Collect SIGINT, SIGTERM and SIGHUP in a list instead of ending the process. Restore the handlers at the end."""
     received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

@@ -56,7 +56,7 @@ ANCHOR = "anchor"
 
 
 def freeze(values: Mapping[str, JsonValue]) -> Metadata:
-    """Return a read-only copy without keys whose value is ``None``: absent and unknown mean the same."""
+    """Return a read-only copy without keys whose value is ``None``, because a missing key means the same."""
     return MappingProxyType({key: value for key, value in values.items() if value is not None})
 
 
@@ -90,13 +90,14 @@ class Entry:
     """One document that a source lists, not read yet.
 
     Attributes:
-        path: the document's place inside its source, POSIX separators, never absolute, no ``..``.
-        gate: cheap mark of the content (size and times, git blob id); equal gates mean "not changed", others "look".
-        size: bytes, as far as the source knows.
-        updated_at: when the source says it changed last, UTC.
-        revision: the version that the source gives it (commit sha), if any.
-        metadata: further knowledge of the source (author, url, title), which joins the document's metadata.
-        verified_at: when the source last confirmed that the document exists as it is; ``None``: with this listing.
+        path: the document's path inside its source, with POSIX separators, never absolute, without ``..``.
+        gate: a mark of the content that is cheap to get, such as size and times, or a git blob id. If it is the same as
+            before, the document has not changed. Otherwise the document must be read to know.
+        size: the size in bytes, if the source knows it.
+        updated_at: when the document last changed according to the source, in UTC.
+        revision: the source's name for this version of the document, such as a commit; ``None`` if it has none.
+        metadata: what the source knows of the document (author, url, title), to add to the document's metadata.
+        verified_at: when the source last confirmed that the document exists as it is; ``None`` if this listing does.
     """
 
     path: str
@@ -121,14 +122,14 @@ class Listing:
     """Everything that a source lists at one moment, by path, and what it left out.
 
     Attributes:
-        problem: why the listing is not complete, if so; then nothing follows from what it does not name, unless
-            ``listed_at`` says that all was named before: what is missing since is what the source said is gone.
-        withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
-        listed_at: when the source last named all of its documents; ``None``: with this listing.
-        within: the paths that it is about, if it is not about all of the source.
+        problem: why the listing is incomplete; ``None`` if it is complete. A document that an incomplete listing does
+            not name counts as gone only if ``listed_at`` is set, because then the source has reported it as gone.
+        withdrawn: paths that somebody removed from the source on purpose, so that their removal needs no confirmation.
+        listed_at: when the source last named all of its documents; ``None`` if this listing does.
+        within: the paths that the listing is about; ``None`` if it is about the whole source.
         notices: what people should know about a complete listing, such as reduced details.
         unmatched: entries of the metadata file that match no document, so that their statements have no effect.
-        commit: that was read, or was checked out when its files were; ``None`` outside of git.
+        commit: the commit that was read, or was checked out when the files were read; ``None`` without git.
     """
 
     entries: tuple[Entry, ...]
@@ -148,14 +149,15 @@ class Message:
 
     Attributes:
         id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
-        span: its part of the text, speaker label included, separators between messages excluded; empty before that.
-        body: what was said, as it was said; in the text the lines after the first are indented.
-        thread_id: messages with the same value answer each other; ``None`` outside threads.
-        timestamp: when it was said, UTC; for transcripts without a date ``None``.
-        offset: seconds since the start of a recording, for transcripts.
-        lead: rendered ``speaker: text`` lines that precede it but live in another document (the root of its thread).
-        channel: where it was said, if the document holds several channels.
-        is_labelled: its text begins with the speaker; ``False`` for a cue that continues the one before.
+        span: its part of the text, with the speaker label and without separators between messages; empty until the text
+            is made.
+        body: what was said, unchanged. In the text, the lines after the first are indented.
+        thread_id: the same for all messages of a thread; ``None`` outside threads.
+        timestamp: when it was said, in UTC; ``None`` for transcripts without a date.
+        offset: for transcripts, seconds since the start of the recording.
+        lead: ``speaker: text`` lines of earlier messages that are in another document, such as the root of its thread.
+        channel: the channel of the message, if the document holds several channels.
+        is_labelled: whether its text begins with the speaker; ``False`` for a cue that continues the one before.
     """
 
     id: str
@@ -179,8 +181,8 @@ SectionKind: TypeAlias = Literal["section", "front", "abstract", "references", "
 class Section:
     """A section of a document that its text alone does not show (PDF, Stack Exchange).
 
-    Sections tile the text in order. ``context`` is what its chunks are embedded with beside the heading path (the
-    question of an answer). ``level`` counts from 1.
+    Sections cover the text in order, without gaps. ``context`` is text that is embedded with the section's chunks,
+    besides the heading path, such as the question of an answer. ``level`` counts from 1.
     """
 
     span: Span
@@ -196,10 +198,10 @@ class Document:
     """A document of a source, read and parsed, not chunked yet.
 
     Attributes:
-        text: code and markup as they stand in the file, decoded; the text taken out of PDF and conversations.
+        text: for code and markup, the decoded file; for PDF and conversations, the text that was extracted.
         format: ``python``, ``markdown``, ``rst``, ``html``, ``text``, ``pdf``, ``slack``, ``github``, …
-        content_hash: of the bytes that the document was parsed from.
-        page_starts: for paged formats the offset at which each page starts, page 1 first.
+        content_hash: the hash of the bytes that the document was parsed from.
+        page_starts: for formats with pages, the offset at which each page starts, page 1 first.
     """
 
     id: DocumentId
@@ -230,15 +232,15 @@ class Chunk:
     """A span of a document: what is indexed, found and cited.
 
     Attributes:
-        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank
-            space, what nobody sees and, of code, a licence at its head.
-        content: what is shown and matched; for plain text and code exactly ``text[span]``.
-        context: text for the embedding that is not in the chunk (heading path, signature, messages before it).
-        token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.
-        title: the symbol or the heading that names it.
+        span: its part of the text. The chunks of a document are in order and do not overlap. They leave out only blank
+            space, invisible text and a licence at the head of code.
+        content: the text that is shown and matched. For plain text and code it is exactly ``text[span]``.
+        context: text for the embedding that is not in the chunk: heading path, signature, earlier messages.
+        token_count: the number of tokens of ``content`` for the encoder's tokenizer, without special tokens.
+        title: the symbol or the heading that names the chunk.
         section: the heading path as one line, ``A > B > C``.
-        page: page of its first character, from 1.
-        message_ids: the messages it holds itself, in order.
+        page: the page of its first character, from 1.
+        message_ids: the ids of the messages in the chunk, in order.
     """
 
     span: Span
@@ -303,15 +305,16 @@ class Fact:
     """A checkable statement of a document about a named thing.
 
     Attributes:
-        name: of the thing, in canonical form (``facts/names.py``): lower-case words, one blank between them, no unit.
-        owner: what the thing belongs to, lower-case words, outermost first: module, class, function, heading path,
+        name: the thing's name in canonical form (``facts/names.py``): lower-case words with one blank between them, no
+            unit.
+        owner: what the thing belongs to, in lower-case words, outermost first: module, class, function, heading path,
             section of a configuration; empty if unknown.
-        kind, value, unit: the value in canonical form (``facts/values.py``); numbers of time are in seconds (``s``), of
-            sizes in bytes (``byte``); lists are JSON arrays of canonical values.
-        negated: the statement denies the value.
-        span: where it stands in ``Document.text``.
-        line: of its start in the text it was read from, from 0.
-        statement: the line or sentence that says it, blank space collapsed, at most 240 characters.
+        kind, value, unit: the value in canonical form (``facts/values.py``). Times are in seconds (``s``), sizes in
+            bytes (``byte``). Lists are JSON arrays of canonical values.
+        negated: whether the statement denies the value.
+        span: the part of ``Document.text`` that states the fact.
+        line: the line of its start in the text that it was read from, counted from 0.
+        statement: the line or sentence that states it, with blank space collapsed, at most 240 characters.
     """
 
     name: str
@@ -335,8 +338,8 @@ class Origin:
 
     Attributes:
         revision: the abbreviated commit; empty for an uncommitted line.
-        author: a name, without address.
-        written_at: when it was authored, UTC; ``None`` for an uncommitted line.
+        author: the author's name, without e-mail address.
+        written_at: when the commit was authored, in UTC; ``None`` for an uncommitted line.
         subject: the first line of the commit's message; empty if it is unknown.
     """
 
@@ -362,10 +365,10 @@ def digest(*parts: str | bytes) -> str:
 
 
 def canonical_json(values: Metadata) -> str:
-    """Return metadata as JSON with sorted keys: equal metadata, equal text."""
+    """Return metadata as JSON with sorted keys, so that equal metadata give equal text."""
     return json.dumps(values, ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def document_id(source_id: str, path: str) -> DocumentId:
-    """Return a document's id, made from its place and not from its content: equal files get different ids."""
+    """Return a document's id. It depends on source and path, not on the content, so equal files get different ids."""
     return DocumentId(digest(source_id, path))

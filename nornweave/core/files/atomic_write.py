@@ -18,15 +18,15 @@ ABANDONED_S = 3600.0
 def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
     """Replace a file atomically and durably.
 
-    A reader sees the old file or the new one. Each writer has a temporary file of its own, so that two at once do not
-    mix; the one that ends last wins. A failure leaves nothing behind.
+    A reader sees the old file or the new one. Each writer has a temporary file of its own, so two writers do not mix
+    their texts. The last one to finish wins. A failure leaves no temporary file behind.
 
     Args:
-        file: in a folder that exists.
-        text: written as UTF-8.
+        file: the file. Its folder must exist.
+        text: the content, written as UTF-8.
 
     Raises:
-        OSError: it cannot be written; the old file stays.
+        OSError: the file cannot be written. The old file stays.
     """
     _sweep(file)
     with _aside(file, text.encode(), mode) as written:
@@ -35,13 +35,13 @@ def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
 
 
 def write_new(file: Path, content: bytes) -> None:
-    """Create a file that only this user can read; keep the file that is already there.
+    """Create a file that only this user can read. If the file exists, do nothing.
 
     Args:
-        file: in a folder that exists.
+        file: the file. Its folder must exist.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     with _aside(file, content, PRIVATE) as written, suppress(FileExistsError):
         os.link(written, file)
@@ -63,7 +63,7 @@ def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
 
 
 def sync_file(descriptor: int) -> None:
-    """Flush an open file to the disk; on macOS ``fsync`` alone only reaches the drive's cache."""
+    """Flush an open file to the disk. On macOS this takes more than ``fsync``, which only reaches the drive's cache."""
     with suppress(AttributeError, OSError):  # other systems do not have it, nor does every file system of macOS
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
         return
@@ -80,7 +80,7 @@ def sync_path(path: Path) -> None:
 
 
 def _sweep(file: Path) -> None:
-    """Delete old temporary files that killed writers of this file left."""
+    """Delete old temporary files of ``file`` that killed writers left."""
     before = time.time() - ABANDONED_S
     for left in file.parent.iterdir():
         with suppress(FileNotFoundError):  # its writer is done

@@ -48,10 +48,10 @@ def translate_full_disk(folder: Path) -> Iterator[None]:
 
 
 def full_disk(error: BaseException, *folders: Path) -> str | None:
-    """Return a message if a full disk or the limit of a file's size caused an error, else ``None``.
+    """Return a message if a full disk or a limit of the file size caused an error, else ``None``.
 
     Args:
-        folders: what may have been written to; files that the errors name are considered before them.
+        folders: folders that may have been written to. Files that the error names are checked first.
     """
     chain = tuple(_chain(error))
     text = "\n".join(str(cause) for cause in chain)
@@ -74,7 +74,7 @@ def full_disk(error: BaseException, *folders: Path) -> str | None:
 
 
 def no_memory(error: BaseException) -> str | None:
-    """Return a message if there was no memory left, else ``None``."""
+    """Return a message if missing memory caused an error, else ``None``."""
     chain = tuple(_chain(error))
     if not any(isinstance(one, MemoryError) or _NO_MEMORY.search(str(one)) for one in chain):
         return None
@@ -117,7 +117,10 @@ def _places(chain: tuple[BaseException, ...], text: str) -> Iterator[Path]:
 
 
 def _full_folder(places: list[Path]) -> Path:
-    """Return the first existing folder of these places whose disk is full, else the first one."""
+    """Return the folder of the first place whose disk is full, else the folder of the first place.
+
+    A place that does not exist counts as its nearest existing parent folder.
+    """
     # Not Path.is_dir(): that raises where a folder on the way may not be searched.
     there = [next(folder for folder in (place, *place.parents) if os.path.isdir(folder)) for place in places]  # noqa: PTH112
     return next((folder for folder in there if shutil.disk_usage(folder).free < _NOTHING_LEFT), there[0])

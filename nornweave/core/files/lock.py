@@ -41,7 +41,7 @@ def hold_lock(file: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 class Lock(Protocol):
-    """Keeps other writers out of a domain while it is entered."""
+    """A context manager that keeps other writers out of a domain."""
 
     shares_files: bool
     """Whether ``commit`` takes the domain's files to other machines: none of them may be open then."""
@@ -59,32 +59,32 @@ class Lock(Protocol):
         """Release the lock."""
 
     def bring(self, file: Path) -> None:
-        """Copy a file of the domain from the last holder, if it is not here.
+        """Copy a file of the domain from the last holder of the lock, if it is not on this machine.
 
         Raises:
-            StoreError: it cannot be brought whole.
+            StoreError: the file cannot be copied completely.
         """
 
     def confirm(self) -> None:
         """Check that the lock is still held.
 
         Raises:
-            LeaseLostError: it is not; nothing may be written any more.
+            LeaseLostError: it is not held. This process must not write anything more.
         """
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Save the domain's files as they are now, for the next holder.
+        """Save the domain's files as they are now, for the next holder of the lock.
 
         Args:
             overwriting: erase the bytes of replaced files.
 
         Raises:
-            LeaseLostError: the lock is not held any more; what others see stays.
+            LeaseLostError: the lock is not held any more. The saved files are unchanged.
         """
 
 
 class WriterLock:
-    """An exclusive lock on ``file``; a context manager.
+    """An exclusive lock on ``file``, to use as a context manager.
 
     Raises:
         DomainBusyError: on entering, when another process still holds it after ``wait_s`` seconds.
@@ -120,17 +120,17 @@ class WriterLock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor of the lock. Child processes that inherit it hold the lock too."""
+        """The descriptor of the locked file. Child processes that inherit it also hold the lock."""
         return -1 if self._descriptor is None else self._descriptor
 
     def bring(self, file: Path) -> None:
-        """Do nothing: all files are on this machine."""
+        """Do nothing, because all files are on this machine."""
 
     def confirm(self) -> None:
-        """Do nothing: the operating system never takes this lock away."""
+        """Do nothing, because the operating system never takes this lock away."""
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Do nothing: the next holder reads the same disk."""
+        """Do nothing, because the next holder reads the same disk."""
 
     def _acquire(self, descriptor: int) -> None:
         deadline = time.monotonic() + self._wait_s

@@ -26,7 +26,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def unsafe_path(path: str) -> str | None:
-    """Return why a path cannot name a document inside a source, or ``None``.
+    """Return why a path cannot name a document inside a source; ``None`` if it can.
 
     Good paths are relative, with ``/`` between non-empty components other than ``.`` and ``..``, and valid text.
     """
@@ -44,7 +44,7 @@ def unsafe_path(path: str) -> str | None:
 
 
 def is_text(name: str) -> bool:
-    """Tell whether a file name is valid Unicode; undecodable bytes arrive as lone surrogates."""
+    """Tell whether a file name is valid Unicode. In an invalid name, undecodable bytes are lone surrogates."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -62,7 +62,7 @@ FOLDS = sys.platform == "darwin"
 
 
 def as_compared(path: str) -> str:
-    """Return a resolved path in the form that is compared: equal if both may be the same file."""
+    """Return a resolved path in a form for comparison. Two paths that may be the same file get equal forms."""
     return unicodedata.normalize("NFC", path).casefold() if FOLDS else path
 
 
@@ -73,12 +73,12 @@ def is_inside(path: str, root: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Some paths below a folder and everything below them; the empty path is the folder itself."""
+    """Some paths below a folder, with everything below these paths. The empty path is the folder itself."""
 
     paths: frozenset[str]
 
     def holds(self, path: str) -> bool:
-        """Tell whether a path is one of them or below one."""
+        """Tell whether a path is one of ``paths`` or below one of them."""
         return path in self.paths or not self.paths.isdisjoint(folders_above(path))
 
 
@@ -93,16 +93,17 @@ class PathFilter:
     """The include and exclude globs of a source.
 
     Globs are ``.gitignore`` patterns: ``**`` is any number of whole components, ``*`` stays inside one, a pattern
-    without a slash matches at any depth, and one that names a directory means everything below it. So ``src/**`` never
-    matches ``src_utils/a.py`` and ``**/*.py`` matches ``setup.py`` too. A later ``!pattern`` takes back an earlier one.
+    without a slash matches at any depth, and a pattern that names a directory matches everything below it. So
+    ``src/**`` never matches ``src_utils/a.py``, and ``**/*.py`` also matches ``setup.py``. A later ``!pattern`` undoes
+    the matches of earlier patterns.
     """
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         """Compile the globs.
 
         Args:
-            include: a path must match one of them; none means that every path does.
-            exclude: a path must match none of them.
+            include: globs of which a path must match one. If there are none, every path is included.
+            exclude: globs of which a path must match none.
 
         Raises:
             ConfigError: a glob is empty, a comment or broken.
@@ -120,15 +121,15 @@ class PathFilter:
         return not (self.exclude and self._excluded.match_file(path))
 
     def prunes(self, directory: str) -> bool:
-        """Tell whether nothing below a directory can match; ``False`` when that is not certain."""
+        """Tell whether certainly no path below a directory can match, so that it need not be entered."""
         return bool(self.exclude) and self._can_prune and self._excluded.match_file(directory + "/")
 
 
 def check_globs(**globs: Sequence[str]) -> None:
-    """Check the globs of some keys.
+    """Check the globs of some configuration keys.
 
     Raises:
-        ConfigError: one is empty, a comment or broken; the message names its key.
+        ConfigError: a glob is empty, a comment or broken. The message names its key.
     """
     for key, patterns in globs.items():
         _compile(key, tuple(patterns))
@@ -164,8 +165,8 @@ def read_regular(path: str | Path, max_bytes: int = MAX_BYTES, *, follows: bool 
     """Read a regular file of a bounded size; see ``open_regular``.
 
     Raises:
-        DocumentError: it is not a regular file, or larger than ``max_bytes``.
-        OSError: it cannot be read.
+        DocumentError: the path is not a regular file, or the file is larger than ``max_bytes``.
+        OSError: the file cannot be read.
     """
     with open_regular(path, follows=follows) as file:
         check_size(os.fstat(file.fileno()).st_size, max_bytes)
@@ -178,7 +179,7 @@ def open_regular(path: str | Path, *, follows: bool = True) -> BinaryIO:
     """Open a regular file for reading. Pipes and devices are refused without blocking.
 
     Args:
-        follows: whether the path may be a link. A link in place of a resolved path is an attack.
+        follows: whether the path may be a link. For a resolved path use ``False``, because a link there is an attack.
 
     Raises:
         DocumentError: it is not a regular file.

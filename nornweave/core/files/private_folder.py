@@ -27,10 +27,11 @@ def check_folder(data_dir: Path, *, make: bool = False) -> None:
     """Check that ``data_dir`` is a folder or can become one.
 
     Args:
-        make: create it if it is missing. Only this shows whether it can be created.
+        make: create the folder if it is missing. Without ``make``, the check cannot tell whether that works.
 
     Raises:
-        ConfigError: it cannot; missing rights and full disks are other errors.
+        ConfigError: it is not a folder and cannot become one.
+        OSError: rights are missing, or the disk is full.
     """
     nearest = next(each for each in (data_dir, *data_dir.parents) if os.path.lexists(each))
     what = "" if nearest.is_dir() else f"{str(nearest)!r} is not a folder"
@@ -48,11 +49,11 @@ def check_folder(data_dir: Path, *, make: bool = False) -> None:
 def keep_private(data_dir: Path, configuration: Path) -> None:
     """Make new files of this process and its children, and ``data_dir``, readable by this user alone.
 
-    A folder that others may enter is closed, and so is everything in it. One that holds the configuration file, or
-    that is everybody's such as ``/tmp``, told by its sticky bit, stays as it is.
+    A folder that others may enter is closed, and so is everything in it. A folder stays as it is if it holds the
+    configuration file or has the sticky bit, because then it is for everybody, such as ``/tmp``.
 
     Args:
-        data_dir: need not be there yet.
+        data_dir: the folder, which need not exist yet.
     """
     os.umask(UMASK)
     try:

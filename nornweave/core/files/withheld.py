@@ -30,9 +30,9 @@ class OwnFiles:
     """The files that NornWeave writes and its configuration.
 
     Attributes:
-        data_dir: of the workspace; remote sources keep there what they have read.
+        data_dir: the data folder of the workspace, in which remote sources also store what they have read.
         files: the configuration, and the files with tokens or keys that it names.
-        folder: of the configuration. Links below it must not lead a source out of it.
+        folder: the folder of the configuration. A link below it must not lead a source to a place outside it.
     """
 
     data_dir: Path
@@ -41,14 +41,14 @@ class OwnFiles:
 
     @property
     def resolved(self) -> tuple[str, ...]:
-        """The real paths of these files, in the form that is compared."""
+        """The resolved paths of these files and of ``data_dir``, in the form of ``as_compared``."""
         return tuple(map(_resolved, (self.data_dir, *self.files)))
 
     def led_out(self, place: Path, target: str) -> str | None:
-        """Return a message if a link leads a place below ``folder`` out of it, else ``None``.
+        """Return a message if ``place`` is below ``folder`` but a link leads it outside, else ``None``.
 
         Args:
-            target: ``place`` without links.
+            target: ``place`` with its links resolved.
         """
         if self.folder is None or not place.is_relative_to(self.folder):
             return None
@@ -72,8 +72,12 @@ def is_secret(name: str) -> bool:
 def check_place(key: str, place: Path, own: OwnFiles) -> None:
     """Refuse a file or folder that no source may read. Links are followed.
 
+    Args:
+        key: the configuration key that names the place, for messages.
+
     Raises:
-        ConfigError: no source may read it or a folder above it, or a link leads out of the configuration's folder.
+        ConfigError: no source may read the place or a folder above it, or a link leads out of the configuration's
+            folder.
     """
     target = os.path.realpath(place)
     *above, name = Path(target).parts
@@ -97,7 +101,7 @@ class Withheld:
         self._beside = tuple(os.path.relpath(place, resolved) for place in beside)
 
     def reason(self, path: str) -> str | None:
-        """Return why the source may not read a path relative to its folder, or ``None``."""
+        """Return why the source may not read a path relative to its folder; ``None`` if it may."""
         compared = as_compared(path)
         if compared in self._own or compared.startswith(self._beside):
             return OWN

@@ -34,7 +34,10 @@ def serve(connection: socket.socket, package: str) -> None:
 
 
 def _load(request: Mapping[str, JsonValue], package: str) -> dict[str, object]:
-    """Import a request's modules before its time counts. A failure is transient: the program may be updating."""
+    """Import a request's modules before its time counts. Return an error answer if that fails, else an empty one.
+
+    The error is transient, because an update of the program may be running.
+    """
     try:
         for address in (request["task"], *request["uses"]):  # type: ignore[misc]
             function_at(str(address), package)

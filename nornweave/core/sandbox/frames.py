@@ -30,7 +30,7 @@ def address_of(function: Callable[..., object]) -> str:
     """Return the name of a function that ``function_at`` imports.
 
     Raises:
-        ValueError: it is not a function of a module, but a lambda, a method or a closure.
+        ValueError: it is a lambda, a method or a closure, and not a function of a module.
     """
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     if not isinstance(function, FunctionType) or not name.isidentifier():
@@ -40,10 +40,10 @@ def address_of(function: Callable[..., object]) -> str:
 
 @lru_cache(maxsize=256)
 def function_at(address: str, package: str = PACKAGE) -> Callable[..., object]:
-    """Import a function by its ``address_of``.
+    """Import the function whose ``address_of`` is ``address``.
 
     Raises:
-        ValueError: it is not a function that a module of ``package`` defines.
+        ValueError: ``address`` is not that of a function that a module of ``package`` defines.
     """
     module, _, name = address.partition(":")
     if module.partition(".")[0] != package or not name.isidentifier():
@@ -64,7 +64,8 @@ def send(connection: socket.socket, values: object, raw: bytes = b"") -> None:
     """Send one message within the connection's timeout.
 
     Args:
-        values: JSON, and records of ``types`` in it: a record becomes an object of its fields.
+        values: JSON, which may contain records of ``types``. A record is sent as an object of its fields.
+        raw: bytes to send beside it.
     """
     text = _spell(values)
     connection.sendall(_LENGTHS.pack(len(text), len(raw)) + text)
@@ -76,12 +77,12 @@ def receive(connection: socket.socket, due: float | None = None) -> tuple[JsonVa
     """Receive one message.
 
     Args:
-        due: of ``time.monotonic()``; ``None`` waits as long as it takes.
+        due: a ``time.monotonic()``; ``None`` waits without end.
 
     Raises:
-        TimeoutError: it was not complete when it was due.
+        TimeoutError: the message was not complete in time.
         EOFError: the other side ended.
-        ValueError: it is too long or no JSON.
+        ValueError: the message is too long or not JSON.
     """
     text_size, raw_size = _LENGTHS.unpack(_take(connection, _LENGTHS.size, due))
     if text_size + raw_size > MAX_FRAME_BYTES:

@@ -24,7 +24,10 @@ def cpu_count() -> int:
 
 
 def confine() -> None:
-    """Limit this process permanently: memory, no file writes, no core dumps, first to be killed for memory."""
+    """Limit this process permanently: limited memory, no file writes, no core dumps.
+
+    If the machine runs out of memory, the kernel kills this process first.
+    """
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
@@ -33,13 +36,13 @@ def confine() -> None:
 
 
 def allow_cpu(seconds: float) -> None:
-    """Allow this process more seconds of processor time, after which the kernel ends it."""
+    """Let this process use this much more processor time. After that the kernel ends it."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
 
 
 def allow_more_cpu(seconds: float) -> None:
-    """Extend the limit that ``allow_cpu`` set. Without a limit do nothing."""
+    """Extend the limit that ``allow_cpu`` set. If there is no limit, do nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if soft != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
@@ -48,7 +51,7 @@ def allow_more_cpu(seconds: float) -> None:
 def has_grown() -> bool:
     """Tell whether the peak memory of this process exceeds ``RETIRE_BYTES``.
 
-    ``getrusage`` is no help on Linux: a process inherits the peak of its parent.
+    ``getrusage`` cannot be used on Linux, because a process inherits the peak of its parent.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")

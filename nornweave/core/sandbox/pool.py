@@ -60,12 +60,12 @@ class _Child:
         self.is_leaving = False
 
     def ask(self, request: Mapping[str, object], raw: bytes, cpu_s: float) -> Mapping[str, JsonValue]:
-        """Send a request and wait for the answer as long as the process works; its CPU limit ends it.
+        """Send a request. Wait for the answer as long as the process uses processor time; its CPU limit ends it.
 
-        A busy machine slows the process down. That must not change which documents can be read.
+        There is no limit by the clock, because a busy machine must not change which documents can be read.
 
         Raises:
-            TimeoutError: it did nothing.
+            TimeoutError: the process used almost no processor time.
         """
         patience_s = WALL_FACTOR * cpu_s
         self.connection.settimeout(patience_s)
@@ -82,7 +82,7 @@ class _Child:
         return answer
 
     def _cpu_s(self) -> float:
-        """Return the processor time that the process has used; 0 if the system does not tell."""
+        """Return the processor time that the process has used; 0 if it is unknown."""
         with suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -94,7 +94,7 @@ class _Child:
         return 0.0
 
     def end(self) -> int:
-        """End the process and return its exit status; a signal's number is negative."""
+        """End the process. Return its exit status, which is a negative signal number if a signal ended it."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.05)  # keeps its own exit status if it has ended
         self.process.kill()
@@ -123,14 +123,15 @@ class Pool:
 
         Args:
             task: a function of a module of the package.
-            values: JSON, and records of ``types`` in it.
-            cpu_s: seconds of processor time that it may take; in ``WALL_FACTOR`` times as many on the clock it has to
-                use ``IDLE_SHARE`` of them.
-            uses: functions that ``values`` name; like the task they are loaded before the time counts.
+            values: JSON for the task, which may contain records of ``types``.
+            raw: bytes for the task.
+            cpu_s: seconds of processor time that the task may take. A task counts as stuck if it uses less than
+                ``IDLE_SHARE`` of them in ``WALL_FACTOR`` times as many seconds by the clock.
+            uses: functions that ``values`` name. They are loaded before the time counts, as the task is.
 
         Raises:
-            DocumentError: what the task raised, or a defect of it.
-            ReaderLostError: it took too long or too much memory, or ended its process.
+            DocumentError: the task raised an error or has a defect.
+            ReaderLostError: the task took too long or too much memory, or ended its process.
             TransientDocumentError: no process can be started.
         """
         addresses = [address_of(function) for function in uses]
@@ -182,7 +183,7 @@ class Pool:
             child.end()
 
     def forget(self) -> None:
-        """After a fork, leave the processes to the parent."""
+        """After a fork, forget the processes in the child, because they belong to the parent."""
         self._lock, self._waiting = threading.Lock(), []
 
 

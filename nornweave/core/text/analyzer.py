@@ -49,7 +49,7 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 class _Stemmers(threading.local):
-    """One stemmer per thread: a PyStemmer object keeps state while it works."""
+    """One stemmer per thread, because a PyStemmer object keeps state while it works."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english", 0)
@@ -68,7 +68,7 @@ def analyze(text: str) -> Counter[str]:
 
 
 def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each term of ``text`` with its start and end. An identifier comes before its parts."""
+    """Yield each term of ``text`` with its start and end. An identifier is yielded before its parts."""
     for word in _WORD.finditer(text):
         for term, start, end in _spans(word[0]):
             if len(term) <= MAX_TERM_LENGTH:
@@ -81,15 +81,15 @@ def sequence(text: str) -> list[str]:
 
 
 def word_pairs(terms: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the distinct neighbours in a sequence of terms, without pairs of two function words ("of the")."""
+    """Return the distinct pairs of neighbouring terms. Pairs of two function words ("of the") are left out."""
     return {pair for pair in pairwise(terms) if not (pair[0] in FUNCTION_TERMS and pair[1] in FUNCTION_TERMS)}
 
 
 def pair_key(pair: tuple[str, str]) -> int:
     """Return the 32-bit key of a word pair in the index.
 
-    Keys can collide: with ten million distinct pairs, one query in 400 finds a wrong one. So pairs add to a score and
-    never filter.
+    Keys can collide: with ten million distinct pairs, one query in 400 finds a wrong pair. So pairs may add to a score
+    but never filter.
     """
     return zlib.crc32(f"{pair[0]} {pair[1]}".encode())
 

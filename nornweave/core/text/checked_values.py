@@ -26,10 +26,10 @@ _DOMAIN = r"^[A-Za-z0-9_-]{1,64}$"
 
 
 def textual(text: str) -> str:
-    """Return a text; refuse one that UTF-8 cannot hold or that has a NUL.
+    """Return a text. Refuse a text that contains the character NUL or cannot be encoded in UTF-8.
 
     Raises:
-        ValueError: the character NUL, or half a surrogate pair, which UTF-8 cannot hold.
+        ValueError: the text has a NUL, or half a surrogate pair, which UTF-8 cannot hold.
     """
     if "\0" in text:
         raise ValueError("holds the character NUL, which no text has")
@@ -41,17 +41,17 @@ def textual(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text; refuse a blank one, and what ``textual`` refuses."""
+    """Return a text. Refuse a blank text and any text that ``textual`` refuses."""
     if not text.strip():
         raise ValueError("blank; ask something")
     return textual(text)
 
 
 def plain_json(values: dict[str, Any]) -> dict[str, Any]:
-    """Return an object; refuse one that JSON cannot express or that is nested too deeply.
+    """Return an object. Refuse an object that JSON cannot express or that is nested too deeply.
 
     Raises:
-        ValueError: NaN or an infinite number, text that ``textual`` refuses, more than ``MAX_DEPTH`` levels.
+        ValueError: it has NaN, an infinite number, text that ``textual`` refuses, or more than ``MAX_DEPTH`` levels.
     """
     for value, depth in _values(values):
         if depth > MAX_DEPTH:
@@ -64,7 +64,7 @@ def plain_json(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
-    """Yield every key and value with its level, from 1 for the outermost; no recursion."""
+    """Yield every key and value with its level. The outermost level is 1. Objects and lists are yielded as ``None``."""
     pending: list[tuple[Any, int]] = [(values, 0)]
     while pending:
         value, depth = pending.pop()
@@ -76,10 +76,10 @@ def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
 
 
 def moment(value: object) -> object:
-    """Parse an ISO 8601 date or time, in UTC if it has no offset.
+    """Parse an ISO 8601 date or time. Without an offset it is in UTC.
 
     Raises:
-        ValueError: it is not a date, or lies outside the years 1 to 9999.
+        ValueError: the value is not a date, or lies outside the years 1 to 9999.
     """
     if not isinstance(value, str):
         return value
@@ -94,7 +94,7 @@ def moment(value: object) -> object:
 
 
 def score_number(value: object) -> object:
-    """Return a score: the number itself, or its ``value`` as in our own answers."""
+    """Return the score in a value: ``{"value": 0.5}``, as in our own answers, → 0.5. Other values are unchanged."""
     if not isinstance(value, Mapping):
         return value
     if "value" not in value:
@@ -103,7 +103,7 @@ def score_number(value: object) -> object:
 
 
 def domain_name(name: str) -> str:
-    """Return the full name of a domain."""
+    """Return the full name of a domain for a shorthand; any other name is unchanged."""
     return DOMAIN_SHORTHANDS.get(name, name)
 
 
@@ -119,12 +119,12 @@ def _ascending(pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _switch(value: object) -> object:
-    """Parse a boolean of a URL (``true`` or ``false``); return any other value unchanged."""
+    """Return the boolean for ``true`` or ``false`` from a URL; any other value is unchanged."""
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 def _count(value: object) -> object:
-    """Parse a whole number of a URL; return any other value unchanged."""
+    """Return the whole number for its digits from a URL; any other value is unchanged."""
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value) else value
 
 

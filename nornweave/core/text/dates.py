@@ -7,17 +7,17 @@ from typing import Literal
 
 
 def utc(moment: datetime) -> datetime:
-    """Convert a moment to UTC. Without a time zone it counts as UTC."""
+    """Convert a moment to UTC. A moment without a time zone is taken as UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def aware(moment: datetime) -> datetime:
-    """Return a moment with its time zone, UTC if it has none."""
+    """Return a moment with a time zone: its own, or UTC if it has none."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def iso_moment(stated: object) -> datetime | None:
-    """Parse an ISO 8601 date or time, in UTC; ``None`` if it is not one."""
+    """Return the moment in UTC of an ISO 8601 date or time; ``None`` if the value is neither."""
     try:
         return utc(datetime.fromisoformat(stated.strip())) if isinstance(stated, str) else None
     except (ValueError, OverflowError):
@@ -25,9 +25,12 @@ def iso_moment(stated: object) -> datetime | None:
 
 
 def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
-    """Convert a count of seconds (or parts of them) since 1970 to a moment; ``None`` if it is not a valid time.
+    """Convert a number of seconds since 1970 to a moment; ``None`` if it is not a valid time.
 
-    Commits, file systems and documents can contain any number.
+    Commits, file systems and documents can contain any number, also an invalid one.
+
+    Args:
+        per_second: how many units of ``count`` are a second: 1,000 for milliseconds.
     """
     try:
         return datetime.fromtimestamp(float(count) / per_second, UTC)
@@ -36,5 +39,5 @@ def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | No
 
 
 def utc_text(moment: datetime, precision: Literal["auto", "seconds", "microseconds"] = "auto") -> str:
-    """Return a moment as ISO 8601 in UTC, ending in ``Z``. With equal precision, texts sort as times do."""
+    """Return a moment as ISO 8601 in UTC with a final ``Z``. Texts of equal precision sort as their times do."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -58,7 +58,7 @@ def check_size(size: int, limit: int = MAX_BYTES) -> None:
     """Refuse a document of more than ``limit`` bytes.
 
     Raises:
-        DocumentError: with the size found and the size allowed.
+        DocumentError: the document is larger. The message has its size and the limit.
     """
     if size > limit:
         raise DocumentError(f"too large: {size:,} bytes, allowed are {limit:,}; split the file or exclude it")
@@ -71,14 +71,13 @@ _DECOMPOSED = re.compile(r"\w[\u0300-\u036f]{1,8}")
 def decode(raw: bytes, likely: str = "") -> str:
     """Decode a text file by its byte order mark, its declared encoding, as UTF-8, or by a guess.
 
-    Line ends stay as they are; a byte order mark is left out, and a letter and its accent are one character.
+    Line ends are unchanged. A byte order mark is removed, and a letter and its accent become one character.
 
     Args:
-        likely: the result of ``likeliest`` for all files of the source. Without it, only this file is used for the
-            guess.
+        likely: the result of ``likeliest`` for all files of the source. If it is empty, the guess uses only this file.
 
     Raises:
-        DocumentError: too large, empty, or binary content under a text's name.
+        DocumentError: the file is too large, empty, or binary.
     """
     check_size(len(raw))
     text = _decode(raw, likely)
@@ -93,9 +92,9 @@ def composed(text: str) -> str:
 
 
 def whole_characters(value: T) -> T:
-    """Replace lone surrogates by U+FFFD in a text, a record or a collection. No store accepts them.
+    """Replace lone surrogates by U+FFFD in a text, a record or a collection, because no store accepts them.
 
-    Escapes in JSON and mail can produce surrogates that no encoding can hold.
+    Escapes in JSON and mail can produce lone surrogates.
     """
     return cast(T, _with_whole_characters(value))
 
@@ -133,7 +132,7 @@ def _decode(raw: bytes, likely: str) -> str:
 
 
 def _decode_known(raw: bytes) -> str | None:
-    """Decode by the declared encoding or as UTF-8 with at most a few broken bytes; ``None`` if neither fits."""
+    """Decode by the declared encoding, or as UTF-8 with at most a few broken bytes; ``None`` if neither is possible."""
     try:
         text: str | None = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -165,7 +164,7 @@ def is_unknown(raw: bytes) -> bool:
 def likeliest(files: Iterable[bytes]) -> str:
     """Guess the common encoding of some files.
 
-    A guess needs some dozens of letters. If Windows-1252 turns them into words, it is by far the likeliest.
+    If there are too few letters, or Windows-1252 turns them into words, the guess is Windows-1252.
     """
     sample = _sample(files)
     odd = _odd_share(sample.decode("cp1252", "replace"))
@@ -212,7 +211,7 @@ def _decode_damaged(raw: bytes) -> str | None:
 
 
 def _sample(files: Iterable[bytes]) -> bytes:
-    """Return lines that are not ASCII, enough for a guess."""
+    """Return lines that are not ASCII, only as many as a guess needs."""
     lines: list[bytes] = []
     size = 0
     for raw in files:
@@ -224,6 +223,6 @@ def _sample(files: Iterable[bytes]) -> bytes:
 
 
 def _odd_share(text: str) -> float:
-    """Return the share of non-ASCII words that do not look like a Western language."""
+    """Return the share of the non-ASCII words that do not look like words of a Western language."""
     beyond = [word for word in text.split() if not word.isascii()]
     return sum(bool(_NO_WORD.search(word)) for word in beyond) / (len(beyond) or 1)

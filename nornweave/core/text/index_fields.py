@@ -154,13 +154,16 @@ def is_aside(path: str) -> bool:
 
 
 def release_keys(text: str) -> set[str]:
-    """Return the keys of the versions in a text, of the field ``after release`` if it asks for later changes."""
+    """Return the lookup keys of the versions in a text.
+
+    Their field is ``release``, or ``after release`` if the text asks what changed since a version.
+    """
     field = "after release" if SINCE.search(text) else "release"
     return {_key(field, version) for version in versions_in(text)}
 
 
 def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
-    """Return the version or day of a changelog section; empty for any other section."""
+    """Return the version of a changelog section, or the numbers of its day; empty for any other section."""
     headings = filter(None, (*reversed((section or "").split(" > ")), title)) if is_changelog(path) else ()
     return next(filter(None, map(released, headings)), ())
 
@@ -176,7 +179,7 @@ def is_day(heading: str) -> bool:
 
 
 def released(heading: str) -> tuple[int, ...]:
-    """Return the version in a changelog heading, else its day; empty if it has neither."""
+    """Return the version in a changelog heading, or the numbers of its day; empty if it has neither."""
     number, day = _RELEASE.match(heading), _RELEASED.search(heading)
     return tuple(int(part) for part in re.findall(r"\d+", number[1] or number[2] if number else day[0] if day else ""))
 
@@ -187,21 +190,21 @@ def tag_version(tag: str) -> tuple[int, ...]:
 
 
 def versions_in(text: str) -> tuple[str, ...]:
-    """Return the versions that a text names, without a ``v``: ``1.9``, ``2.0.1``."""
+    """Return the versions that a text names, without a leading ``v``: ``1.9``, ``2.0.1``."""
     return tuple(dict.fromkeys(_VERSION.findall(text)))
 
 
 def _prefixes(number: str) -> Iterator[str]:
-    """Yield a version number and its shorter forms: for 1.9.0 1.9 and 1.9.0."""
+    """Yield a version number and its shorter forms: ``1.9`` and ``1.9.0`` for ``1.9.0``."""
     parts = number.split(".")
     yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
 
 
 def words_key(terms: Iterable[str], field: str = WORDS) -> str:
-    """Return the key of names made of these words; empty unless there are two to four words.
+    """Return the lookup key of a name that consists of these words; empty unless there are two to four words.
 
     Args:
-        field: ``WORDS_DONE_TO`` for names that have one more word in front.
+        field: the field of the key. With ``WORDS_DONE_TO``, the name has one more word in front.
     """
     words = sorted({term for term in terms if term not in FUNCTION_TERMS})
     return f"{field}:{' '.join(words)}" if 2 <= len(words) <= MOST_WORDS_OF_NAME else ""
@@ -241,8 +244,8 @@ def thread_number(document: Document, chunk: Chunk) -> str | None:
 def asked_keys(text: str) -> set[str]:
     """Return the lookup keys that a query mentions.
 
-    Neighbouring words may be a name: "rate limits" in a question finds the section of that name. A single word counts
-    only if it is written like a name or is the whole query, because "set" and "get" are headings somewhere.
+    Neighbouring words may be a name: "rate limits" in a question finds the section with this name. A single word counts
+    only if it is written like a name or is the whole query, because even "set" and "get" are headings somewhere.
     """
     paths = paths_in(text)
     words = _WORD.findall(text)[:MAX_WORDS]
@@ -290,7 +293,7 @@ def _key(field: str, value: str) -> str:
 
 
 def _path_keys(path: str) -> Iterator[str]:
-    """Yield the path and every tail of it: ``src/payments/handlers.py``, ``payments/handlers.py``, ``handlers.py``."""
+    """Yield lookup keys for a path and each of its tails: ``src/pay/card.py``, ``pay/card.py``, ``card.py``."""
     parts = path.split("/")
     for start in range(len(parts)):
         yield _key("path", "/".join(parts[start:]))

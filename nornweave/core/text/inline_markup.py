@@ -18,7 +18,7 @@ _LONG = re.compile(r"&#(?=[0-9]{1000})")
 
 
 def without_long_references(text: str) -> str:
-    """Turn character references with very many digits into plain text of the same length."""
+    """Break character references with very many digits, so that nothing decodes them. The length stays the same."""
     return _LONG.sub("& ", text)
 
 
@@ -52,8 +52,8 @@ class FrontMatter(NamedTuple):
     """The front matter of a page.
 
     Attributes:
-        form: ``yaml``, ``toml``, ``json`` or ``pairs``; empty without any.
-        end: the offset behind it, comments above it included; 0 without any.
+        form: ``yaml``, ``toml``, ``json`` or ``pairs``; empty if the page has no front matter.
+        end: the offset in the page at which the front matter ends; 0 if there is none.
     """
 
     form: str = ""
@@ -62,7 +62,10 @@ class FrontMatter(NamedTuple):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """Find front matter: between fences, in braces, or as ``Key: value`` lines with a title, a date or the like."""
+    """Return the front matter of a page; an empty one if there is none.
+
+    It is between fences, in braces, or it is ``Key: value`` lines that include a title, a date or a similar key.
+    """
     opening = _OPENING.match(text)
     if opening is None:
         pairs = _PAIRS.match(text)
@@ -78,7 +81,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _braces(text: str, start: int) -> FrontMatter:
-    """Return the JSON object at the head of a text, if it is not the whole text."""
+    """Return the JSON object at the head of a text as front matter; empty if it is the whole text."""
     try:
         _, end = json.JSONDecoder().raw_decode(text[: start + FRONT_MATTER_BOUND], start)
     except (ValueError, RecursionError):
@@ -89,7 +92,7 @@ def _braces(text: str, start: int) -> FrontMatter:
 
 
 def closing_fence(fence: str) -> re.Pattern[str]:
-    """Return the pattern of the line that closes front matter, for its opening fence."""
+    """Return the pattern of the line that closes front matter which ``fence`` opened."""
     endings = r"(?:---|\.\.\.)" if fence == "---" else re.escape(fence)
     return re.compile(rf"^{endings}[ \t]*(?:\r?\n|\Z)", re.M)
 

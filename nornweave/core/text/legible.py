@@ -30,7 +30,7 @@ _BETWEEN_WORDS = re.compile(r"[\s.-]+")
 
 
 def field_key(name: str) -> str:
-    """Return the compared form of a front matter field's name: lower case, words joined by ``_``."""
+    """Return the name of a front matter field in the form for comparison: lower case, ``_`` between words."""
     return _BETWEEN_WORDS.sub("_", name.strip().lower())
 
 

@@ -45,7 +45,10 @@ _UN = ("un", "non", "in", "dis")
 
 
 def left_out(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a question without its excluded words, and these words. If nothing else is left, return it unchanged."""
+    """Return a question without the words that it excludes, and these words.
+
+    If no other words are left, the question is unchanged and there are no excluded words.
+    """
     if text.isupper() or len(text) > MOST_CHARACTERS or "\n" in text.strip():
         return text, ()
     words = [next(filter(None, found)) for each in (_MINUS, _NOT) for found in each.findall(text)]
@@ -54,7 +57,7 @@ def left_out(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def not_left_out(text: str) -> str:
-    """Return the name after "without" or the like, which excludes no passages; empty if there is none."""
+    """Return the name after "without" or a similar word; empty if there is none. Passages with it are not excluded."""
     worded = _WORDED.search(text)
     if worded is None or (worded[0].lower().startswith("without") and not re.search(r"[A-Z_\d]", worded[1])):
         return ""
@@ -68,9 +71,9 @@ def is_question(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def negated_terms(text: str) -> frozenset[str]:
-    """Return the terms that a question negates; none if it describes something that does not work.
+    """Return the terms that a question negates; empty if it describes something that does not work.
 
-    The negation must follow the subject closely ("which endpoints do not"). Further back it negates something else.
+    The negation must closely follow the subject, as in "which endpoints do not". A later one negates something else.
     """
     is_asked = _ASKS_WITHOUT.search(text) is not None or len(text.split()) <= _SHORT_WORDS
     return frozenset(_negated(text)) if is_asked and not _SYMPTOM.search(text) else frozenset()

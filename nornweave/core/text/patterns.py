@@ -11,7 +11,7 @@ _MEMBERS = (
 
 
 class _CompiledPattern:
-    """A lazy pattern after its first use; it has the members of the compiled pattern."""
+    """A lazy pattern after its first use. It has the members of the compiled pattern."""
 
 
 class _LazyPattern(_CompiledPattern):
@@ -20,7 +20,7 @@ class _LazyPattern(_CompiledPattern):
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        """Compile the pattern and copy its members here. Then this method is not called again."""
+        """Compile the pattern and copy its members to this object, so that this method is not called again."""
         compiled = re.compile(self._source, self._flags)
         self.__dict__.update({member: getattr(compiled, member) for member in _MEMBERS})
         self.__class__ = _CompiledPattern  # type: ignore[assignment]
@@ -28,7 +28,7 @@ class _LazyPattern(_CompiledPattern):
 
 
 def lazy_pattern(source: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern that is compiled at first use; an error in ``source`` is raised then.
+    """Return a pattern that is compiled at its first use. An error in ``source`` is raised at that moment.
 
     It has all members of a compiled pattern, but the functions of ``re`` do not accept it.
     """

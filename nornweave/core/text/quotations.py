@@ -34,8 +34,8 @@ class Passage:
     """Consecutive lines of one author.
 
     Attributes:
-        author: of a quotation, empty where nobody is named; ``None`` for what the sender says.
-        is_forwarded: a forwarded text, which may stand nowhere else.
+        author: the author of a quotation; empty if unknown; ``None`` if the sender of the message wrote the passage.
+        is_forwarded: whether the passage is forwarded. Its text may exist nowhere else.
     """
 
     text: str
@@ -44,7 +44,10 @@ class Passage:
 
 
 def passages(text: str) -> tuple[Passage, ...]:
-    """Split a message into own and quoted passages, in order. Lines that announce a quotation are dropped."""
+    """Split a message into the sender's own passages and quoted ones, in order.
+
+    Lines that announce a quotation are left out.
+    """
     if ">" not in text and ":" not in text:
         return (Passage(text),)
     return tuple(passage for passage in _passages(text.split("\n")) if passage.text.strip())
@@ -84,7 +87,10 @@ def _passages(lines: Sequence[str]) -> Iterator[Passage]:
 
 
 def _header(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return the author in the header of a quoted message and the header's number of lines; ``None`` without one."""
+    """Return the author in the header of a quoted message, and the number of lines of the header.
+
+    Return ``None`` if no header begins at line ``at``.
+    """
     first = _HEADER.fullmatch(lines[at]) if at < len(lines) else None
     if first is None or not _FROM.fullmatch(first["key"]):
         return None

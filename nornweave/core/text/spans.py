@@ -27,14 +27,14 @@ class Tokenizer(Protocol):
 
     @property
     def version(self) -> str:
-        """The version; it changes when the same text may get other tokens."""
+        """The version. It changes when the same text may get other tokens."""
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token starts, ascending, without special tokens."""
 
 
 class KnownStarts:
-    """A tokenizer that returns token starts found before."""
+    """A tokenizer that returns token starts that were found before."""
 
     version = ""
 
@@ -47,7 +47,7 @@ class KnownStarts:
 
 
 class TokenIndex:
-    """Token counts of any span of one text, from one tokenisation of the whole."""
+    """Counts the tokens of any span of one text. The text is tokenised once as a whole."""
 
     def __init__(self, text: str, tokenizer: Tokenizer) -> None:
         self.text = text
@@ -58,7 +58,7 @@ class TokenIndex:
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
     def without(self, text: str, hidden: Sequence[Span]) -> TokenIndex:
-        """Return the index of ``text``, which has blanks in the ``hidden`` spans (in order)."""
+        """Return the index of ``text``, which is this text with blanks in the ``hidden`` spans, which are in order."""
         if not hidden:
             return self
         starts: list[int] = []
@@ -69,18 +69,18 @@ class TokenIndex:
         return TokenIndex(text, KnownStarts(starts))
 
     def offset_after(self, start: int, tokens: int) -> int:
-        """Return the start of the token that is ``tokens`` after ``start``, at most the end of the text."""
+        """Return the start of the token that comes ``tokens`` after ``start``; the end of the text if there is none."""
         position = bisect_left(self._starts, start) + tokens
         return self._starts[position] if position < len(self._starts) else len(self.text)
 
 
 def line_starts(text: str) -> list[int]:
-    """Return the offset of every line's start, as editors and git hosts count lines: ``\\r`` alone ends one too."""
+    """Return the offset at which each line starts. As in editors and git hosts, a single ``\\r`` also ends a line."""
     return [0, *(match.end() for match in re.finditer("\r\n?|\n" if "\r" in text else "\n", text))]
 
 
 class Lines:
-    """The line numbers, from 1, of a text's offsets."""
+    """Finds the line number, from 1, of an offset in a text."""
 
     def __init__(self, text: str) -> None:
         self._starts = line_starts(text)
@@ -95,14 +95,14 @@ class Lines:
 
 
 def strip(text: str, span: Span) -> Span:
-    """Remove blank space at both ends of ``span``; an all-blank span becomes empty."""
+    """Return ``span`` without blank space at both ends. An all-blank span becomes empty."""
     piece = text[span.start : span.end]
     start = span.start + len(piece) - len(piece.lstrip())
     return Span(start, max(start, span.start + len(piece.rstrip())))
 
 
 def strip_lines(text: str, span: Span) -> Span:
-    """Strip ``span`` but keep the first line's indentation, which code needs."""
+    """Return ``span`` without blank space at both ends, but with the first line's indentation, which code needs."""
     inner = strip(text, span)
     start = inner.start
     while len(inner) and start > span.start and text[start - 1] in " \t":
@@ -122,9 +122,9 @@ def cut(text: str, span: Span, boundary: re.Pattern[str]) -> Iterator[Span]:
 
 
 def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span]:
-    """Join neighbouring ``pieces`` while the result has at most ``limit`` tokens. Nothing between them is lost.
+    """Join neighbouring ``pieces`` while the result has at most ``limit`` tokens. Text between them is included.
 
-    A piece that exceeds the limit stays alone.
+    A piece that exceeds the limit is not joined.
     """
     current: Span | None = None
     for piece in pieces:
@@ -145,10 +145,12 @@ SHORT_PART = 4
 def pack_outermost(
     pieces: Sequence[Span], index: TokenIndex, limit: int, depth: Callable[[int], int]
 ) -> Iterator[Span]:
-    """Join neighbouring ``pieces`` like ``pack``, and end each part where the text that follows stands least deep.
+    """Join neighbouring ``pieces`` like ``pack``. End each part before the piece that is nested least deeply.
+
+    Of several such pieces, the last one is chosen. A part is not ended while it is short.
 
     Args:
-        depth: of what begins at an offset; of places as deep the last one ends a part that is not short.
+        depth: returns the depth of nesting at an offset.
     """
     at = 0
     while at < len(pieces):
@@ -167,7 +169,7 @@ def split(span: Span, index: TokenIndex, limit: int, boundaries: Sequence[re.Pat
     """Split ``span`` into pieces of at most ``limit`` tokens, at the coarsest boundaries possible.
 
     Returns:
-        Pieces in order that tile ``span``. Without any boundary left a piece is cut between tokens.
+        Pieces in order that cover ``span`` without gaps. A piece without any boundary is cut between tokens.
     """
     if index.count(span) <= limit:
         return [span] if len(span) else []

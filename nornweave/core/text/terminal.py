@@ -28,13 +28,13 @@ class Terminal(Console):
         super().__init__(file=file, stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as rich does and remove control characters of the text; rich's own stay."""
+        """Render as rich does. Remove control characters that are in the text, but not those that rich adds."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(legible(segment.text), segment.style)
 
 
 class LogFormatter(logging.Formatter):
-    """Formats a record without control characters; a traceback keeps its lines."""
+    """Formats a record without control characters. A traceback keeps its line ends."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record's line, and its traceback if it has one."""
@@ -42,7 +42,7 @@ class LogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON: time, level, logger, message; trace_id and exception if any."""
+    """Formats a record as one line of JSON: time, level, logger, message and, if known, trace_id and exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as JSON, with invisible characters escaped."""
@@ -62,10 +62,12 @@ class JsonFormatter(logging.Formatter):
 def configure_logging(
     environment: Mapping[str, str], *, line: str = "%(levelname)s %(message)s", added: logging.Filter | None = None
 ) -> None:
-    """Send log records from ``LOG_LEVEL`` on to stderr, as ``NORNWEAVE_LOG_FORMAT``: text or json.
+    """Send log records to stderr, from the level in ``LOG_LEVEL`` on.
 
     Args:
-        added: adds further fields to records. If given, other handlers are replaced.
+        environment: may have ``LOG_LEVEL`` (default ``WARNING``) and ``NORNWEAVE_LOG_FORMAT`` (``text`` or ``json``).
+        line: the format of a line of text.
+        added: adds further fields to records. If it is given, earlier handlers are replaced.
     """
     handler = logging.StreamHandler()
     as_json = environment.get("NORNWEAVE_LOG_FORMAT", "").strip().lower() == "json"
@@ -83,7 +85,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on stdout; control characters that JSON allows in strings are escaped."""
+    """Print one JSON document on stdout. Control characters that JSON allows in strings are escaped."""
     sys.stdout.write(UNSEEN.sub(_escaped, json.dumps(document, ensure_ascii=False, default=str)) + "\n")
     sys.stdout.flush()
 

@@ -67,13 +67,13 @@ _SMALL = {language: frozenset(words.split()) for language, words in _SMALL_WORDS
 
 
 class Variant(NamedTuple):
-    """The language and version of a document, by its path.
+    """The language and version of a document, read from its path.
 
     Attributes:
         family: the path without language and version. Documents of one family are variants of each other.
-        language: two letters; empty if the path names none.
-        version: empty if the path names none.
-        standing: ``KEPT``, ``DEVELOPED``, ``NUMBERED`` or ``CURRENT``. A path without a version is current.
+        language: the two-letter code of the language; empty if the path names none.
+        version: the numbers of the version; empty if the path names none.
+        standing: ``KEPT``, ``DEVELOPED``, ``NUMBERED`` or ``CURRENT``. It is ``CURRENT`` if the path names no version.
     """
 
     family: str
@@ -120,7 +120,7 @@ def asked_versions(text: str) -> frozenset[Version]:
 
 
 def is_version(version: Version, asked: Version) -> bool:
-    """Tell whether two versions agree in all parts that both have: 2.3 and 2."""
+    """Tell whether two versions agree in all numbers that both have, as 2.3 and 2 do."""
     count = min(len(version), len(asked))
     return count > 0 and version[:count] == asked[:count]
 

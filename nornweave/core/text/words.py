@@ -81,7 +81,7 @@ _OUR = re.compile(r"(?<=\w{3})our(s|ed|ing|al|able|ful|ite)?$")
 
 
 def find_words(text: str) -> list[str]:
-    """Return the words of a text unchanged: letters, digits, and the signs of numbers."""
+    """Return the words of a text as they are written. Numbers keep their signs, such as ``%`` and ``<``."""
     if "n't" in text or "n’t" in text:
         text = _CONTRACTED.sub(r"\1 not", text)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
@@ -89,14 +89,14 @@ def find_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def name(found: str) -> tuple[str, int]:
-    """Return a word of code in lower case, with its sort."""
+    """Return a word of code as ``(form, sort)``. The form is the word in lower case."""
     form = found.lower()
     return form, VALUE if _DIGIT.search(form) else NAME
 
 
 @lru_cache(maxsize=CACHED_WORDS)
 def word(found: str) -> tuple[str, int]:
-    """Return a word of prose as its stem in one spelling, with its sort."""
+    """Return a word of prose as ``(form, sort)``. The form is its stem, the same for all spellings and synonyms."""
     plain = found.replace("’", "'").partition("'")[0].strip("_") or found
     lowered = plain.lower()
     if lowered in _NEGATIONS:
