@@ -40,7 +40,7 @@ _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
 class WithCommits(SourceSettings):
-    """The keys of sources that may be repositories."""
+    """The configuration keys of sources that may be repositories."""
 
     history: CommitsSettings | None = None
     """Its commits; ``0`` is none. Unless given, ``usual_commits`` of code that ``only`` does not cut down."""
@@ -50,7 +50,7 @@ class WithCommits(SourceSettings):
     @field_validator("history", mode="before")
     @classmethod
     def _is_short(cls, value: Any) -> Any:
-        """Accept a number as ``{commits: NUMBER}``."""
+        """Turn a plain number into ``{"commits": number}``. Return any other value unchanged."""
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return {"commits": value} if is_number else value
 
@@ -59,7 +59,7 @@ class WithCommits(SourceSettings):
         return self.history or CommitsSettings(commits=0 if self.only else self.usual_commits)
 
     def without_documentation(self) -> Self:
-        """Return the settings without documentation in commits, unless they request it explicitly."""
+        """Return the settings without documentation in commits, unless the configuration asks for it explicitly."""
         chosen = self._chosen_history
         silent = chosen.model_copy(update={"documentation": bool(chosen.documentation)})
         return self.model_copy(update={"history": silent})

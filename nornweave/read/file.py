@@ -116,8 +116,8 @@ def assemble(
 ) -> Document:
     """Build a document from the parsed values and those of the source.
 
-    If both have a value, the value of the source is used. Only a date of the source that was not stated gives way to a
-    date in the document.
+    If both have a value, the value of the source is used. There is one exception: a date in the document is preferred
+    to a date of the source, unless the latter was stated.
     """
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}

@@ -179,7 +179,7 @@ class ConfluenceFeed(Feed):
         return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the site. Several sources may read spaces of one site."""
+        """Return the address of the site. Several sources may read spaces of the same site."""
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:

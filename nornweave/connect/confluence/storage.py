@@ -191,7 +191,10 @@ class _StorageWriter:
         return f"<p><strong>{html.escape(title, quote=False)}</strong></p>{body}" if title else body
 
     def _code(self, tag: Tag, inner: str) -> str:
-        """Write the body of a code macro. A single line in a table stays in its cell."""
+        """Write the body of a code macro.
+
+        In a table, a body of one line becomes inline code, so that it stays in its cell.
+        """
         macro = tag.find_parent(list(_MACROS))
         if macro is None:
             return inner

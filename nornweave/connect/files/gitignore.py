@@ -42,9 +42,10 @@ class _Rule:
 
 
 class IgnoreFiles:
-    """The ``.gitignore`` files of one source, with a common size limit and shared translations.
+    """The ``.gitignore`` files of one source. They share a size limit and a cache of translated rules.
 
-    Translations are kept for the life of the process: they take most of the time of listing a folder again.
+    The translations stay in the cache for the life of the process, because they take most of the time of listing a
+    folder.
     """
 
     def __init__(self) -> None:

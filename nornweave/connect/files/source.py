@@ -155,7 +155,7 @@ class FilesSource:
 
 
 def _with_unmatched(listing: Listing, sidecar: Sidecar) -> Listing:
-    """Add the sidecar's unmatched entries to a complete listing."""
+    """Return a complete listing with those paths and globs of the sidecar that match no document."""
     unmatched = tuple(sorted(sidecar.unmatched))
     if not unmatched:
         return listing

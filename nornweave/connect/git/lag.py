@@ -47,7 +47,7 @@ def lag_of(root: Path, ref: str, commit: str) -> Lag | None:
 
 
 def _is_changed(root: Path) -> bool | None:
-    """Tell whether files below a folder differ from the checked-out commit."""
+    """Tell whether files below a folder differ from the checked-out commit; ``None`` if git cannot answer."""
     try:
         listed = run_git(root, "ls-files", "--stage", "--debug", "-z", timeout_s=DEADLINE_S)
         if not 0 < listed.count(b"\0") <= MAX_FILES:  # a bare repository lists none

@@ -184,7 +184,10 @@ class Network:
                 del batch[lost]
 
     def _fetch_batch(self, repository: Path, batch: Collection[str], bounds: Bounds) -> str | None:
-        """Fetch files. If the server lacks one of them, return its object id. In that case no file was fetched."""
+        """Fetch files.
+
+        If the server lacks one of them, fetch nothing and return its object id, else return ``None``.
+        """
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{blob}\n" for blob in batch).encode("ascii"))
             names.seek(0)

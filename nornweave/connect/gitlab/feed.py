@@ -95,7 +95,7 @@ class ProjectFeed(Feed):
         """Read the project. ``place`` is its address in the API."""
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the server. Several sources may read projects of one server."""
+        """Return the server. Several sources may read projects of the same server."""
         return self._url
 
     def members(self, known: Known) -> Iterator[Grant]:

@@ -95,7 +95,7 @@ class JiraFeed(Feed):
         return issue_bytes(issue, comments, path.partition("/")[0], f"{site}/browse/{issue['id']}")
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
-        """Return the site. Several sources may read projects of one site."""
+        """Return the address of the site. Several sources may read projects of the same site."""
         return self._site.site
 
     def readers(self, path: str, known: Known) -> Sequence[Collection[str]]:

@@ -181,7 +181,10 @@ def limited_for(answer: ApiAnswer) -> float | None:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Return the seconds to wait by the header ``Retry-After``, which states seconds or a date."""
+    """Return the seconds to wait by a ``Retry-After`` header; ``None`` if it is missing or invalid.
+
+    The header has a number of seconds or a date.
+    """
     if not value:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):

@@ -70,7 +70,7 @@ class AtlassianSite(ApiClient):
         return re.sub(r"/ex/(jira|confluence)/", "/ex/", self.address)
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, including the messages of the site."""
+        """Return the problem with an answer, including the messages of the site; ``None`` if there is no problem."""
         place = answer.url.partition("?")[0]
         # Jira treats a refused token like an anonymous request: it answers with public issues, usually none.
         if answer.headers.get("x-seraph-loginreason", "").upper() in _LOGIN_FAILED:

@@ -61,7 +61,7 @@ class ApiSettings(MirroredSettings):
 
     @property
     def token(self) -> str | None:
-        """The token from the environment, without a line end."""
+        """The token from the environment, without a line end; ``None`` if there is none."""
         return (os.environ.get(self.token_name) or "").strip() or None
 
     @property

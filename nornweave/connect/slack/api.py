@@ -75,7 +75,7 @@ class SlackApi(ApiClient):
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, including Slack's message."""
+        """Return the problem with an answer, including Slack's message; ``None`` if there is no problem."""
         found = super().trouble(answer)
         content = {} if found else answer.mapping()
         if found or content.get("ok") is True:

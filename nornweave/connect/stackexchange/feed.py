@@ -79,7 +79,10 @@ class StackExchangeApi(ApiClient):
         return answer, answer.mapping()
 
     def trouble(self, answer: ApiAnswer) -> Trouble | None:
-        """Return the problem with an answer, by its error name. Record the pause that the API demands."""
+        """Return the problem that an answer reports; ``None`` if there is no problem.
+
+        Record the pause that the API demands.
+        """
         try:
             content = answer.mapping()
         except SourceUnavailableError:

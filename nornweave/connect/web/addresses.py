@@ -149,7 +149,7 @@ def scope_of(url: str, prefix: str | None) -> AddressScope:
 
 
 def _port(url: URL) -> int | None:
-    """Return the port. The default ports of http and https give the same value."""
+    """Return the port of an address; ``None`` for the default port of http or https."""
     return None if url.port in _PORTS.values() else url.port
 
 

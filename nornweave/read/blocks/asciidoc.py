@@ -39,7 +39,7 @@ _MARKS = re.compile(
 
 
 def read_asciidoc(text: str) -> Blocks:
-    """Read AsciiDoc. ``{name}`` is shown as its value, if the document defines one."""
+    """Read AsciiDoc. A reference such as ``{name}`` is shown as its value if the document defines one."""
     asciidoc = _Asciidoc()
     read = read_lines(text, 0, asciidoc.block_at)
     values = {name: value for name, value in asciidoc.values.items() if value}
@@ -79,18 +79,19 @@ def _resolved(text: str, values: Mapping[str, str]) -> str:
 
 @dataclass(slots=True)
 class _Asciidoc:
-    """Reads one text.
+    """Reads one AsciiDoc text.
 
     Attributes:
-        values: of the attributes that it sets; empty of those that it unsets or sets to several.
-        literal: code, in which a name in braces is no attribute.
+        values: the values of the attributes that the text sets. The value is empty if the text unsets an attribute or
+            gives it several values.
+        literal: the spans of code. In code a name in braces is not a reference to an attribute.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     literal: list[Span] = field(default_factory=list)
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Return the block that begins at a line; ``None`` if none begins there."""
+        """Return the block that begins at a line of AsciiDoc."""
         rows = stretch.rows
         start = at
         while start + 1 < len(rows) and (
@@ -167,7 +168,7 @@ def _delimited(rows: Sequence[str], at: int, delimiter: str, named: Sequence[str
 
 
 def _term(rows: Sequence[str], at: int, term: re.Match[str]) -> Found:
-    """Return a term with its text, which may follow blank lines, and the blocks that a ``+`` attaches to it."""
+    """Return a term with its text and the blocks that a ``+`` attaches to it. Blank lines may stand before the text."""
     lead = term.end() if term.end() < len(rows[at]) else 0
     end = at + 1
     while end < len(rows):

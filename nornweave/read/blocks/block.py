@@ -27,13 +27,15 @@ class Block:
     """A part of a document, such as a paragraph, a heading, a list or a table.
 
     Attributes:
-        span: whole lines of a format that has lines; of HTML its place in the readable text.
-        kind: ``front`` matter; a ``note`` holds blocks (an admonition, a tab, a directive), a ``term`` explains a name.
-        lines: the numbers of its lines in the file, from 0.
-        level: of a heading, from 1; of a table how many of its first rows are its header.
-        info: a heading's text, the name of a note or term, the language of code, the drawing style of a table.
+        span: the whole lines of the block. For HTML, which has no lines, it is the block's place in the readable text.
+        kind: ``front`` is front matter. A ``note`` contains other blocks, as an admonition, a tab or a directive does.
+            A ``term`` explains a name.
+        lines: the numbers of the block's lines in the file, from 0.
+        level: for a heading its level, from 1. For a table the number of rows at its beginning that are the header.
+        info: for a heading its text, for a note or a term its name, for code its language, for a table the style in
+            which it is drawn.
         parts: the blocks inside a note or a term.
-        anchor: what an address of the document has after ``#`` to lead here, if the text names it.
+        anchor: the part of the address after ``#`` that leads to this block; empty if the text does not name it.
     """
 
     span: Span
@@ -50,10 +52,11 @@ class Blocks:
     """The blocks of a document.
 
     Attributes:
-        text: the visible text, as long as the document, with blanks for hidden text. Of HTML the readable text.
+        text: the visible text. It has the length of the document, with blanks in place of hidden text. For HTML it is
+            the readable text.
         blocks: in order; they do not overlap.
-        hidden: the hidden spans, in order.
-        said: text to show instead of a span of ``text``, in order; ``text`` itself keeps its length.
+        hidden: the spans of hidden text, in order.
+        said: spans of ``text`` with the text to show instead, in order. ``text`` itself is not changed by them.
     """
 
     text: str
@@ -62,7 +65,7 @@ class Blocks:
     said: Sequence[tuple[Span, str]] = ()
 
     def shown(self, span: Span) -> str:
-        """Return the visible text of a span. A line with only hidden text becomes an empty one."""
+        """Return the visible text of a span. A line that has only hidden text becomes an empty line."""
         hidden = ((each, "") for each in _touched(self.hidden, span, lambda each: each))
         said = _touched(self.said, span, lambda each: each[0])
         kept, at = [], span.start
@@ -83,12 +86,13 @@ class Found(NamedTuple):
     """The block that begins at a line.
 
     Attributes:
-        end: the line behind it.
-        mark: of a heading its level, or the style that stands for one; of a table its rows of headers.
-        body: the first line of its content; ``lead`` characters of that line do not belong to it.
-        cut: lines at its end that close it.
-        margin: columns before the lines that it holds; 0 for those of the line that is least indented.
-        parts: the blocks inside it, if known already.
+        end: the line after the block.
+        mark: for a heading its level, or the style that stands for a level. For a table the number of header rows.
+        body: the first line of the content. The first ``lead`` characters of that line do not belong to the content.
+        cut: the number of lines at the end of the block that only close it.
+        margin: the number of columns to remove from the lines in the block; 0 to remove the smallest indentation of
+            these lines.
+        parts: the blocks inside the block, if they are already known.
     """
 
     kind: Kind | Literal["hidden"]
@@ -104,7 +108,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Reading:
-    """The state of reading a document: hidden spans so far, and the styles of its titles in order."""
+    """The state of reading a document: the hidden spans so far, and the styles of its titles in order of appearance."""
 
     text: str
     hidden: list[Span] = field(default_factory=list)
@@ -114,10 +118,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Lines of a document, without the margin of the block that holds them.
+    """Some lines of a document. If a block contains them, they are without the margin of that block.
 
     Attributes:
-        spans: where the lines stand in the document, margins and line ends included.
+        spans: the places of the lines in the document, including margins and line ends.
         first: the number of the first line, from 0.
     """
 
@@ -126,7 +130,10 @@ class Stretch:
     first: int = 0
 
     def within(self, start: int, end: int, lead: int = 0, margin: int = 0) -> Stretch:
-        """Return some of the lines without their margin, and without ``lead`` characters of the first one."""
+        """Return some of the lines without their margin.
+
+        ``lead`` characters at the start of the first line are removed too.
+        """
         rows = [row.expandtabs(4) if "\t" in row else row for row in self.rows[start:end]]
         if lead:
             rows[0] = " " * lead + rows[0][lead:]
@@ -147,7 +154,7 @@ BlockAt: TypeAlias = Callable[[Reading, Stretch, int, str], Found]
 
 
 def read_lines(text: str, start: int, block_at: BlockAt) -> Blocks:
-    """Read the blocks of a text with lines, from an offset on."""
+    """Read the blocks of a text that has lines. Reading begins at the offset ``start``."""
     even = even_line_ends(text)
     spans = list(lines(even, Span(start, len(even))))
     rows = [even[span.start : span.end].rstrip() for span in spans]
@@ -189,7 +196,7 @@ def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[B
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield spans in order. Spans that touch or overlap become one."""
+    """Yield spans in order. Spans that touch or overlap are joined into one span."""
     last: Span | None = None
     for span in sorted(spans, key=lambda span: span.start):
         if last is None or span.start > last.end:
@@ -242,7 +249,7 @@ def _paragraph(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Fou
 
 
 def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
-    """Return the end of the lines that continue this one."""
+    """Return the number of the first line after ``line`` for which ``goes_on`` is false."""
     end = line + 1
     while end < len(rows) and goes_on(rows[end]):
         end += 1
@@ -256,7 +263,7 @@ def indent_of(row: str) -> int:
 
 
 def indented_end(rows: Sequence[str], line: int, indent: int) -> int:
-    """Return the end of the lines that are blank or indented by ``indent``, without blank lines at the end."""
+    """Return the end of the lines that are blank or indented by ``indent``. Blank lines at the end are not included."""
     end = line
     while line < len(rows) and (not rows[line] or indent_of(rows[line]) >= indent):
         line += 1

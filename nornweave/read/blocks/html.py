@@ -51,10 +51,11 @@ class HtmlPolicy:
     """The parts of HTML that a caller reads, and how they are written.
 
     Attributes:
-        skipped: tags that are left out with their content, if they are closed and the page has other text.
-        roles, classes: of elements that are left out likewise.
-        marks_code: code within a line stands between backticks.
-        shows_images: images are written as the text that describes them.
+        skipped: tags that are left out with their content. They are still read if they are not closed, or if the page
+            has no other text.
+        roles, classes: elements with one of these roles or classes are left out in the same way.
+        marks_code: whether code within a line is put between backticks.
+        shows_images: whether an image is written as the text that describes it.
     """
 
     skipped: frozenset[str] = NEVER_SHOWN
@@ -97,7 +98,7 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
 
 
 def is_sound(text: str) -> bool:
-    """Tell whether html.parser can read the text in time: few constructs in it have no end."""
+    """Tell whether html.parser can read the text in acceptable time. It can if few constructs are left unclosed."""
     return all(
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND
         for opening, closing in (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
@@ -115,7 +116,7 @@ class HtmlWalker(HTMLParser):
     """Passes the text of each block to the writer while html.parser reads the file once.
 
     Attributes:
-        skipping: the element being left out; after ``read`` one that was never closed.
+        skipping: the element that is being left out. After ``read`` it is an element that was never closed, or empty.
     """
 
     def __init__(self, source: str, policy: HtmlPolicy) -> None:
@@ -148,7 +149,7 @@ class HtmlWalker(HTMLParser):
         self.writer.end_table()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open a block, or start to skip."""
+        """Open a block, or begin to leave out an element."""
         if self.skipping and not self._inside and tag in _ENDED_BY.get(self.skipping, ()):
             self.skipping = ""
         if self.skipping:
@@ -175,7 +176,7 @@ class HtmlWalker(HTMLParser):
             self._inline(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        """Close a block, or stop to skip."""
+        """Close a block, or end leaving out an element."""
         if self.skipping:
             if tag in self._inside:
                 del self._inside[len(self._inside) - 1 - self._inside[::-1].index(tag) :]
@@ -191,17 +192,17 @@ class HtmlWalker(HTMLParser):
             self._inline(tag, [])
 
     def handle_data(self, data: str) -> None:
-        """Take a run of text, in which references are resolved."""
+        """Add some text to the current block. Character references in it are already resolved."""
         if not self.skipping:
             self._add(data)
 
     def unknown_decl(self, data: str) -> None:
-        """Take the text of a CDATA section."""
+        """Add the text of a CDATA section to the current block."""
         if data.upper().startswith("CDATA[") and not self.skipping:
             self._add(data[6:])
 
     def _inline(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Write the mark of an inline tag."""
+        """Write the sign for an inline tag, such as a backtick for code."""
         if tag == "code" and self._policy.marks_code and not self._pre:
             self._add("`")
         elif tag == "img" and self._policy.shows_images:
@@ -265,7 +266,7 @@ class HtmlWalker(HTMLParser):
         self._item = self._item and tag not in {"li", "ul", "ol"}
 
     def _flush(self, at: int) -> None:
-        """Write the pending block. The next one starts at ``at``."""
+        """Write the current block. The next block starts at ``at``."""
         pending, self._pending = self._pending, []
         kind, self._kind = self._kind, "code" if self._pre else "paragraph"
         anchor, self._anchor = self._anchor, ""

@@ -46,7 +46,7 @@ _BULLET = re.compile(r"[\W_o]|[(]?(?:\d{1,3}|[a-zA-Z])[.)]$")
 
 
 def _table(text: str) -> dict[str, str]:
-    """Read pairs of words; the second may have several characters: ``bu • em —``."""
+    """Return a mapping from pairs of words: ``bu • em —`` → ``{"bu": "•", "em": "—"}``."""
     words = text.split()
     return dict(zip(words[::2], words[1::2], strict=True))
 
@@ -99,7 +99,7 @@ Role: TypeAlias = Literal["text", "break", "heading", "tag", "item", "code"]
 
 
 def title_of(text: str) -> str:
-    """Return the title of a page as it writes its name: ``git-add(1)``; empty if its head has none."""
+    """Return the title of a manual page in the form ``git-add(1)``; empty if the head of the page has no title."""
     said = _TITLE.search(text)
     if said is None:
         return ""
@@ -110,23 +110,23 @@ def title_of(text: str) -> str:
 
 
 def is_called_manual(name: str) -> bool:
-    """Tell whether a file name may be that of a manual page: ``tool.1``, ``tool.conf.5.in``."""
+    """Tell whether a file may be a manual page by its name: ``tool.1``, ``tool.conf.5.in``."""
     return _CALLED_MANUAL.search(name) is not None
 
 
 def is_man(text: str) -> bool:
-    """Tell whether a text is a manual page: it has the head of one, and a section."""
+    """Tell whether a text is a manual page. It is if it begins like one and has a section."""
     head = _HEAD.search(text)
     return head is not None and _SECTION.search(text, head.end()) is not None
 
 
 @dataclass(slots=True)
 class Line:
-    """The visible text of a line of the page, and its role.
+    """The visible text of a line of the page, and the role of the line.
 
     Attributes:
-        depth: lists and indented parts that hold it.
-        ends_item: a paragraph behind the items begins here.
+        depth: the number of lists and indented parts that contain the line.
+        ends_item: whether the line begins a paragraph after the items of a list.
     """
 
     shown: str = ""
@@ -137,9 +137,9 @@ class Line:
 
 
 def read_man(text: str) -> Blocks:
-    """Read a manual page. Each line is padded with blanks in place of the removed markup.
+    """Read a manual page. Markup is removed, and each line is filled with blanks to its old length.
 
-    A text that is only a part of a page is read as paragraphs.
+    A text that is only a part of a manual page is read as paragraphs.
     """
     head = _HEAD.search(text)
     if head is None or not is_man(text):
@@ -151,7 +151,7 @@ def read_man(text: str) -> Blocks:
 
 
 def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: Sequence[Line]) -> Blocks:
-    """Return the blocks of a page, given its visible lines, which are padded with blanks."""
+    """Return the blocks of a page, given its visible lines. Each line is filled with blanks to its old length."""
     shown, hidden, said = [], [], []
     for span, row, line in zip(spans, rows, page, strict=True):
         end = span.start + len(row)
@@ -166,7 +166,7 @@ def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: 
 
 @dataclass(slots=True)
 class _Page:
-    """Reads a page line by line."""
+    """Reads a manual page line by line."""
 
     is_mdoc: bool
     name: str = ""
@@ -202,7 +202,7 @@ class _Page:
         return read
 
     def _written(self, shown: str, role: Role = "text") -> Line:
-        """Return a line of text. It may be a heading or tag that the line above announced."""
+        """Return a line of text. Its role may be that of a heading or a tag, if the line above announced one."""
         if self.is_pending and shown.strip():
             role, self.is_pending = self.is_pending, None
         if self.code and role == "text":
@@ -243,7 +243,7 @@ class _Page:
         return self._written(("" if name in _ALTERNATING else " ").join(words))
 
     def _mdoc(self, arguments: Sequence[tuple[str, bool]]) -> str:
-        """Return the visible text of a line of mdoc, in which macros mark the words behind them."""
+        """Return the visible text of a line of mdoc. In mdoc a macro formats the words after it."""
         text, closing, glued = "", list[str](), True
         lead, is_open, reference = "", False, 0
         words = [*arguments]
@@ -295,7 +295,7 @@ def _sign(escape: re.Match[str]) -> str:
 
 
 def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-    """Return the block that begins at a line of a page."""
+    """Return the block of a manual page that begins at a line."""
     first, last = stretch.first, len(stretch.rows)
     line, end = page[first + at], at + 1
     if line.role == "heading":
@@ -315,12 +315,12 @@ def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int,
 
 
 def _goes_with(line: Line) -> bool:
-    """Tell whether a line below a tag is another tag or shows nothing."""
+    """Tell whether a line below a tag belongs to the tag, because it is another tag or shows nothing."""
     return line.role == "tag" or not (line.shown or line.ends_item)
 
 
 def _is_behind(line: Line, tag: Line) -> bool:
-    """Tell whether a line is after the end of the item that a tag begins."""
+    """Tell whether a line is after the item that ``tag`` begins."""
     if line.role == "heading" or line.depth < tag.depth:
         return True
     return line.depth == tag.depth and (line.role in {"tag", "item"} or line.ends_item)

@@ -66,17 +66,18 @@ _COMPONENT = re.compile(r" {0,3}</?[A-Z]\w*[a-z]\w*(?:\.\w+)?(?:[\s/>]|$)")
 
 @dataclass(slots=True)
 class _Markdown:
-    """Reads one text.
+    """Reads one Markdown text.
 
     Attributes:
-        is_mdx: components hold Markdown, whatever its margin, and nothing is code because it is indented.
+        is_mdx: whether the text is MDX. In MDX a component contains Markdown at any indentation, and indented text is
+            not code.
     """
 
     unseen: UnseenParts
     is_mdx: bool = False
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Return the block that begins at a line. It does not end before the hidden text in it."""
+        """Return the block that begins at a line. If the block contains hidden text, it ends after that text."""
         found = self._found(stretch, at)
         if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
             return found
@@ -162,7 +163,10 @@ def _ends_component(row: str) -> bool:
 
 
 def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
-    """Return a block of dialects: notes, terms, comments written as links, code between tags, modules."""
+    """Return a block that only a dialect of Markdown has, or ``None``.
+
+    Such blocks are notes, terms, comments written as links, code between tags, and modules.
+    """
     first = row.lstrip()[:1]
     if first in "=!?" and (note := _NOTE.match(row)):
         end = indented_end(rows, at + 1, 4)
@@ -181,7 +185,7 @@ def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
 
 
 def _module_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of a module's imports and exports: a blank line outside of brackets."""
+    """Return the end of the imports and exports of a module: the first blank line that is not inside brackets."""
     is_open = 0
     for end in range(at, len(rows)):
         if not rows[end] and is_open <= 0:
@@ -191,7 +195,7 @@ def _module_end(rows: Sequence[str], at: int) -> int:
 
 
 def _definitions_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of the definitions of a term. The first one begins at this line."""
+    """Return the end of the definitions of a term. The first definition begins at line ``at``."""
     end = at
     while at < len(rows):
         if _DEFINITION.match(rows[at]):
@@ -208,7 +212,7 @@ def _definitions_end(rows: Sequence[str], at: int) -> int:
 
 
 def _comment_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of a link definition that is used as a comment; 0 if there is none."""
+    """Return the end of a link definition that is used as a comment; 0 if no such definition begins at the line."""
     found = _COMMENT_LINK.match(rows[at])
     if found is None:
         return 0
@@ -273,7 +277,7 @@ def _html_block(rows: Sequence[str], line: int) -> Found | None:
 
 
 def _container_end(rows: Sequence[str], line: int, item: re.Match[str]) -> int:
-    """Return the end of a list or quotation: of indented lines, further items, and continued paragraphs."""
+    """Return the end of a list or quotation, which has indented lines, further items and continued paragraphs."""
     mark, depth = _mark(item), len(item[0].rstrip()) + 1
     end = at = line + 1
     fence: str | None = None
@@ -304,7 +308,10 @@ def _mark(item: re.Match[str]) -> str:
 
 
 def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
-    """Cut a list or a quotation into text, fenced code and pipe tables; empty if it has no code and tables."""
+    """Divide a list or a quotation into text, fenced code and pipe tables.
+
+    The result is empty if it contains no code and no table.
+    """
     if not any("```" in row or "~~~" in row or "|" in row for row in stretch.rows[at:end]):
         return ()
     runs: list[tuple[Kind, int, str]] = []
@@ -325,7 +332,10 @@ def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
 
 
 def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | None, bool]:
-    """Return the kind of a container's line, the fence open after it, and whether it joins the part before."""
+    """Return three values for a line in a list or quotation, of which ``last`` is the kind of the line above.
+
+    They are the kind of the line, the fence that is open after it, and whether the line continues the part above it.
+    """
     if fence is not None:
         return "code", (None if closes_fence(body, fence) else fence), True
     if opened := opened_fence(body):
@@ -336,7 +346,10 @@ def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | Non
 
 
 def opened_fence(line: str) -> str | None:
-    """Return the fence (three or more backticks or tildes) with which ``line`` opens a code block."""
+    """Return the fence with which ``line`` opens a code block; ``None`` if it opens none.
+
+    A fence is three or more backticks or tildes.
+    """
     opening = _FENCE.match(line)
     return opening[1] if opening and not (opening[1][0] == "`" and "`" in opening[2]) else None
 

@@ -27,7 +27,7 @@ _MARKS = re.compile(
 
 
 def read_org(text: str) -> Blocks:
-    """Read Org."""
+    """Read a text in Org format."""
     return read_lines(text, 0, _block_at)
 
 

@@ -27,18 +27,18 @@ _BULLET = re.compile(r"[*+-]|\(?\d{1,3}[.)]?|[a-zA-Z][.)]")
 
 
 def is_pod(text: str) -> bool:
-    """Tell whether a text is POD."""
+    """Tell whether a text is POD, the documentation format of Perl."""
     return _POD.search(text) is not None
 
 
 def title_of(text: str) -> str:
-    """Return the subject of a page from its section NAME; empty if there is none."""
+    """Return the subject of a page, which is the text of its section NAME; empty if there is no such section."""
     said = _NAME.search(text)
     return _shown(said[1], [])[0].strip() if said else ""
 
 
 def read_pod(text: str) -> Blocks:
-    """Read POD. Each line is padded with blanks in place of the removed markup."""
+    """Read POD. Markup is removed, and each line is filled with blanks to its old length."""
     even = even_line_ends(text)
     spans = list(lines(even, Span(0, len(even))))
     rows = [even[span.start : span.end].rstrip("\n") for span in spans]
@@ -46,7 +46,7 @@ def read_pod(text: str) -> Blocks:
 
 
 def _page(rows: Sequence[str]) -> list[Line]:
-    """Return the visible text of each line, also of lines above the first command."""
+    """Return the visible text of each line. Lines above the first POD command are included."""
     page: list[Line] = []
     depth, until, hidden, is_code, above = 0, "", "", False, ""
     marks: Sequence[tuple[str, str]] = ()
@@ -80,7 +80,10 @@ def _page(rows: Sequence[str]) -> list[Line]:
 
 
 def _shown(row: str, opened: Sequence[tuple[str, str]]) -> tuple[str, Sequence[tuple[str, str]]]:
-    """Return a line without its marks, and the marks still open after it, each with its closing sign."""
+    """Return a line without its markup.
+
+    Return also the marks that are still open after it, each with its closing sign.
+    """
     marks, parts, at = list(opened), [""], 0
     while found := re.compile(f"{_OPENING}|{marks[-1][1]}" if marks else _OPENING).search(row, at):
         parts[-1] += row[at : found.start()]

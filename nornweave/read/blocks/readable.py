@@ -30,9 +30,9 @@ class Readable:
     """The readable text of an HTML file.
 
     Attributes:
-        blocks: in order, each term with its explanation.
-        written: the blocks in order, without nesting.
-        tags: where in the file the tag of each block starts, by the block's start in ``text``; ascending.
+        blocks: the blocks in order. Each term contains its explanation.
+        written: the same blocks in order, without nesting.
+        tags: start of a block in ``text`` → start of the block's tag in the file. The order is ascending.
     """
 
     text: str
@@ -41,7 +41,7 @@ class Readable:
     tags: dict[int, int]
 
     def words(self, source: str) -> Iterator[tuple[Span, int]]:
-        """Yield every word and sign of the text with its place in the file; -1 if it was not found."""
+        """Yield every word and sign of the text with its place in the file. The place is -1 if it was not found."""
         starts = sorted(self.tags)
         ends = [*(self.tags[start] for start in starts[1:]), len(source)]
         for start, following, end in zip(starts, [*starts[1:], len(self.text)], ends, strict=False):
@@ -55,9 +55,9 @@ class Readable:
                 yield Span(*word.span()), at
 
     def sources_of(self, offsets: Iterable[int], words: Iterable[tuple[Span, int]]) -> Iterator[int]:
-        """Yield for each offset of the text its place in the file.
+        """Yield the place in the file for each offset of the text.
 
-        The place is the tag of its block, or a place inside the block.
+        The place is the tag of the block with the offset, or a place inside that block.
         """
         anchors = sorted({**{word.start: at for word, at in words if at >= 0}, **self.tags}.items())
         for offset in offsets:
@@ -69,7 +69,7 @@ class Readable:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, and the number of its columns and rows."""
+    """A cell of a table, and the number of columns and rows that it spans."""
 
     text: str = ""
     columns: int = 1
@@ -93,7 +93,7 @@ class ReadableWriter:
         self._terms: list[tuple[int, bool]] = []
 
     def readable(self) -> Readable:
-        """Return the written text."""
+        """Return the text and the blocks that were written."""
         text = "".join(self._out)
         blocks = list(_with_terms(list(zip(self._blocks, self._terms, strict=True))))
         return Readable(text, blocks, self._blocks, self._tags)
@@ -111,9 +111,9 @@ class ReadableWriter:
         terms: int = 0,
         is_term: bool = False,
     ) -> None:
-        """Write a block whose tag is at ``at``, nested in this many lists of terms.
+        """Write a block whose tag is at ``at``. It is nested in ``terms`` lists of terms.
 
-        Items of a list follow each other line by line; a heading without any word is a paragraph.
+        No blank line stands between the items of a list. A heading without a word becomes a paragraph.
         """
         follows = in_list and self._blocks and self._blocks[-1].kind == "list"
         text = "".join(pieces).rstrip() if kind == "code" else collapsed(pieces)
@@ -126,13 +126,16 @@ class ReadableWriter:
         self._terms.append((min(terms, MAX_DEPTH), is_term and terms > 0))
 
     def cell(self, pieces: Sequence[str], at: int, cell: Cell) -> None:
-        """Add a cell to the table's row."""
+        """Add a cell to the current row of the table."""
         if not self._cells:
             self._row_at = at
         self._cells.append(replace(cell, text=" ".join(collapsed(pieces).split("\n"))))
 
     def end_row(self) -> None:
-        """Write a table's row as one line with bars between cells. A cell of several rows is repeated in each."""
+        """Write the current row of the table as one line with bars between the cells.
+
+        A cell that spans several rows is repeated in each of them.
+        """
         cells, self._cells = self._cells, []
         if cells:
             texts = list(
@@ -161,7 +164,10 @@ class ReadableWriter:
             column += 1
 
     def end_table(self) -> None:
-        """Make one block of the rows so far. A table with only one cell per row is layout and becomes paragraphs."""
+        """Make one block of the rows that were written.
+
+        A table with only one cell per row is used for layout. Its rows become paragraphs.
+        """
         self.end_row()
         rows, self._rows, self._over = self._rows, [], {}
         headers, self._headers = self._headers, 0
@@ -186,7 +192,7 @@ class ReadableWriter:
 
 
 def _with_terms(written: Sequence[tuple[Block, tuple[int, bool]]]) -> Iterator[Block]:
-    """Yield blocks in order. A term has its explanation as parts."""
+    """Yield blocks in order. The explanation of a term becomes the parts of the term."""
     at = 0
     while at < len(written):
         block, (depth, is_term) = written[at]
@@ -201,6 +207,6 @@ def _with_terms(written: Sequence[tuple[Block, tuple[int, bool]]]) -> Iterator[B
 
 
 def collapsed(pieces: Sequence[str]) -> str:
-    """Join the pieces of a block with single blanks. A piece that is a line end stays one."""
+    """Join the pieces of a block. Each run of blank space becomes one blank, but a piece that is a line end stays."""
     text = "".join(piece if piece == "\n" else _SPACE.sub(" ", piece) for piece in pieces)
     return _REPEATED.sub("", text).strip()

@@ -33,14 +33,14 @@ FORMATS = frozenset({*LINED, "html"})
 
 
 def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of ``Document.format``
-    """Read the blocks of a text with lines; in an unknown format its paragraphs."""
+    """Read the blocks of a text that has lines. If the format is unknown, read its paragraphs."""
     return LINED.get(format, paragraphs)(text)
 
 
 def shown_text(text: str, format: str) -> str:  # noqa: A002
-    """Return a text of the same length and lines, with blanks in place of hidden text.
+    """Return a text of the same length and with the same lines, in which blanks replace hidden text.
 
-    Front matter stays, because it states properties of the document even if no page shows it.
+    Front matter is not replaced, because it states properties of the document even if no page shows it.
     """
     if format == "html":
         return blanked(text, UnseenParts(text).within(Span(0, len(text))))

@@ -74,7 +74,7 @@ def _block_at(reading: Reading, stretch: Stretch, at: int, above: str) -> Found:
 
 
 def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
-    """Return the directive or the comment that begins at a line."""
+    """Return the directive or the comment that begins at a line, or ``None``."""
     rows, row = stretch.rows, stretch.rows[at]
     directive = _DIRECTIVE.match(row)
     if directive is None:
@@ -101,7 +101,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
 
 
 def _option(rows: Sequence[str], at: int) -> Found | None:
-    """Return an entry of an option list: ``-f FILE, --file=FILE  what it does``."""
+    """Return an entry of an option list, such as ``-f FILE  what it does``; ``None`` if none begins there."""
     option = _OPTION.match(rows[at]) if rows[at].lstrip()[:1] in {"-", "/"} else None
     if option is None or _UNDERLINE.match(rows[at]):
         return None
@@ -112,7 +112,7 @@ def _option(rows: Sequence[str], at: int) -> Found | None:
 
 
 def _term(rows: Sequence[str], at: int) -> Found | None:
-    """Return an entry of a definition list: a line above lines that are indented deeper."""
+    """Return an entry of a definition list, which is a line above lines that are indented deeper, or ``None``."""
     row, below = rows[at], rows[at + 1] if at + 1 < len(rows) else ""
     indent = indent_of(row)
     if not below or indent_of(below) <= indent or row.endswith("::") or _NO_PARAGRAPH.match(row.lstrip()):
@@ -135,13 +135,19 @@ def _paragraph(reading: Reading, rows: Sequence[str], at: int) -> Found:
 
 
 def _directive(row: str) -> Kind | None:
-    """Return a block that a line opens without a blank line above, and that stays whole."""
+    """Return the kind of block that a directive opens; ``None`` for other lines.
+
+    Such a block needs no blank line above it, and is not divided.
+    """
     directive = _DIRECTIVE.match(row) if ".." in row[:80] else None
     return _DIRECTIVES.get(directive[1].rpartition(":")[2]) if directive else None
 
 
 def _title(rows: Sequence[str], line: int) -> Found | None:
-    """Return the title that begins here. As in docutils, a short underline must be as long as its title."""
+    """Return the title that begins at a line, or ``None``.
+
+    As in docutils, a short underline must be as long as its title.
+    """
     row, below, last = [*rows[line : line + 3], "", "", ""][:3]
     if not row or not below or max(len(row), len(below)) > _LONGEST_TITLE:
         return None
@@ -163,12 +169,12 @@ def _read(title: str) -> str:
 
 
 def _ends(row: str) -> bool:
-    """Tell whether a title may follow a line directly: not a line of a paragraph."""
+    """Tell whether the next line may be a title, because this line does not belong to a paragraph."""
     return not row or row[0].isspace() or bool(_NO_PARAGRAPH.match(row) or _UNDERLINE.match(row))
 
 
 def _below_targets(rows: Sequence[str], line: int) -> int:
-    """Return the line below ``.. _targets:``, which name a section and belong to its title."""
+    """Return the line below targets such as ``.. _name:``, which name a section and belong to its title."""
     title = line
     while title < min(line + _MOST_TARGETS, len(rows)) and (not rows[title] or _TARGET.match(rows[title])):
         title += 1
@@ -176,7 +182,10 @@ def _below_targets(rows: Sequence[str], line: int) -> int:
 
 
 def _literal_end(rows: Sequence[str], line: int) -> int:
-    """Return the end of a literal block: of its indentation or, if not indented, of its quoting."""
+    """Return the end of a literal block.
+
+    All of its lines are indented, or all of them begin with the same quotation sign.
+    """
     mark = rows[line][0]
     if mark.isspace():
         return indented_end(rows, line, indent_of(rows[line]))
@@ -184,7 +193,10 @@ def _literal_end(rows: Sequence[str], line: int) -> int:
 
 
 def _simple_table_end(rows: Sequence[str], line: int) -> int | None:
-    """Return the end of a simple table by docutils' rule: its third border, or a border above a blank line."""
+    """Return the end of a simple table, or ``None``.
+
+    By the rule of docutils it ends at its third border, or at a border above a blank line.
+    """
     borders = 0
     for end in range(line + 1, len(rows)):
         if _SIMPLE.match(rows[end]):

@@ -29,7 +29,7 @@ _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with its cells, with the blank space and border line below it."""
+    """A row of a table with its cells. Its span includes the blank space and the border line below it."""
 
     span: Span
     cells: tuple[str, ...]
@@ -37,12 +37,12 @@ class Row:
 
     @property
     def line(self) -> str:
-        """The row as Markdown."""
+        """The row as a line of Markdown."""
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in self.cells)} |"
 
 
 def rows_of(text: str, block: Block) -> list[Row]:
-    """Return the rows of a table block, in order; empty for an unknown form of table."""
+    """Return the rows of a table block, in order; empty if the form of the table is unknown."""
     reader = {
         "pipe": _of_pipes, "bars": _of_pipes, "grid": _of_borders, "simple": _of_borders, "html": _of_tags,
         "asciidoc": _of_cells, "list-table": _of_list, "flat-table": _of_list, "csv-table": _of_commas,
@@ -64,7 +64,7 @@ def _of_pipes(text: str, block: Block) -> Iterator[Row]:
 
 
 def split_cells(row: str) -> list[str]:
-    """Split a row at its pipes, except pipes in code spans or after a backslash."""
+    """Split a row at its pipes, except for pipes in code spans or after a backslash."""
     cuts = [match.start() for match in _PIPE.finditer(row) if match[0] == "|"]
     pieces = [row[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(row)], strict=True)]
     pieces = pieces[not pieces[0].strip() :] if len(pieces) > 1 else pieces
@@ -73,7 +73,7 @@ def split_cells(row: str) -> list[str]:
 
 
 def _of_borders(text: str, block: Block) -> Iterator[Row]:
-    """Yield the rows of a table with drawn borders. In a grid the rows above ``===`` are the header."""
+    """Yield the rows of a table with drawn borders. In a grid table the rows above ``===`` are the header."""
     drawn = list(lines(text, block.span))
     borders = [place for place, line in enumerate(drawn) if _BORDER.match(text[line.start : line.end].rstrip())]
     if not borders:
@@ -144,7 +144,7 @@ def _of_commas(text: str, block: Block) -> Iterator[Row]:
 
 
 def _of_cells(text: str, block: Block) -> Iterator[Row]:
-    """Yield the rows of a table of AsciiDoc. Their number of cells is that of the columns or of the first line."""
+    """Yield the rows of an AsciiDoc table. A row has as many cells as there are columns, or as the first line has."""
     drawn = [line for line in lines(text, block.span) if text[line.start : line.end].strip()]
     bounds = [place for place, line in enumerate(drawn) if _BOUND.match(text[line.start : line.end])]
     if len(bounds) < 2:

@@ -42,7 +42,7 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "") -> bool:
-    """Tell whether an element of this name with these attributes is not displayed."""
+    """Tell whether an element with this name and these attributes is not displayed."""
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
@@ -56,9 +56,9 @@ _SIMPLE = re.compile(r"(?:[a-zA-Z]\w*)?[.#][\w-]+")
 
 
 def hidden_by_style(html: str) -> frozenset[str]:
-    """Return the selectors that style sheets of a page hide: ``.class``, ``#id``, ``tag.class``.
+    """Return the selectors that the style sheets of a page hide: ``.class``, ``#id``, ``tag.class``.
 
-    Selectors that a program may show, or that ``@media`` or another rule decides, are left out.
+    Selectors that a program may show are left out, and so are those that ``@media`` or another rule decides about.
     """
     displayed: dict[str, bool] = {}
     for style in () if "<script" in html.lower() else _STYLE.finditer(html):
@@ -88,9 +88,10 @@ _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 def unseen_front(text: str, front: FrontMatter) -> list[Span]:
-    """Return the spans of front matter that no page shows: all but titles, descriptions, tags and the like.
+    """Return the spans of front matter that no page shows. Titles, descriptions, tags and similar fields are shown.
 
-    Its fences stay if anything stays; comments are hidden. A text that is only front matter stays whole.
+    Comments are hidden. The fences are shown if any field is shown. A text that consists only of front matter is shown
+    whole.
     """
     start = text.rindex(front.head, 0, front.end)
     fence = text.rfind("\n", 0, max(0, start - 1)) + 1
@@ -119,21 +120,24 @@ def unseen_front(text: str, front: FrontMatter) -> list[Span]:
 
 
 class UnseenParts:
-    """Finds hidden spans in the blocks of one text. An unclosed mark is searched only once.
+    """Finds hidden spans in the blocks of one text. The end of an unclosed mark is searched only once.
 
     Attributes:
-        has_any: whether the text may hide something at all.
+        has_any: whether the text may have hidden parts at all.
     """
 
     def __init__(self, text: str, *, is_prose: bool = False) -> None:
-        """Store the text. In prose, ``<script>`` inside a block is a word unless the block closes it."""
+        """Store the text. In prose, ``<script>`` inside a block counts as a word unless the same block closes it."""
         self._text = text
         self._is_prose = is_prose
         self._missing: set[str] = set()
         self.has_any = _HINT.search(text) is not None
 
     def within(self, span: Span) -> list[Span]:
-        """Return the hidden spans of a block. One may end after the block, which then ends there too."""
+        """Return the hidden spans of a block.
+
+        A hidden span may continue after the block. The block is then extended to the end of the span.
+        """
         found: list[Span] = []
         at = span.start
         ticks: set[int] = set()
@@ -159,7 +163,10 @@ class UnseenParts:
         return found
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
-        """Tell whether prose only mentions an element: its tag is inside a block that does not close it."""
+        """Tell whether prose only mentions an element.
+
+        It does if the tag is inside a block that does not close the element.
+        """
         if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
             return False
         if not self._text[span.start : opening.start()].strip():
@@ -178,7 +185,7 @@ class UnseenParts:
         return is_hidden(pairs, opening["tag"].lower())
 
     def _end_of(self, opening: re.Match[str], kind: str) -> int:
-        """Return the end of a hidden part; 0 for a comment without an end."""
+        """Return the end of a hidden part; 0 if it does not end."""
         if kind == "mark":
             closing = _CLOSING[opening["mark"].lower()]
             end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
@@ -207,7 +214,10 @@ class UnseenParts:
         return found.end() if found else 0
 
     def _end_of_element(self, tag: str, start: int) -> int:
-        """Return the end of an element that may be nested; if it is not closed, the next blank line."""
+        """Return the end of an element, which may contain others of the same name.
+
+        If the element is not closed, it ends at the next blank line.
+        """
         depth = 1
         if tag not in self._missing:
             for each in re.compile(rf"<(/?){re.escape(tag)}\b[^<>]*>", re.IGNORECASE).finditer(self._text, start):

@@ -299,7 +299,10 @@ class _Layout:
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
     def _named(self, held: Sequence[Region]) -> Symbol | None:
-        """Return the symbol of some regions: all names of prototypes, or the name that a single statement defines."""
+        """Return the symbol of some regions: all names of prototypes, or the name that a single statement defines.
+
+        ``None`` if the regions define no name.
+        """
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
         nodes = [(region, node) for region in held for node in region.nodes]
@@ -421,7 +424,7 @@ class _Writer:
         return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
-        """Return the imported names that a chunk uses. Names in comments and strings do not count."""
+        """Return the imported names that a chunk uses; ``None`` if it uses none. Comments and strings do not count."""
         if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
             return None
         used: set[str] = set()

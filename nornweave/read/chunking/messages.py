@@ -188,7 +188,10 @@ class _Talk:
 
 
 def _main_speaker(messages: Sequence[Message]) -> str | None:
-    """Return the speaker with the most text. If several have equally much, the first of them counts."""
+    """Return the speaker with the most text; ``None`` if no speaker is known.
+
+    If several speakers have equally much text, the first of them counts.
+    """
     said: Counter[str] = Counter()
     for message in messages:
         if message.speaker:

@@ -310,7 +310,10 @@ def _selector(method: Node, text: str) -> str:
 
 
 def _name_node(node: Node, grammar: Grammar) -> Node | None:
-    """Return the node with the name of ``node``: a field in most grammars, a child of a certain type in others."""
+    """Return the node with the name of ``node``; ``None`` if it has no name.
+
+    In most grammars it is in a field, in others it is a child of a certain type.
+    """
     for field in ("name", "property", "key"):
         child = node.child_by_field_name(field)
         if child is not None:
@@ -443,7 +446,10 @@ def _c_names(found: Definition, text: str) -> tuple[str, ...]:
 
 
 def _declared(node: Node) -> Node | None:
-    """Return the declared name of a C or C++ function. It is below pointers, references and parameter lists."""
+    """Return the node with the declared name of a C or C++ function; ``None`` if there is none.
+
+    The name is below pointers, references and parameter lists.
+    """
     function = _declarator(node)
     named = function.child_by_field_name("declarator") if function is not None else None
     while named is not None and named.type == "qualified_identifier":
@@ -537,7 +543,7 @@ def return_type(found: Definition, grammar: Grammar, text: str) -> str | None:
 
 
 def _after_arrow(node: Node, arrow: str) -> Node | None:
-    """Return the type after ``->`` in Swift, or after the ``:`` that follows the parameters in Kotlin."""
+    """Return the type after ``->`` in Swift or after the parameters' ``:`` in Kotlin; ``None`` if there is none."""
     children = node.children
     closed = False
     for here, following in zip(children, children[1:], strict=False):

@@ -35,10 +35,11 @@ _CP = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}
 def open_archive(raw: bytes) -> ZipFile:
     """Open an archive after checking its table of contents.
 
-    ``zipfile`` reads no more of a member than the size that the table states, so the sizes checked here hold.
+    ``zipfile`` never reads more of a member than the table says. The sizes checked here are therefore reliable.
 
     Raises:
-        DocumentError: not an archive, encrypted, or larger unpacked than ``MAX_UNPACKED_BYTES``.
+        DocumentError: the bytes are not an archive, the archive is encrypted, or it is larger than
+            ``MAX_UNPACKED_BYTES`` when unpacked.
     """
     if raw.startswith(_OLE):
         raise DocumentError(
@@ -70,10 +71,10 @@ def _check_size(size: int, allowed: int) -> None:
 
 
 def open_office_archive(raw: bytes) -> ZipFile:
-    """Open a .docx, .pptx or .xlsx file. A part that declares a document type is refused.
+    """Open a .docx, .pptx or .xlsx file. A file with a document type declaration is refused.
 
     Raises:
-        DocumentError: as ``open_archive``, or a part has a document type.
+        DocumentError: see ``open_archive``. Also raised if a part of the file declares a document type.
     """
     archive = open_archive(raw)
     for member in archive.infolist():
@@ -88,7 +89,7 @@ def read_xml(archive: ZipFile, name: str) -> Any | None:
     """Parse a member; ``None`` if it is missing.
 
     Raises:
-        DocumentError: it is no XML, or declares entities.
+        DocumentError: the member is not XML, or it declares entities.
     """
     try:
         return ElementTree.fromstring(archive.read(name))
@@ -99,7 +100,7 @@ def read_xml(archive: ZipFile, name: str) -> Any | None:
 
 
 def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str, JsonValue]]:
-    """Return an office file's properties: title, time of the last change; authors and tags as metadata."""
+    """Return the properties of an office file: its title, the time of its last change, and its authors and tags."""
     core = read_xml(archive, _CORE)
     if core is None:
         return None, None, {}

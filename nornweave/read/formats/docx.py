@@ -35,7 +35,8 @@ _TITLE = re.compile(r"# (.+)")
 def read_docx(raw: bytes) -> Parsed:
     """Turn a Word document into Markdown.
 
-    A paragraph is a heading if its style, or one that its style is based on, has an outline level.
+    A paragraph is a heading if its style has an outline level. The style may inherit the level from the style on which
+    it is based.
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)
@@ -62,7 +63,7 @@ def read_docx(raw: bytes) -> Parsed:
 
 
 def _heading_levels(archive: ZipFile) -> tuple[str, Mapping[str, tuple[str, int]]]:
-    """Return the document's namespace, and the name and level of each heading style by id."""
+    """Return the namespace of the document. Return also the name and the level of each heading style, by style id."""
     styles = read_xml(archive, "word/styles.xml")
     if styles is None:
         return _W, {}
@@ -83,7 +84,7 @@ def _style_of(paragraph: Any, name: str) -> str:
 
 
 def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
-    """Return mammoth's rules for heading styles. Below a title they are one level lower."""
+    """Return mammoth's rules for heading styles. If the document has a title, headings are one level lower."""
     rules = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"]
     for title, level in levels.values():
         if title != "Title" and not set(title) & set("'\\\n"):
@@ -92,7 +93,10 @@ def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
 
 
 def _level(style: Any, known: Mapping[str | None, Any], name: str) -> int | None:
-    """Return the outline level of a style from 0, its own or that of a base style."""
+    """Return the outline level of a style, from 0; ``None`` if it has none.
+
+    If the style itself has no level, it inherits the level of its base style.
+    """
     for _ in range(_MAX_BASES):
         stated = style.find(f"{name}pPr/{name}outlineLvl")
         if stated is not None:

@@ -33,7 +33,7 @@ _REPLY = re.compile(r"(?:re|aw|sv|vs|antw|odp)\s?(?:\[\d+\])?:", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Reading:
-    """Counters for a message and all of its attachments."""
+    """Counters that a message shares with all of its attachments."""
 
     read_attachment: Callable[[str, bytes], Parsed]
     attachments: int = 0
@@ -45,13 +45,15 @@ class _Reading:
 def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
     """Turn an e-mail into Markdown: its headers, its body, and a section for each readable attachment.
 
-    ``metadata`` holds ``authors``, ``recipients``, ``attachments`` (names) and ``left_out`` (those that are not read).
+    ``metadata`` has ``authors``, ``recipients``, ``attachments`` (the names of all attachments) and ``left_out``
+    (attachments that were not read).
 
     Args:
-        read_attachment: turns name and bytes of an attachment into text and metadata, or raises ``DocumentError``.
+        read_attachment: a function that turns the name and the bytes of an attachment into text and metadata. It raises
+            ``DocumentError`` if it cannot.
 
     Raises:
-        DocumentError: not an e-mail.
+        DocumentError: the bytes are not an e-mail.
     """
     message = _message(raw)
     if not any(name in message for name in ("From", "Subject", "Date", "Received", "Message-ID", "To")):
@@ -72,7 +74,10 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Par
 
 
 def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Mapping[str, JsonValue]:
-    """Return the access statements in headers and texts of a message and its attached messages, also hidden ones."""
+    """Return the access statements in the headers and texts of a message and of messages attached to it.
+
+    Statements in hidden text count too.
+    """
     parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
     texts = [(_content(part), part.get_content_subtype()) for part in parts if part.get_content_maintype() == "text"]
     # What stands between the parts is shown by no program, and counts.
@@ -82,7 +87,10 @@ def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Ma
 
 
 class _BoundedHeaders(email.policy.EmailPolicy):
-    """Headers up to a length. The standard library's parser takes quadratic time for long ones."""
+    """Headers of an e-mail up to a certain length.
+
+    For longer ones the standard library's parser needs quadratic time.
+    """
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -102,7 +110,7 @@ def _message(raw: bytes) -> EmailMessage:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """Return a header's text; a broken one unchanged."""
+    """Return the text of a header. If the header is broken, return it unchanged."""
     try:
         value = str(message.get(name) or "")
     # The header parser of the standard library raises these on malformed headers (3.11).
@@ -146,7 +154,7 @@ def _is_reply(message: EmailMessage, subject: str) -> bool:
 
 
 def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Iterator[str]:
-    """Yield the sender's text and forwarded text with its author. Quotations in replies are left out."""
+    """Yield the sender's text, and forwarded text with its author. In a reply, quotations are left out."""
     is_html = part.get_content_type() == "text/html"
     quoted = 0
     for passage in passages(_shown(part)):
@@ -163,7 +171,7 @@ def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Itera
 
 
 def _shown(part: EmailMessage) -> str:
-    """Return the text of a part; HTML as Markdown."""
+    """Return the text of a part of a message. HTML is returned as Markdown."""
     content = _content(part)
     if part.get_content_type() == "text/html":
         return markdown_of(content)
@@ -171,10 +179,10 @@ def _shown(part: EmailMessage) -> str:
 
 
 def mail_record(raw: bytes) -> dict[str, JsonValue]:
-    """Return a mail as a message record: ``id``, ``from``, ``date``, ``text``, ``in_reply_to``.
+    """Return an e-mail as a message record with ``id``, ``from``, ``date``, ``text`` and ``in_reply_to``.
 
     Raises:
-        DocumentError: not an e-mail.
+        DocumentError: the bytes are not an e-mail.
     """
     message = _message(raw)
     subject, body = _header(message, "Subject"), _body(message)
@@ -195,7 +203,10 @@ def mail_record(raw: bytes) -> dict[str, JsonValue]:
 
 
 def _content(part: EmailMessage) -> str:
-    """Decode a text part. With an unknown, wrong or missing encoding, use UTF-8 with replacements."""
+    """Decode a text part.
+
+    If its encoding is unknown, wrong or missing, UTF-8 is used, and invalid bytes are replaced.
+    """
     try:
         content = part.get_content() if part.get_content_charset() else part.get_payload(decode=True)
     except (LookupError, ValueError, KeyError, AttributeError, TypeError):
@@ -204,7 +215,10 @@ def _content(part: EmailMessage) -> str:
 
 
 def _attachments(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
-    """Yield attachments, with attached messages as a whole. Other versions of the body are left out."""
+    """Yield the attachments of a message. An attached message is one attachment.
+
+    Other versions of the body are left out.
+    """
     if message.get_content_type() == "message/rfc822" or not message.is_multipart():
         return
     for part in message.iter_parts():
@@ -237,7 +251,7 @@ def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: i
     """Return an attachment as Markdown.
 
     Raises:
-        DocumentError: it is of no format that is read, or broken.
+        DocumentError: the attachment has a format that is not supported, or it is broken.
     """
     if part.get_content_type() == "message/rfc822":
         inner = part.get_content()

@@ -26,10 +26,10 @@ _HTML = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+x
 
 
 def read_epub(raw: bytes) -> Parsed:
-    """Turn a book into Markdown. A chapter without a heading gets its name from the table of contents.
+    """Turn a book into Markdown. A chapter without a heading is named by the table of contents.
 
     Raises:
-        DocumentError: it has no package, or its chapters are protected.
+        DocumentError: the book has no package, or its chapters are protected.
     """
     with open_archive(raw) as archive:
         place = _package_path(archive)
@@ -57,7 +57,7 @@ def _package_path(archive: ZipFile) -> str:
 
 
 def _chapters(archive: ZipFile, package: Any, folder: str) -> Iterator[str]:
-    """Yield the chapters in reading order. Chapters that are missing in the archive are left out."""
+    """Yield the chapters in reading order. Chapters that are not in the archive are left out."""
     items = {item.get("id"): item for item in package.iter(f"{_OPF}item")}
     names = _names(archive, items, folder)
     present = frozenset(archive.namelist())
@@ -74,7 +74,7 @@ def _chapters(archive: ZipFile, package: Any, folder: str) -> Iterator[str]:
 
 
 def _names(archive: ZipFile, items: Mapping[str | None, Any], folder: str) -> dict[str, str]:
-    """Return the names of chapters by path, from the table of contents (NCX)."""
+    """Return the names of chapters in the table of contents (NCX), by the path of the chapter."""
     ncx = next((item for item in items.values() if item.get("media-type") == "application/x-dtbncx+xml"), None)
     place = _path(folder, str(ncx.get("href") or "")) if ncx is not None else ""
     contents = read_xml(archive, place) if place else None

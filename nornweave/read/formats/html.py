@@ -24,7 +24,7 @@ _ENDS = "\n\n"
 
 
 class _Converter(MarkdownConverter):
-    """markdownify that fills merged cells of tables and drops markup of pure layout."""
+    """A converter of markdownify that also fills merged cells of tables and drops markup used only for layout."""
 
     class Options(MarkdownConverter.DefaultOptions):  # type: ignore[name-defined,misc]
         heading_style = "atx"
@@ -60,7 +60,10 @@ class _Converter(MarkdownConverter):
 
 
 def markdown_of(html: str | bytes) -> str:
-    """Convert HTML, complete or a part, well-formed or not. If it is nested too deeply, return only its text."""
+    """Convert HTML to Markdown. The HTML may be incomplete or malformed.
+
+    If it is nested too deeply, return only its text.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(html, "lxml")
@@ -77,7 +80,7 @@ def markdown_of(html: str | bytes) -> str:
 
 
 def _lays_out(element: Tag) -> bool:
-    """Tell whether a table is only layout: it holds tables, or has one row or one column."""
+    """Tell whether a table is used only for layout. It is if it contains tables, or has only one row or one column."""
     if element.find("table") is not None:
         return True
     _, rows = _parted(grid(element))
@@ -93,7 +96,10 @@ def _dissolve(element: Tag) -> None:
 
 
 def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """Turn rows of one text above a table's header into captions, and drop columns without text."""
+    """Return the captions of a table, and its rows from the header on.
+
+    A row above the header with only one text becomes a caption. Columns without text are dropped.
+    """
     first = next((place for place, cells in enumerate(rows) if len(set(filter(None, cells))) > 1), len(rows))
     captions = [" ".join(next(filter(None, cells)).split()) for cells in rows[:first] if any(cells)]
     body = rows[first:]
@@ -104,12 +110,15 @@ def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _once(cells: Sequence[str], column: int) -> str:
-    """Return a merged cell's text only at its first place; in a header at every column."""
+    """Return the text of a cell below the header; empty if the cell only continues a merged cell on its left.
+
+    A short text is repeated, because neighbouring cells may have the same short text.
+    """
     return "" if column and cells[column] == cells[column - 1] and len(cells[column]) > _SHORT else cells[column]
 
 
 def grid(element: Tag) -> list[list[str]]:
-    """Return the texts of a table's cells with equal row lengths. A merged cell's text is repeated."""
+    """Return the texts of a table's cells in rows of equal length. The text of a merged cell is repeated."""
     open_cells: dict[int, tuple[int, str]] = {}
     own = [line for line in element.find_all("tr") if line.find_parent("table") is element]
     rows = [list(_filled(line.find_all(["td", "th"], recursive=False), open_cells)) for line in own]
@@ -118,7 +127,10 @@ def grid(element: Tag) -> list[list[str]]:
 
 
 def _filled(cells: Sequence[Tag], open_cells: dict[int, tuple[int, str]]) -> Iterator[str]:
-    """Yield the texts of one row. ``open_cells`` has the cells of rows above that extend into it, by column."""
+    """Yield the texts of one row.
+
+    ``open_cells`` has the cells of earlier rows that extend into this row, by column.
+    """
     column = 0
     remaining = list(reversed(cells))
     while column < MAX_COLUMNS and (remaining or any(place >= column for place in open_cells)):

@@ -24,10 +24,10 @@ _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
 
 
 def read_ipynb(raw: bytes) -> Parsed:
-    """Turn a notebook of format 4 into Markdown. ``sections`` has one for each cell: ``cell 12``.
+    """Turn a notebook of format 4 into Markdown. There is one section for each cell, with a name such as ``cell 12``.
 
     Raises:
-        DocumentError: not a notebook.
+        DocumentError: the bytes are not a notebook.
     """
     notebook = _load(raw)
     language = _language(notebook)
@@ -124,7 +124,7 @@ def _output(output: Mapping[str, Any]) -> str:
 
 
 def _text(source: object) -> str:
-    """Return a text of a notebook. In the file it may be a list of lines."""
+    """Return a text of a notebook as a string. In the file it may be a list of lines."""
     if isinstance(source, list):
         return "".join(line for line in source if isinstance(line, str))
     return source if isinstance(source, str) else ""

@@ -20,13 +20,13 @@ _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 
 
 def heading(level: int, title: str) -> str:
-    """Return a heading on one line; empty for a blank title."""
+    """Return a heading on one line; empty if the title is blank."""
     line = one_line(title)[:MAX_TITLE]
     return f"{'#' * level} {line}" if line else ""
 
 
 def plain(text: str) -> str:
-    """Return text in which lines that Markdown would read as structure are escaped."""
+    """Return a text with a backslash before each sign that Markdown would read as structure."""
     return _UNDERLINE.sub("\n", _MARKUP.sub(r"\\", text))
 
 
@@ -36,14 +36,14 @@ def joined(blocks: Iterable[str]) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return a code block whose fence is longer than any in the text."""
+    """Return a code block. Its fence is longer than any fence in the text."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
 
 
 def closed(text: str) -> str:
-    """Return Markdown with its last code block closed."""
+    """Return Markdown in which the last code block is closed."""
     fence = ""
     for line in text.splitlines():
         mark = re.match(r" {0,3}(`{3,}|~{3,})", line)
@@ -55,7 +55,7 @@ def closed(text: str) -> str:
 
 
 def lowered(text: str, levels: int = 1) -> str:
-    """Lower the level of Markdown's headings outside of code blocks; the sixth level stays."""
+    """Return Markdown with its headings on a lower level. Code blocks are not changed, and level 6 stays."""
     parts = _FENCE.split(text)
     marks = _FENCE.findall(text)
     for number in range(0, len(parts), 2):
@@ -65,7 +65,7 @@ def lowered(text: str, levels: int = 1) -> str:
 
 
 def cell(text: str) -> str:
-    """Return the text of a table's cell: one line, without bars of its own."""
+    """Return the text of a table's cell. It is one line, and bars in it are escaped."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
@@ -75,12 +75,15 @@ def row(cells: Sequence[str]) -> str:
 
 
 def about_tokens(text: str) -> int:
-    """Estimate the tokens of a text. Numbers and signs have many more than words of the same length."""
+    """Estimate the number of tokens in a text. Numbers and signs have many more than words of the same length."""
     return sum(1 + (len(token) - 1) // 5 for token in _TOKEN.findall(text))
 
 
 def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") -> Iterator[tuple[int, int]]:
-    """Yield first and end index of groups of rows. With the header a group has at most ``limit`` tokens, or one row."""
+    """Divide rows into groups. Yield the index of the first row of each group and the index after the last one.
+
+    A group and the header together have at most ``limit`` tokens, unless the group is a single row.
+    """
     first, above = 0, about_tokens(header)
     size = above
     for number, text in enumerate(rows):
@@ -94,9 +97,9 @@ def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") ->
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, with its first row as header, as one or several tables with this header; blank rows go.
+    """Return a table whose header is the first row. A long table becomes several tables with the same header.
 
-    All rows have the same number of cells.
+    Blank rows are left out. All rows must have the same number of cells.
     """
     filled = [cells for cells in rows if any(text and not text.isspace() for text in cells)]
     if not filled:
@@ -109,5 +112,5 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def header_lines(cells: Sequence[str]) -> str:
-    """Return the header of a table and the line below it."""
+    """Return the header of a table and the line of dashes below it."""
     return f"{row(cells)}\n|{' --- |' * len(cells)}"

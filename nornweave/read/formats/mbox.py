@@ -18,10 +18,10 @@ _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
 
 def read_mbox(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
-    """Turn a mailbox into Markdown, each mail as ``read_eml`` does. ``metadata`` covers all mails.
+    """Turn a mailbox into Markdown. Each mail is written as by ``read_eml``. ``metadata`` covers all mails.
 
     Raises:
-        DocumentError: it holds no mail.
+        DocumentError: the mailbox has no mail.
     """
     mails = [read_eml(mail, read_attachment) for mail in _mails(raw)]
     lists: dict[str, list[Any]] = {}
@@ -37,10 +37,10 @@ def read_mbox(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Pa
 
 
 def read_mail(raw: bytes) -> list[dict[str, Any]]:
-    """Return the mails of a .mbox or .eml file as records of messages.
+    """Return the mails in a .mbox or .eml file as message records.
 
     Raises:
-        DocumentError: it holds no mail.
+        DocumentError: the file has no mail.
     """
     return [mail_record(mail) for mail in _mails(raw)]
 

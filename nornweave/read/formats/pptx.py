@@ -26,9 +26,9 @@ _TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 
 
 def read_pptx(raw: bytes) -> Parsed:
-    """Turn a presentation into Markdown; ``page_starts`` has the start of each slide.
+    """Turn a presentation into Markdown. ``page_starts`` has the start of each slide.
 
-    Parts of a slide that cannot be read are named in ``metadata["left_out"]``.
+    ``metadata["left_out"]`` names the parts of slides that cannot be read.
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)
@@ -74,7 +74,7 @@ def _title(slide: Any) -> str:
 
 
 def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:
-    """Yield the text of shapes, from top to bottom, then left to right."""
+    """Yield the text of shapes. The order is from top to bottom, and from left to right at the same height."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         try:
             if _is_hidden(shape):
@@ -106,7 +106,7 @@ def _shape(shape: Any) -> str:
 
 
 def _paragraphs(frame: Any) -> Iterator[str]:
-    """Yield the paragraphs of a text. Several become a list, indented by level."""
+    """Yield the paragraphs of a text frame. If there are several, they become a list that is indented by level."""
     lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in frame.paragraphs]
     lines = [(level, line) for level, line in lines if line]
     if len(lines) == 1:
@@ -118,7 +118,7 @@ def _paragraphs(frame: Any) -> Iterator[str]:
 
 
 def _chart(chart: Any) -> str:
-    """Return a chart as a table: a row for each category, a column for each series."""
+    """Return a chart as a table with a row for each category and a column for each series."""
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     rows: list[list[str]] = []
     for plot in chart.plots:
@@ -135,7 +135,7 @@ def _chart(chart: Any) -> str:
 
 
 def _diagram(shape: Any) -> str:
-    """Return the texts of a SmartArt diagram, which the file keeps in a separate part."""
+    """Return the texts of a SmartArt diagram. The file stores them in a separate part."""
     found = shape._element.find(f".//{{{_DIAGRAM}}}relIds")
     if found is None:
         return ""

@@ -29,7 +29,7 @@ CONVERTED: Mapping[str, str] = MappingProxyType(
 
 
 def _library(name: str) -> str:
-    """Return the name and version of a library. Without the library its documents fail."""
+    """Return the name and the version of a library. If it is not installed, the result says so."""
     try:
         return f"{name}-{version(name)}"
     except PackageNotFoundError:
@@ -43,10 +43,10 @@ MAX_TEXT = 5_000_000
 
 
 def read_converted(format_: str, raw: bytes) -> Parsed:
-    """Turn a file of one of the formats of ``CONVERTED`` into Markdown.
+    """Turn a file into Markdown. Its format must be one of ``CONVERTED``.
 
     Raises:
-        DocumentError: broken, encrypted, of another format, without text or too large.
+        DocumentError: the file is broken, encrypted, of another format, without text or too large.
     """
     parsed = _read(format_, raw)
     if not parsed.text or parsed.text.isspace():
@@ -73,10 +73,10 @@ def _read(format_: str, raw: bytes) -> Parsed:
 
 
 def read_attachment(name: str, raw: bytes) -> Parsed:
-    """Turn an attachment into Markdown by the suffix of its name, with its properties.
+    """Turn an attachment into Markdown. The suffix of its name decides the format. Its properties are returned as well.
 
     Raises:
-        DocumentError: it is of no format that is read, or broken.
+        DocumentError: the attachment has a format that is not supported, or it is broken.
     """
     suffix = PurePosixPath(name.lower()).suffix
     if suffix in CONVERTED:

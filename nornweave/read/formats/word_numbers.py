@@ -23,11 +23,11 @@ _MAX_BASES = 20
 
 
 def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
-    """Return the file with numbers in its headings, and the number of removed hidden runs.
+    """Return the file with numbers in its headings and without hidden text. Return also how many hidden runs it had.
 
     Args:
-        name: the namespace of its elements, in braces.
-        is_heading: tells it of a paragraph.
+        name: the namespace of the elements, in braces.
+        is_heading: a function that tells whether a paragraph is a heading.
     """
     document = read_xml(archive, _DOCUMENT)
     if document is None:
@@ -70,7 +70,7 @@ def _is_on(switch: Any | None, name: str) -> bool:
 
 
 class _Numbers:
-    """The counters of a document's lists."""
+    """The counters of the numbered lists in a document."""
 
     def __init__(self, archive: ZipFile, name: str) -> None:
         self._name = name
@@ -101,7 +101,7 @@ class _Numbers:
         return self._of(found, "val") if found is not None else ""
 
     def vanishing(self) -> frozenset[str]:
-        """Return the styles with hidden text, also by their base styles."""
+        """Return the styles that hide their text. A style may inherit this from its base style."""
         found = set()
         for style in self._styles:
             at, switch = style, None
@@ -113,7 +113,7 @@ class _Numbers:
         return frozenset(found)
 
     def next_of(self, paragraph: Any) -> str:
-        """Count a paragraph and return its number as Word shows it; empty if it has none."""
+        """Count a numbered paragraph, and return its number as Word shows it; empty if it is not numbered."""
         identifier, level = self._place(paragraph)
         abstract, starts = self._lists.get(identifier, ("", {}))
         levels = self._levels.get(abstract, {})
@@ -143,7 +143,7 @@ class _Numbers:
         return " ".join(text.split())
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Return the list and level of a paragraph, its own or its style's."""
+        """Return the list and the level of a paragraph. They may come from the paragraph itself or from its style."""
         identifier, level = self._value(paragraph, "pPr/numPr/numId"), self._value(paragraph, "pPr/numPr/ilvl")
         style = self._value(paragraph, "pPr/pStyle")
         for _ in range(_MAX_BASES):
@@ -164,7 +164,7 @@ def _whole(text: str, default: int = 0) -> int:
 
 
 def _written(number: int, form: str) -> str:
-    """Return a number in a list's format; in digits if the format is unknown."""
+    """Return a number in the format of a list. If the format is unknown, return it in digits."""
     if form.endswith("Roman") and 0 < number < 4000:
         written = ""
         for value, letters in _ROMAN:

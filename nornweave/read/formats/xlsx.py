@@ -40,7 +40,7 @@ Cells = dict[int, "CellValue"]
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """The shown value of a cell. A label is a text, a date or a year, as headers have."""
+    """The value of a cell as it is shown. It is a label if a header may have it: a text, a date or a year."""
 
     text: str
     is_label: bool
@@ -48,7 +48,7 @@ class CellValue:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A row that is not empty: its number and its filled cells by column, both from 1."""
+    """A row that is not empty: its number, and its filled cells by column. Rows and columns count from 1."""
 
     number: int
     cells: Cells
@@ -56,7 +56,7 @@ class SheetRow:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A part of a sheet as Markdown, and the corners of its range."""
+    """A part of a sheet as Markdown, and the corners of its cell range."""
 
     top: int
     left: int
@@ -67,17 +67,17 @@ class Area:
 
     @property
     def range(self) -> str:
-        """Return the range in spreadsheet notation: ``A12:F30``, ``B3`` for one cell."""
+        """Return the cell range in spreadsheet notation: ``A12:F30``, or ``B3`` for one cell."""
         first = f"{get_column_letter(self.left)}{self.top}"
         last = f"{get_column_letter(self.right)}{self.bottom}"
         return first if first == last else f"{first}:{last}"
 
 
 def read_xlsx(raw: bytes) -> Parsed:
-    """Turn a workbook into Markdown: a heading for each sheet, and one below it for each range of cells.
+    """Turn a workbook into Markdown. Each sheet has a heading, and so has each cell range below it.
 
-    Values are those that were last computed. ``metadata["left_out"]`` names parts beyond ``MAX_CELLS``,
-    ``MAX_COLUMNS`` and ``MAX_SHEETS``.
+    The values of formulas are those that were stored when the file was saved. ``metadata["left_out"]`` names parts
+    beyond ``MAX_CELLS``, ``MAX_COLUMNS`` and ``MAX_SHEETS``.
     """
     with open_office_archive(raw) as archive:
         title, modified, told = properties(archive)
@@ -134,7 +134,10 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
 
 
 def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
-    """Return the numbers of hidden rows and columns, which openpyxl does not report while streaming."""
+    """Return the numbers of hidden rows and the numbers of hidden columns.
+
+    openpyxl does not report them while streaming.
+    """
     markup = sheet.parent._archive.read(sheet._worksheet_path)
     tags = [dict(_ATTRIBUTE.findall(tag)) for tag in _HIDDEN.findall(markup)]
     rows = {int(tag[b"r"]) for tag in tags if tag.get(b"r", b"").isdigit()}
@@ -161,7 +164,7 @@ def _is_label(value: object) -> bool:
 
 
 def _shown(value: object, cell: Any) -> str:
-    """Return a value as the sheet shows it, if its format adds meaning: dates, per cent."""
+    """Return a value as the sheet shows it, if its format has a meaning: as a date or in per cent."""
     if isinstance(value, datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, date | time):
@@ -178,7 +181,7 @@ def _shown(value: object, cell: Any) -> str:
 
 
 def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
-    """Cut a sheet at its empty rows."""
+    """Divide a sheet into blocks of rows at its empty rows."""
     block: list[SheetRow] = []
     for sheet_row in rows:
         if block and sheet_row.number > block[-1].number + 1:
@@ -190,7 +193,10 @@ def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
 
 
 def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
-    """Yield a block as text if it has one column or row, else as tables with its header."""
+    """Yield a block of rows as text if it has only one column or one row.
+
+    Otherwise yield it as tables with its header.
+    """
     columns = sorted({column for sheet_row in block for column in sheet_row.cells})
     if len(columns) == 1 or len(block) == 1:
         yield from _notes(block)
@@ -215,8 +221,9 @@ def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
 def _header(rows: Sequence[SheetRow]) -> tuple[Sequence[SheetRow], SheetRow | None, Sequence[SheetRow]]:
     """Return the rows above the header, the header and the rows below it.
 
-    The header is the fullest of the first rows that are nothing but labels and have a row with numbers below; in a
-    table of labels it is the first row; in a table of numbers there is none.
+    Some rows at the beginning may have only labels, with rows of numbers below them. The header is then the fullest of
+    these rows. If all rows have only labels, the header is the first row. If the first row has a number, the header is
+    ``None``.
     """
     labels = 0
     while (
@@ -248,7 +255,7 @@ def _notes(block: Sequence[SheetRow]) -> Iterator[Area]:
 
 
 def _with_joined_notes(areas: Iterable[Area]) -> Iterator[Area]:
-    """Join short texts that follow each other, so that each is long enough for search."""
+    """Yield areas. Short texts that follow each other are joined, so that each area is long enough for search."""
     last: Area | None = None
     for area in areas:
         if (

@@ -44,7 +44,7 @@ _NAMED_PAGES = 20
 
 @dataclass(slots=True)
 class _Deadline:
-    """When reading stops, by ``time.monotonic()``."""
+    """The time at which reading stops, by ``time.monotonic()``."""
 
     at: float
 
@@ -52,20 +52,21 @@ class _Deadline:
 def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     """Read a paper.
 
-    ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
-    ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
-    ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers. ``left_out`` names the pages that were not
-    read, and the removed text around the page.
+    ``metadata`` has what the paper states: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``, ``authors``,
+    ``publication_date``, ``doi``, ``venue`` and ``tags``. The publication date is that of the arXiv stamp, or else the
+    day on which the file was made. Scanned pages are read by OCR, and ``ocr_pages`` has their numbers. ``left_out``
+    names the pages that were not read, and the text that was removed from the page margins.
 
     Args:
-        deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
+        deadline_s: the time limit, in seconds. It is checked after every page. OCR has a separate limit.
 
     Returns:
-        The text without running headers and page numbers, its sections (they tile it) and the offset of each page.
+        The text without running headers and page numbers, its sections, which cover the whole text, and the offset of
+        each page.
 
     Raises:
-        DocumentError: not a PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too
-            slow; or no library for PDF files is installed.
+        DocumentError: the file is not a PDF, is encrypted, truncated or broken, has no pages or no text layer, is too
+            long or takes too much time. Also raised if no library for PDF files is installed.
     """
     library = load_library()
     until = _Deadline(time.monotonic() + deadline_s)
@@ -80,7 +81,10 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
 
 def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
-    """Return a sentence that names the scanned pages that were not read."""
+    """Yield a sentence for each scanned page that was not read.
+
+    If there are many, the last sentence counts the others.
+    """
     reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
     yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
@@ -129,7 +133,7 @@ def _pages(file: PdfFile, until: _Deadline, scanned: ocr.Recogniser) -> Iterator
 
 
 def _is_unread(page: PdfPage) -> bool:
-    """Tell whether a page has almost no text layer."""
+    """Tell whether a page has almost no text layer, so that OCR is needed."""
     return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
 
 
@@ -196,9 +200,10 @@ def _parsed(
 def _assemble(
     paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
 ) -> tuple[str, list[int], tuple[int, ...]]:
-    """Join paragraphs to one text; return it with the offsets of all paragraphs and pages.
+    """Join paragraphs to one text. Return it with the offsets of all paragraphs and of all pages.
 
-    A sentence that continues after footnotes, figures or tables is put together after them, so no text leaves its page.
+    A sentence may be interrupted by footnotes, figures or tables. Its two parts are joined after these, so that no text
+    is moved to another page.
     """
     hyphens = Hyphens(line for paragraph in paragraphs for row in paragraph.rows for line in row.lines)
     parts: list[str] = []

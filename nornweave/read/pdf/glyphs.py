@@ -41,9 +41,10 @@ _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells ra
 
 @dataclass(frozen=True, slots=True)
 class GlyphFragment:
-    """A run of glyphs on one baseline, without a wide gap inside.
+    """A run of glyphs on one baseline, without a wide gap between them.
 
-    ``size`` and the styles are those of most of its letters. ``turned`` means that the text was not horizontal.
+    ``size``, ``bold`` and ``mono`` are those of most letters. ``turned`` means that the text is not horizontal on the
+    page.
     """
 
     x0: float
@@ -60,7 +61,7 @@ class GlyphFragment:
 
 @dataclass(frozen=True, slots=True)
 class GlyphBlock:
-    """Neighbouring fragments that the library groups."""
+    """Neighbouring fragments that the PDF library groups."""
 
     fragments: tuple[GlyphFragment, ...]
     x0: float
@@ -70,7 +71,7 @@ class GlyphBlock:
 
     @classmethod
     def of(cls, fragments: Sequence[GlyphFragment]) -> GlyphBlock:
-        """Return the block around ``fragments`` (at least one)."""
+        """Return the block that consists of ``fragments``. There must be at least one fragment."""
         return cls(
             tuple(fragments),
             min(f.x0 for f in fragments),
@@ -82,7 +83,10 @@ class GlyphBlock:
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """A page as the library reads it, before columns are found. ``unseen`` counts hidden runs, which are left out."""
+    """A page as the PDF library reads it. Its columns are not found yet.
+
+    ``unseen`` is the number of hidden runs, which are left out.
+    """
 
     number: int
     width: float
@@ -97,7 +101,7 @@ class PdfPage:
 def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
     """Turn a page's glyphs into blocks of cleaned fragments.
 
-    Letters whose font gives them no Unicode value are counted as ``unreadable`` and left out.
+    Letters without a Unicode value in their font are left out. ``unreadable`` counts them.
     """
     blocks: list[GlyphBlock] = []
     letters = unreadable = 0
@@ -124,7 +128,7 @@ def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
 
 
 def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
-    """Tell whether the gap between two fragments of one row separates cells, not words."""
+    """Tell whether the gap between two fragments of one row separates cells and not just words."""
     return right.x0 - left.x1 > _WIDE_GAP * max(left.size, right.size)
 
 
@@ -159,7 +163,10 @@ def _names(style: re.Pattern[str], font: str) -> bool:
 
 
 def _raise(run: GlyphRun, part: str, position: int) -> str:
-    """Write superscripts so that "10^5" is not 105, and a footnote's mark is apart from the word."""
+    """Return the text of a run with superscripts marked: an exponent as "10^5", not "105".
+
+    The mark of a footnote is also separated from the word before it.
+    """
     if not run.raised or not part.strip().isalnum():
         return part
     return f"^{part}" if position else f"{part} "
@@ -179,14 +186,17 @@ def _readable(text: str) -> str:
 
 
 def _bounded(value: float, least: float, most: float) -> float:
-    """Limit a number from a damaged file (0, infinity, NaN) to a usable range."""
+    """Return a number between ``least`` and ``most``. Numbers in a damaged file may be 0, infinite or NaN."""
     return min(max(value, least), most) if math.isfinite(value) else least
 
 
 def _upright(
     box: Sequence[float], direction: Sequence[float], origin: Sequence[float]
 ) -> tuple[float, float, float, float, float, bool]:
-    """Rotate a line's box by quarter turns until its text runs from left to right."""
+    """Rotate a line's box by quarter turns until its text runs from left to right.
+
+    Return the four sides of the box, the baseline, and whether the text was turned.
+    """
     x0, y0, x1, y1, left, base = (_bounded(value, -_FAR, _FAR) for value in (*box, *origin))
     across, down = (_bounded(part, -1.0, 1.0) for part in direction[:2])
     quarter = round(math.atan2(down, across) / (math.pi / 2)) % 4
@@ -200,7 +210,7 @@ def _upright(
 
 
 def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
-    """Join fragments that were cut at the wide spaces of justified lines."""
+    """Join fragments of one line that were separated at the wide spaces of justified text."""
     joined: list[GlyphFragment] = []
     for fragment in fragments:
         if joined and _continues(joined[-1], fragment):

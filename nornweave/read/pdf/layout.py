@@ -26,8 +26,9 @@ _MOST, _WIDE = 0.6, 0.8  # of the lines of a column are nearly as wide as it is
 class LayoutRow:
     """Fragments on one baseline of one column, from left to right.
 
-    ``region`` numbers the columns and bands of its page; a row is ``tabular`` with three cells or mostly figures. The
-    row of a table whose cells have several lines holds them cell by cell, and ``bottom`` is the last one's baseline.
+    ``region`` is the number of the column or band on the page. A row is ``tabular`` if it has three cells or consists
+    mostly of figures. If the cells of a table's row have several lines, the fragments are sorted by cell, and
+    ``bottom`` is the baseline of the lowest line.
     """
 
     fragments: tuple[GlyphFragment, ...]
@@ -46,7 +47,7 @@ class LayoutRow:
 
     @classmethod
     def of(cls, fragments: tuple[GlyphFragment, ...], page: int, region: int) -> LayoutRow:
-        """Join fragments, at least one, from left to right."""
+        """Return a row with these fragments, which are sorted from left to right. There must be at least one."""
         longest = max(fragments, key=lambda f: len(f.text))
         cells = 1 + sum(is_wide_gap(a, b) for a, b in pairwise(fragments))
         text = " ".join(f.text for f in fragments)
@@ -68,31 +69,35 @@ class LayoutRow:
 
     @classmethod
     def of_cells(cls, cells: TableRow, page: int, region: int) -> LayoutRow:
-        """Join the lines of each cell, then the cells."""
+        """Return a table's row with these cells. The lines of each cell stay together."""
         row = cls.of(tuple(f for cell in cells for f in cell), page, region)
         places = [f.baseline for f in row.fragments]
         return replace(row, baseline=min(places), bottom=max(places), tabular=True, cells=len(cells))
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The texts of its lines; in a table's row cell by cell."""
+        """The texts of the row's lines. In a table's row the lines of the first cell come first."""
         return (self.text,) if self.bottom == self.baseline else tuple(f.text for f in self.fragments)
 
     def parted(self) -> list[LayoutRow]:
-        """Return a row for each line of its cells, from the top."""
+        """Return a separate row for each line in the cells of a table's row, from the top."""
         return rows_of(self.fragments, self.page, self.region) if self.bottom != self.baseline else [self]
 
     def with_rest(self, rest: Iterable[GlyphFragment], columns: Sequence[float]) -> LayoutRow:
-        """Return a table's row with lines of its cells from the next page. ``columns`` are the left edges there."""
+        """Return a table's row with the lines ``rest`` added to its cells.
+
+        They are the rest of the row on the next page. ``columns`` are the left edges of the columns on the next page.
+        """
         fragments = sorted((*self.fragments, *rest), key=lambda fragment: bisect_right(columns, fragment.x0 + 2))
         return replace(self, fragments=tuple(fragments), text=" ".join(f.text for f in fragments))
 
 
 def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
-    """Order the text of a page as in its file, column by column. Margin notes come last.
+    """Return the rows of a page in reading order, column by column. Margin notes come last, then turned text.
 
-    A region ends where the file goes back up the page, or beside the last block to lines too long for cells. Where the
-    file goes row by row over columns of text, they are found by the gaps between them. Text that is turned comes last.
+    Regions are read in the order of the file. A region ends where the file moves back up the page. It also ends where
+    lines that are too long for cells stand beside the last block. A file may write several columns row by row. The
+    columns are then found by the gaps between them.
     """
     blocks = list(page_blocks)
     turned = [f for block in blocks if block.fragments[0].turned for f in block.fragments]
@@ -115,7 +120,7 @@ def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[Layo
 
 
 def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment]:
-    """Return the notes in the margin beside running text. They have smaller letters."""
+    """Return the notes in the margin beside running text. Their letters are smaller than those of the text."""
     letters: Counter[float] = Counter()
     for f in fragments:
         letters[round(f.size, 1)] += len(f.text)
@@ -140,7 +145,7 @@ def _margin_notes(fragments: Sequence[GlyphFragment]) -> frozenset[GlyphFragment
 
 
 def _around_tables(blocks: Iterable[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[TableRow]]]:
-    """Yield the text above each table with the table, then the text below the last one."""
+    """Yield each table together with the text above it. The last item is the text below the last table."""
     placed = [(number, f) for number, block in enumerate(blocks) for f in block.fragments]
     at = 0
     for start, stop, table in (*tables_of([f for _, f in placed]), (len(placed), 0, [])):
@@ -169,14 +174,18 @@ def _is_column(last: GlyphBlock, block: GlyphBlock) -> bool:
 
 
 def runs_on(lines: Sequence[GlyphFragment]) -> bool:
-    """Tell whether sentences continue from line to line, as in running text. Cells and items begin with a capital."""
+    """Tell whether sentences continue from line to line, as in running text.
+
+    Cells and list items begin with a capital.
+    """
     return sum(line.text[0].islower() for line in lines) >= _WITHIN_SENTENCES * len(lines)
 
 
 def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
-    """Return the left edges of columns, if the file writes the text column by column.
+    """Return the left edges of the columns of text, without the first column; empty if there is only one column.
 
-    Empty if the fragments side by side are cells: they neither run on nor are as wide as their column.
+    The result is also empty if the fragments beside each other are cells of a table. In cells, sentences do not
+    continue from line to line, and lines are shorter than the column.
     """
     begins = Counter(
         int(after.x0)
@@ -195,7 +204,11 @@ def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
 
 
 def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
-    """Tell whether lines are longer than cells, and either run on or are almost as wide as their column."""
+    """Tell whether lines are running text and not cells.
+
+    They are if they are longer than cells, and either their sentences continue or they are almost as wide as their
+    column.
+    """
     if len(lines) < _LINES:
         return False
     width = max(f.x1 for f in lines) - min(f.x0 for f in lines)
@@ -205,13 +218,13 @@ def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
 
 
 def _side(fragment: GlyphFragment, gutters: Sequence[float]) -> int | None:
-    """Return the column of a fragment, counted from the left; ``None`` if it crosses several."""
+    """Return the number of the column of a fragment, from the left; ``None`` if it crosses several columns."""
     side = bisect_right(gutters, fragment.x0)
     return side if bisect_right(gutters, fragment.x1 - 1) == side else None
 
 
 def _columns(fragments: Sequence[GlyphFragment], gutters: Sequence[float]) -> Iterator[list[GlyphFragment]]:
-    """Yield, from the top, the columns between lines that cross several of them, and those lines."""
+    """Yield the columns of a page from the top. Lines that cross several columns are yielded in between."""
     columns: list[list[GlyphFragment]] = [[] for _ in range(len(gutters) + 1)]
     across: list[GlyphFragment] = []
     for fragment in sorted(fragments, key=attrgetter("baseline")):
@@ -227,7 +240,7 @@ def _columns(fragments: Sequence[GlyphFragment], gutters: Sequence[float]) -> It
 
 
 def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[LayoutRow]:
-    """Join fragments on one baseline to rows, from the top."""
+    """Return the rows of some fragments, from the top. Fragments on one baseline are a row."""
     rows: list[list[GlyphFragment]] = []
     for fragment in sorted(fragments, key=lambda f: (f.baseline, f.x0)):
         if rows and _same_row(rows[-1], fragment):

@@ -31,9 +31,9 @@ class Glyph:
     """A character.
 
     Attributes:
-        is_apart: the library sees a blank before it.
+        is_apart: whether the PDF library sees a blank before the character.
         is_uncertain: see ``GlyphRun``.
-        covers: the filled areas that it lies in.
+        covers: the numbers of the filled areas in which the character lies.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Glyph:
 
 
 def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
-    """Group glyphs, in the order of the file, into blocks of lines. Blanks between words are added."""
+    """Group glyphs, in the order of the file, into blocks of lines. Missing blanks between words are added."""
     blocks: list[list[list[Glyph]]] = []
     before: Glyph | None = None
     for glyph in glyphs:
@@ -65,7 +65,10 @@ def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
 
 
 def _distance(before: Glyph, glyph: Glyph) -> tuple[float, float]:
-    """Return a glyph's distance from the end of the one before and from its baseline, in font sizes."""
+    """Return how far a glyph is from the previous glyph: along the line, and from the baseline.
+
+    The unit is the font size.
+    """
     along, down = glyph.direction
     if before.direction[0] * along + before.direction[1] * down < 0.9:
         return 0.0, math.inf

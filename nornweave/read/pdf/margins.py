@@ -51,10 +51,10 @@ class _EdgeLine:
     """A row at the top or bottom of a page.
 
     Attributes:
-        page: from 0.
-        edge: ``top`` or ``bottom``, from which ``place`` counts.
-        text: without blanks, and with ``#`` for its numbers.
-        is_apart: whether it stands apart from the text.
+        page: the number of the page, from 0.
+        edge: ``top`` or ``bottom``. ``place`` is the distance from this edge.
+        text: the text without blanks, with ``#`` in place of each number.
+        is_apart: whether white space or font size separates the row from the text.
     """
 
     page: int
@@ -77,11 +77,11 @@ class _EdgeLine:
 
     @property
     def is_page_number(self) -> bool:
-        """Whether it may be a page number alone."""
+        """Whether the line may consist only of a page number."""
         return bool(_PAGE_NUMBER.fullmatch(self.text))
 
     def is_alike(self, other: _EdgeLine) -> bool:
-        """Tell whether a line of another page has the same text there, except for growing numbers."""
+        """Tell whether a line of another page has the same text, apart from numbers that grow with the page."""
         pages = other.page - self.page
         return abs(self.place - other.place) <= _SAME_PLACE and all(
             after - before in (0, pages) for before, after in zip(self.numbers, other.numbers, strict=True)
@@ -89,19 +89,19 @@ class _EdgeLine:
 
 
 def _roman(text: str) -> int:
-    """Return a number below 100 that is written in Roman letters; 0 for other text."""
+    """Return the value of a Roman number below 100; 0 if the text is not such a number."""
     match = _ROMAN.fullmatch(text)
     return _TENS.index(match[1]) * 10 + _ONES.index(match[2]) if match else 0
 
 
 def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[GlyphBlock, ...]], tuple[str, ...]]:
-    """Remove running lines, page numbers, line numbers and arXiv's stamp from the blocks.
+    """Remove running headers and footers, page numbers, line numbers and the stamp of arXiv.
 
     Args:
-        body: font size of most of the text.
+        body: the font size of most of the text.
 
     Returns:
-        The remaining blocks of each page, and the removed lines.
+        The remaining blocks of each page, and a description of what was removed.
     """
     dropped = _line_numbers(pages)
     counted = sum(map(bool, dropped))
@@ -120,7 +120,7 @@ def without_margins(pages: Sequence[PdfPage], body: float) -> tuple[list[tuple[G
 
 
 def _said(running: Iterable[_EdgeLine], counted: int, stamps: int) -> Iterator[str]:
-    """Return the removed lines; similar lines only once."""
+    """Yield a description of each kind of removed line. Similar lines are described once."""
     numbers: set[int] = set()
     heads: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
     for line in running:
@@ -145,7 +145,7 @@ def _pages(count: int) -> str:
 
 
 def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterator[_EdgeLine]:
-    """Yield the rows at the edges of pages."""
+    """Yield the rows at the top and bottom edges of pages."""
     ordered = [
         sorted(
             (f for block in page.blocks for f in block.fragments if not f.turned and id(f) not in gone),
@@ -172,7 +172,7 @@ def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterat
 
 
 def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
-    """Return the fragments of the first rows, with one row more than is checked."""
+    """Return the fragments of the first rows. There is one row more than is checked as an edge line."""
     rows = 0
     for place, (before, after) in enumerate(pairwise(fragments), 1):
         rows += abs(after.baseline - before.baseline) > 1
@@ -182,9 +182,10 @@ def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
 
 
 def _is_apart(row: LayoutRow, inner: LayoutRow, usual: int) -> bool:
-    """Tell whether a row is separated from the next inner one, by white space or font size.
+    """Tell whether white space or font size separates a row from the next row towards the page's middle, ``inner``.
 
-    The header of a table, which has cells right above those of the next row, does not: tables repeat it on each page.
+    The header of a table does not count as separated, because tables repeat it on each page. It has cells directly
+    above the cells of ``inner``.
     """
     gap = abs(inner.baseline - row.baseline)
     is_far = gap > max(_APART * usual, _APART_OF_SIZE * min(row.size, inner.size))
@@ -197,11 +198,11 @@ def _most_common(distances: Counter[int]) -> int:
 
 
 def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[int], body: float) -> list[_EdgeLine]:
-    """Return page numbers, and lines that are alike on nearly all pages or nearly all even or odd ones.
+    """Return page numbers and running lines. A running line is alike on nearly all pages, or on most even or odd ones.
 
-    Headers that name the chapter change: where nearly all pages have a line at one height, set as text is, it is chosen
-    if what it says stands elsewhere as well. A line that a table reaches is not apart; it is chosen if it is alike with
-    one that is.
+    A header with the name of the chapter changes. It is a running line if nearly all pages have a line at the same
+    height with the same style, and its text also occurs elsewhere. A line directly above a table is not separated from
+    the text. It is a running line if it is alike with a separated running line.
     """
     close = [line for line in lines if not line.is_apart]
     lines = [line for line in lines if line.is_apart]
@@ -245,7 +246,7 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
 
 
 def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragment]) -> Iterator[_EdgeLine]:
-    """Yield the lines whose text, apart from the page number, also occurs in an earlier line or in the text."""
+    """Yield the lines whose text also occurs in an earlier line or in the text of a page. Page numbers are ignored."""
     said = _NOT_SAID.sub("", "".join(f.text for f in fragments).casefold())
     offsets = Counter(number - line.page for line in lines for number in {*line.numbers[:1], *line.numbers[-1:]})
     [(offset, times)] = offsets.most_common(1) or [(0, 0)]
@@ -259,7 +260,7 @@ def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragmen
 
 
 def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
-    """Return the ids of lines that are alike with a line one or two pages before or after."""
+    """Return the ``id()`` of each line that is alike with a line one or two pages before or after it."""
     groups: dict[tuple[str, str], list[_EdgeLine]] = defaultdict(list)
     alike: set[int] = set()
     for line in lines:
@@ -272,7 +273,10 @@ def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
 
 
 def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
-    """Tell whether some pages are most of all pages, or at least three and most of the even or odd ones."""
+    """Tell whether some pages are most of all pages.
+
+    They may also be at least three and most of the even or odd pages.
+    """
     if len(some) >= max(2, _NEARLY_ALL * len(pages)):
         return True
     sides = {page % 2 for page in some}
@@ -280,21 +284,21 @@ def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
 
 
 def _is_at_number_place(line: _EdgeLine, page: PdfPage) -> bool:
-    """Tell whether a number stands at the usual place of page numbers."""
+    """Tell whether a line with a number stands at a usual place of page numbers."""
     margin = min(line.row.baseline, page.height - line.row.baseline) / page.height
     return margin < _EDGE or (margin < _LATEX_EDGE and line.numbers[-1] == page.number)
 
 
 def _goes_on_counting(line: _EdgeLine, counted: Collection[tuple[int, int]]) -> bool:
-    """Tell whether at least two of the four neighbouring pages have the matching previous or next numbers."""
+    """Tell whether at least two of the four neighbouring pages have the number that fits to the number of this line."""
     return sum((line.page + step, line.numbers[-1] + step) in counted for step in (-2, -1, 1, 2)) > 1
 
 
 def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
-    """Return the ids of the numbers on each page that count the lines of running text.
+    """Return for each page the ``id()`` of the fragments that number the lines of running text.
 
-    They stand in a column where nothing else stands, at one place on all even or odd pages. The numbers of a listing,
-    on few pages, are text.
+    Line numbers form a column without other text, and the column is at the same place on all even or odd pages. The
+    numbers of a program listing are on few pages. They stay in the text.
     """
     upright = [[f for block in page.blocks for f in block.fragments if not f.turned] for page in pages]
     numbers = [[f for f in each if f.text.isdecimal() and len(f.text) <= _DIGITS] for each in upright]
@@ -315,7 +319,7 @@ def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
 
 
 def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], float]) -> Iterator[list[GlyphFragment]]:
-    """Yield columns of numbers below each other, from the top."""
+    """Yield columns of numbers that stand below each other, from the top."""
     column: list[GlyphFragment] = []
     for number in sorted(numbers, key=side):
         if column and side(number) - side(column[-1]) >= 1:
@@ -327,7 +331,7 @@ def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], f
 
 
 def _counts(column: Sequence[GlyphFragment]) -> bool:
-    """Tell whether the numbers of a column grow, nearly all by the same step."""
+    """Tell whether the numbers of a column grow, most of them by the same step."""
     steps = Counter(int(below.text) - int(above.text) for above, below in pairwise(column))
     return not steps or (min(steps) > 0 and max(steps.values()) >= _SAME_STEP * (len(column) - 1))
 
@@ -335,12 +339,13 @@ def _counts(column: Sequence[GlyphFragment]) -> bool:
 def _stands_beside_prose(
     column: Sequence[GlyphFragment], fragments: Iterable[GlyphFragment], *, is_known: bool
 ) -> bool:
-    """Tell whether a column has nothing else, and sentences run on in the lines beside it.
+    """Tell whether a column has only numbers, and the sentences in the lines beside it continue from line to line.
 
-    The index of a table stands beside short cells, and a list's numbers beside beginnings.
+    Other columns of numbers differ: the first column of a table stands beside short cells, and the numbers of a list
+    stand beside the beginnings of its items.
 
     Args:
-        is_known: other pages have line numbers there, and no sentence has to go on.
+        is_known: whether other pages have line numbers at this place. The sentences then need not continue.
     """
     left, right = min(f.x0 for f in column), max(f.x1 for f in column)
     baselines = [f.baseline for f in column]

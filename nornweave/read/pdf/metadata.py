@@ -26,12 +26,12 @@ _NO_TITLE = re.compile(
 
 
 def page_text(page: PdfPage) -> str:
-    """Return all text of a page in the file's order, running headers and stamps included."""
+    """Return all text of a page in the order of the file. Running headers and stamps are included."""
     return "\n".join(f.text for block in page.blocks for f in block.fragments)
 
 
 def metadata_of(outline: Outline, declared: Mapping[str, str], first_page: str) -> dict[str, JsonValue]:
-    """Return the metadata of a paper; ``None`` for values that it does not state."""
+    """Return the metadata of a paper. A value is ``None`` if the paper does not state it."""
     arxiv = _ARXIV.search(first_page)
     authors = outline.authors or tuple(_declared_authors(declared.get("author", "")))
     return {
@@ -68,7 +68,7 @@ def _venue(first_page: str) -> str | None:
 
 
 def url_of(first_page: str, doi: JsonValue) -> str | None:
-    """Return the address of the paper at arXiv or by its DOI."""
+    """Return the web address of the paper at arXiv or by its DOI; ``None`` if both are unknown."""
     arxiv = _ARXIV.search(first_page)
     if arxiv:
         return f"https://arxiv.org/abs/{arxiv['id']}"
@@ -76,7 +76,10 @@ def url_of(first_page: str, doi: JsonValue) -> str | None:
 
 
 def declared_title(title: str, contents: Sequence[tuple[int, str]]) -> str | None:
-    """Return the title in the file's properties, or its only top bookmark, unless it names a file or program."""
+    """Return the title in the file's properties, or else the only bookmark at the top level.
+
+    A title that names a file or a program is ignored. ``None`` if there is no usable title.
+    """
     tops = [name for level, name in contents if level == 1]
     for candidate in (title, tops[0] if len(tops) == 1 else ""):
         text = " ".join(candidate.split())
@@ -95,7 +98,7 @@ def _declared_tags(keywords: str) -> list[str]:
 
 
 def date_of(value: str) -> datetime | None:
-    """Read "D:20190603131705-04'00'" as UTC; ``None`` if it is not a date."""
+    """Return a date such as ``D:20190603131705-04'00'`` in UTC; ``None`` if the value is not a date."""
     match = _PDF_DATE.match(value)
     if match is None:
         return None

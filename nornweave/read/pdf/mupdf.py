@@ -29,7 +29,7 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 @contextmanager
 def opened(raw: bytes) -> Iterator[MupdfFile]:
-    """Open a PDF, and translate MuPDF's errors while it is open."""
+    """Open a PDF. While it is open, errors of MuPDF are translated to our own errors."""
     try:
         with pymupdf.open(stream=raw, filetype="pdf") as document:
             if document.needs_pass:
@@ -70,7 +70,7 @@ class MupdfFile:
         return _drawn(self._document[number], pymupdf.Identity, scale)
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Read a page with the Tesseract that is built into MuPDF."""
+        """Read a page by the Tesseract that is built into MuPDF."""
         text = self._document[number].get_textpage_ocr(
             flags=_FLAGS, full=True, dpi=dpi, language=languages, tessdata=folder
         )

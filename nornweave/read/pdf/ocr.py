@@ -34,20 +34,20 @@ INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sy
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The installed language data: its folder and languages, English first."""
+    """The installed language data of Tesseract: its folder and its languages, with English first."""
 
     folder: str
     languages: tuple[str, ...]
 
     @property
     def version(self) -> str:
-        """Changes whenever a page may be read differently."""
+        """A version that changes whenever a page may be read differently."""
         return f"ocr-2-{'+'.join(self.languages)}"
 
 
 @cache
 def installed() -> Tesseract | None:
-    """Find the language data in ``TESSDATA_PREFIX`` or the usual places; ``None`` if there is none."""
+    """Return the language data in ``TESSDATA_PREFIX`` or at the usual places; ``None`` if none is installed."""
     stated = os.environ.get("TESSDATA_PREFIX")
     folders = [Path(stated)] if stated else [found for place in _FOLDERS for found in sorted(_matching(place))]
     for folder in reversed(folders):
@@ -63,19 +63,19 @@ def _matching(place: str) -> list[Path]:
 
 
 def version() -> str:
-    """Return the version of reading scanned pages."""
+    """Return a version that changes whenever scanned pages may be read differently."""
     found = installed()
     return found.version if found else "no-ocr"
 
 
 @dataclass(slots=True)
 class Recogniser:
-    """Recognises pages of one document until the limit of pages or processor time is reached.
+    """Recognises the pages of one document until the limit of pages or of processor time is reached.
 
     Attributes:
-        has_ocr: whether the library that reads the file can recognise pages.
-        recognised: numbers of the pages that were read.
-        left_out: numbers of the pages that were not.
+        has_ocr: whether the PDF library that opened the file can recognise pages.
+        recognised: the numbers of the pages that were recognised.
+        left_out: the numbers of the pages that were not recognised.
     """
 
     tesseract: Tesseract | None
@@ -91,11 +91,11 @@ class Recogniser:
 
     @property
     def remedy(self) -> str:
-        """Return what to do so that scanned pages are read."""
+        """Return what a person can do so that scanned pages are read."""
         return INSTALL if self.has_ocr else NEEDS_PYMUPDF
 
     def read(self, page: PdfPage, file: PdfFile) -> PdfPage:
-        """Return the page with its recognised text; unchanged if the limits are reached."""
+        """Return the page with its recognised text. If a limit is reached, return the page unchanged."""
         if (
             not self.has_ocr
             or self.tesseract is None
@@ -115,13 +115,13 @@ class Recogniser:
 
 
 def _dpi(page: PdfPage) -> int:
-    """Return the resolution at which a page has at most ``_MAX_PIXELS``."""
+    """Return a resolution at which the page has at most ``_MAX_PIXELS`` pixels."""
     inches = max(1.0, page.width * page.height) / 72**2
     return max(36, min(_DPI, int(math.sqrt(_MAX_PIXELS / inches))))
 
 
 def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
-    """Give all words one size, because recognised sizes vary from word to word."""
+    """Return the page with the same size for all words, because OCR gives each word a slightly different size."""
     sizes = [run.size for lines in glyphs.blocks for line in lines for run in line.runs]
     usual = median(sizes) if sizes else 0.0
     blocks = [

@@ -60,7 +60,10 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The parts of a paper by its layout. ``front`` is the number of paragraphs of title and authors."""
+    """The parts of a paper as its layout shows them.
+
+    ``front`` is the number of paragraphs with the title and authors.
+    """
 
     front: int
     title: str | None
@@ -76,14 +79,15 @@ def outline_of(
     bookmarks: Mapping[str, int],
     declared_title: str | None,
 ) -> Outline:
-    """Find title, authors and sections.
+    """Find the title, the authors and the sections of a paper.
 
     Args:
-        paragraphs: of the whole document, in reading order.
-        body: font size of the body, points.
-        height: of the first page, points.
-        bookmarks: level per title (as ``letters_of`` gives it) of the document's own table of contents.
-        declared_title: the title in the document's metadata, if it looks like one; wins where the page shows it too.
+        paragraphs: all paragraphs of the document, in reading order.
+        body: the font size of most of the text, in points.
+        height: the height of the first page, in points.
+        bookmarks: title of a bookmark, as ``letters_of`` returns it → its level in the file's own table of contents.
+        declared_title: the title in the file's metadata, if it looks like one. It is preferred if the first page shows
+            it too.
     """
     front = _front_end(paragraphs, body)
     title = _title_rows(paragraphs[:front], body, _TITLE_ZONE * height)
@@ -103,12 +107,12 @@ def outline_of(
 
 
 def letters_of(text: str) -> str:
-    """Return the letters and digits of a heading without case, the same for all its spellings."""
+    """Return the letters and digits of a heading in lower case. All spellings of a heading give the same result."""
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _front_end(paragraphs: Sequence[Paragraph], body: float) -> int:
-    """Return the index of the first paragraph after title and authors."""
+    """Return the index of the first paragraph after the title and the authors."""
     for index, paragraph in enumerate(paragraphs):
         line = paragraph.line
         is_text = len(line) >= _BODY_LETTERS and len(paragraph.rows) > 1 and abs(paragraph.size - body) <= 1.6
@@ -127,12 +131,12 @@ def _is_abstract(line: str) -> bool:
 
 
 def _is_styled(paragraph: Paragraph, body: float) -> bool:
-    """Tell whether a paragraph has the style of a heading: larger than the body, or bold."""
+    """Tell whether a paragraph has the style of a heading, because it is larger than the body text or bold."""
     return paragraph.size >= body + 0.8 or (paragraph.bold and paragraph.size >= body - 0.6)
 
 
 def _title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[LayoutRow]:
-    """Return the rows of the largest print near the top of the first page."""
+    """Return the rows with the largest letters near the top of the first page."""
     rows = [row for p in front if _is_styled(p, body) for row in p.rows]
     rows = [row for row in rows if row.baseline < zone and sum(map(str.isalpha, row.text)) > 3 and row.cells == 1]
     largest = max((row.size for row in rows), default=0.0)
@@ -146,7 +150,7 @@ def _title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[La
 
 
 def _authors_in(rows: Iterable[LayoutRow]) -> Iterator[str]:
-    """Yield the names among ``rows`` with the style of the first name."""
+    """Yield the names in those rows that have the style of the first name."""
     style = None
     for row in rows:
         for fragment in row.fragments:
@@ -164,7 +168,7 @@ def _name(text: str) -> str | None:
 
 
 def _keywords_in(paragraphs: Sequence[Paragraph]) -> Iterator[str]:
-    """Yield the words after "Keywords:" near the beginning."""
+    """Yield the keywords after "Keywords:" near the beginning of the paper."""
     for paragraph in paragraphs[:40]:
         if match := _KEYWORDS.match(paragraph.line):
             words = re.split(r"\s*[,;·•|]\s*", match["words"])
@@ -208,7 +212,7 @@ def _is_heading(paragraph: Paragraph, body: float, bookmarks: Mapping[str, int])
 
 
 def _is_known(paragraph: Paragraph, body: float) -> bool:
-    """Tell whether a line is a usual heading of papers, and stands alone."""
+    """Tell whether a paragraph is a usual heading of papers that stands alone on a line."""
     line = paragraph.line
     number = _NUMBERED.match(line)
     name = number["name"] if number else line

@@ -34,7 +34,7 @@ _LEADING = 1.35  # times the usual distance of rows, from which on there is a ga
 class Paragraph:
     """Rows of one style that belong together.
 
-    ``gap`` says that white space of more than a line separates it from what stands above.
+    ``gap`` means that more than a line of white space separates the paragraph from the text above it.
     """
 
     rows: tuple[LayoutRow, ...]
@@ -42,12 +42,12 @@ class Paragraph:
 
     @property
     def page(self) -> int:
-        """Page of its first row, from 1."""
+        """The page of the first row, from 1."""
         return self.rows[0].page
 
     @property
     def size(self) -> float:
-        """Font size of most rows' letters."""
+        """The font size of the letters in most rows."""
         return self.rows[0].size
 
     @property
@@ -57,12 +57,12 @@ class Paragraph:
 
     @property
     def keeps_lines(self) -> bool:
-        """Whether its line breaks have a meaning (tables, listings)."""
+        """Whether the line breaks have a meaning, as in tables and listings."""
         return any(row.tabular for row in self.rows) or all(row.mono for row in self.rows)
 
     @property
     def line(self) -> str:
-        """Its text on one line, with hyphens unchanged."""
+        """The text of the paragraph on one line. Hyphens are unchanged."""
         return " ".join(row.text for row in self.rows)
 
 
@@ -83,7 +83,7 @@ def paragraphs_of(page: PdfPage, blocks: Sequence[GlyphBlock]) -> list[Paragraph
 
 
 def _cut(rows: Sequence[LayoutRow]) -> Iterator[Paragraph]:
-    """Cut one region at gaps, changes of style, items of lists and indents."""
+    """Cut one region into paragraphs: at gaps, changes of style, list items and indented lines."""
     usual = _usual_leading(rows)
     left, right = min(row.x0 for row in rows), max(row.x1 for row in rows)
     piece: list[LayoutRow] = []
@@ -109,12 +109,15 @@ def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
 
 
 def _style(row: LayoutRow) -> tuple[float, bool, bool, bool]:
-    """Return the style that separates paragraphs. Half a point of size makes no difference."""
+    """Return the style of a row. Paragraphs end where it changes. Half a point of size makes no difference."""
     return round(row.size), row.bold, row.mono, row.tabular
 
 
 def _begins(above: LayoutRow, row: LayoutRow, left: float, right: float) -> bool:
-    """Tell whether a list item or an indented line begins below a line that ends a sentence or is short."""
+    """Tell whether a new paragraph begins at a row: a list item or an indented line.
+
+    The row above must end a sentence or be short.
+    """
     if row.mono or row.tabular:
         return False
     is_last = bool(_SENTENCE_END.search(above.text)) or above.x1 < right - 0.1 * (right - left)
@@ -133,7 +136,7 @@ def continues(above: Paragraph, following: Paragraph) -> bool:
 
 
 def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
-    """Join a table's row that is split over two pages, if the second page repeats the header."""
+    """Join a table's row that is divided between two pages. The second page must repeat the header of the table."""
     ordered: list[Paragraph] = []
     lines: list[tuple[str, int]] = []  # of tables of the page before
     for _, on_page in groupby(paragraphs, attrgetter("page")):
@@ -153,7 +156,10 @@ def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
 def _below_header(
     split: LayoutRow, rows: Sequence[LayoutRow], seen: Sequence[tuple[str, int]]
 ) -> tuple[int, list[LayoutRow], list[GlyphFragment]]:
-    """Return how many rows of a page repeat a known header or continue the row above it, and both."""
+    """Return how many rows at the top of a page repeat a known header or continue the row ``split``.
+
+    Return also the rows of the header, and the fragments that continue the row.
+    """
     header: list[LayoutRow] = []
     rest: list[GlyphFragment] = []
     first_cell, top = split.fragments[0].x1, _place(rows[0].parted()[0])
@@ -182,13 +188,14 @@ def _without_rows(paragraphs: Iterable[Paragraph], number: int) -> Iterator[Para
 
 
 def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int, int]:
-    """Find paragraphs whose sentence continues after footnotes, figures or tables.
+    """Find paragraphs whose last sentence is interrupted by footnotes, figures or tables.
 
-    Footnotes end a column and are smaller than the text above them. The first begins with a mark that is raised in the
-    text of the column, or goes on with the last one of the column before. A figure or a table has a caption.
+    Footnotes end a column, and their letters are smaller than those of the text above them. The first footnote begins
+    with a mark that is raised in the text of the column. It may also continue the last footnote of the previous column.
+    A figure or a table has a caption.
 
     Returns:
-        The index of each such paragraph, and the index of the paragraph that continues it.
+        Index of an interrupted paragraph → index of the paragraph that continues it.
     """
     found: dict[int, int] = {}
     for at, paragraph in enumerate(paragraphs):
@@ -214,10 +221,10 @@ def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int
 
 
 def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
-    """Return the first paragraph of text after the figures and tables with captions at ``at``.
+    """Return the index of the first paragraph of text after the figures and tables that begin at ``at``.
 
-    Returns ``at`` if there are none. Text in a smaller font, in separate or in short lines belongs to
-    them.
+    Only figures and tables with captions count. If there are none, return ``at``. Paragraphs in a smaller font, with
+    separate lines or with short lines belong to the figures and tables.
     """
     width = max(row.x1 for row in like.rows) - min(row.x0 for row in like.rows)
     captions = 0
@@ -244,7 +251,7 @@ def _is_broken_off(above: Paragraph, rest: Paragraph) -> bool:
 
 
 def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
-    """Tell whether a paragraph below the text is a footnote or continues the one before."""
+    """Tell whether a paragraph below the text is a footnote, or continues the previous column's footnote ``noted``."""
     first = paragraph.rows[0].text
     mark = _NOTE.match(first)
     if mark and (re.search(rf"\^{mark['mark']}(?!\w)", text) if mark["mark"].isalnum() else mark["mark"] in text):
@@ -266,7 +273,7 @@ def _goes_on(above: Paragraph, following: Paragraph) -> bool:
 
 
 def last_sentence(text: str) -> int:
-    """Return the start of a paragraph's last sentence, or of one before it; 0 if it has only one."""
+    """Return the start of the last sentence that can be recognised in a paragraph; 0 if it has only one sentence."""
     return max((match.end() for match in _SENTENCE_START.finditer(text)), default=0)
 
 
@@ -277,12 +284,12 @@ _BROKEN_RANGE = re.compile(r"\d[-–]$")
 
 
 def ends_broken(text: str) -> bool:
-    """Tell whether a line ends inside a word."""
+    """Tell whether a line ends in the middle of a word."""
     return bool(_BROKEN_WORD.search(text[-60:]))
 
 
 class Hyphens:
-    """Decides whether a hyphen at the end of a line belongs to the word, by other occurrences in the document."""
+    """Decides whether a hyphen at the end of a line belongs to the word. Other places in the document show this."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._words: Counter[str] = Counter()
@@ -304,7 +311,7 @@ class Hyphens:
         return "".join(parts)
 
     def seam(self, line: str, following: str) -> tuple[str, str]:
-        """Return ``line`` (without a hyphen that is not part of the word) and the separator before ``following``."""
+        """Return ``line`` without a hyphen that only divides a word, and the separator to put before ``following``."""
         broken = _BROKEN_WORD.search(line[-60:])
         rest = _WORD.match(following)
         if not broken or not rest:

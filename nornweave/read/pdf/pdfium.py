@@ -35,7 +35,7 @@ _UNPAINTED = frozenset({c.FPDF_TEXTRENDERMODE_INVISIBLE, c.FPDF_TEXTRENDERMODE_C
 
 @contextmanager
 def opened(raw: bytes) -> Iterator[PdfiumFile]:
-    """Open a PDF, and translate PDFium's errors while it is open."""
+    """Open a PDF. While it is open, errors of PDFium are translated to our own errors."""
     try:
         document = pypdfium2.PdfDocument(raw)
     except pypdfium2.PdfiumError as error:
@@ -93,7 +93,7 @@ class PdfiumFile:
             page.close()
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Refuse: PDFium has no OCR."""
+        """Raise an error, because PDFium has no OCR."""
         raise NotImplementedError
 
 
@@ -105,7 +105,7 @@ def _drawn(page: Any, scale: float) -> Picture:
 
 
 def _areas(page: Any, left: float, top: float) -> tuple[list[Box], list[Box]]:
-    """Return the boxes of filled areas and of images. A form may hold filled areas."""
+    """Return the boxes of filled areas and the boxes of images. The areas inside forms are included."""
     areas: dict[bool, list[Box]] = {False: [], True: []}
     kinds = [c.FPDF_PAGEOBJ_PATH, c.FPDF_PAGEOBJ_SHADING, c.FPDF_PAGEOBJ_FORM, c.FPDF_PAGEOBJ_IMAGE]
     for painted in page.get_objects(kinds, max_depth=1):
@@ -116,7 +116,7 @@ def _areas(page: Any, left: float, top: float) -> tuple[list[Box], list[Box]]:
 
 
 def _is_uncertain(text: Any) -> bool:
-    """Tell whether its colour, opacity, mode, clip or layer may hide a text object."""
+    """Tell whether a text object may be hidden by its colour, opacity, mode, clip or layer."""
     red, green, blue, alpha = (c_uint() for _ in range(4))
     c.FPDFPageObj_GetFillColor(text, byref(red), byref(green), byref(blue), byref(alpha))
     marks = (c.FPDFPageObj_GetMark(text, at) for at in range(c.FPDFPageObj_CountMarks(text)))
@@ -138,7 +138,7 @@ def _is_on_page(glyph: Glyph, width: float, height: float) -> bool:
 
 
 def _glyphs(text: Any, left: float, top: float) -> Iterator[Glyph]:
-    """Yield the characters of the file, without those that PDFium adds (blanks, line ends)."""
+    """Yield the characters in the file. Blanks and line ends that PDFium adds are left out."""
     x, y, matrix, box, flags = c_double(), c_double(), c.FS_MATRIX(), c.FS_RECTF(), c_int()
     name = create_string_buffer(256)
     is_apart = False

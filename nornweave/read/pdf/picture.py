@@ -25,11 +25,11 @@ def page_picture(values: Mapping[str, JsonValue], raw: bytes) -> str | None:
     """Draw a page and mark the lines of a passage.
 
     Args:
-        values: ``page``, from 1, and ``text`` of the passage.
+        values: ``page`` is the number of the page, from 1. ``text`` is the text of the passage.
 
     Returns:
-        A PNG in base64; ``None`` where the page holds nothing of the passage, as after the file was replaced, or
-        where it is turned.
+        A PNG image in base64. ``None`` if the passage is not on the page, as after the file was replaced, or if its
+        text is turned.
     """
     number, text = int(str(values["page"])) - 1, _said(str(values["text"]))
     with load_library().opened(raw) as file:
@@ -56,7 +56,7 @@ def _boxes(glyphs: PageGlyphs, text: str) -> Iterator[Box]:
 
 
 def _said(text: str) -> str:
-    """Return only letters and digits, because hyphens and blanks at line ends differ."""
+    """Return only the letters and digits of a text, because hyphens and blanks at line ends may differ."""
     return _NOT_SAID.sub("", text).casefold()
 
 
@@ -70,7 +70,7 @@ def _mark(picture: Picture, box: Box, scale: float) -> None:
 
 
 def _png(picture: Picture) -> bytes:
-    """Write a picture of eight bits a colour, unfiltered (ISO/IEC 15948)."""
+    """Return a picture as a PNG with eight bits per colour and unfiltered rows (ISO/IEC 15948)."""
     size = picture.width * 3
     rows = b"".join(b"\0" + picture.pixels[at : at + size] for at in range(0, len(picture.pixels), size))
     header = struct.pack("!IIBBBBB", picture.width, picture.height, 8, 2, 0, 0, 0)

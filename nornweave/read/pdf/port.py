@@ -33,12 +33,12 @@ ENCRYPTED = "encrypted: needs a password to open; save a copy without one and in
 
 
 def broken(error: Exception) -> DocumentError:
-    """Translate a library's error."""
+    """Return a ``DocumentError`` for an error of a PDF library."""
     return DocumentError(f"broken PDF: {error}; expected a readable file, export or download it again")
 
 
 def lacks_end(raw: bytes) -> bool:
-    """Tell whether the closing ``%%EOF`` is missing."""
+    """Tell whether ``%%EOF`` is missing at the end of the file."""
     return b"%%EOF" not in raw[-4096:]
 
 
@@ -47,11 +47,11 @@ class GlyphRun:
     """Neighbouring characters of one font and size.
 
     Attributes:
-        text: U+FFFD stands for a glyph to which the font gives no Unicode value.
-        origin: where the baseline of the first character begins.
-        raised: it stands above the line's baseline (a footnote's mark, an exponent).
-        box: around its characters, if the library tells.
-        is_uncertain: its colour, opacity, mode, clip or layer may hide it.
+        text: the characters. U+FFFD stands for a glyph to which the font gives no Unicode value.
+        origin: the place on the baseline at which the first character begins.
+        raised: whether the run stands above the baseline of the line, as an exponent or the mark of a footnote does.
+        box: the box around the characters; ``None`` if the library does not tell it.
+        is_uncertain: whether the colour, opacity, mode, clip or layer of the run may hide it.
     """
 
     text: str
@@ -68,7 +68,10 @@ class GlyphRun:
 
 @dataclass(frozen=True, slots=True)
 class GlyphLine:
-    """Runs on one baseline without a wide gap. ``direction`` is the unit vector of the reading direction."""
+    """Runs on one baseline without a wide gap between them.
+
+    ``direction`` is the unit vector of the reading direction.
+    """
 
     runs: Sequence[GlyphRun]
     box: Box
@@ -77,7 +80,10 @@ class GlyphLine:
 
 @dataclass(frozen=True, slots=True)
 class PageGlyphs:
-    """A page: lines in the order of the file, those of one block together. ``unseen`` counts runs that are left out."""
+    """The glyphs of a page. Lines are in the order of the file, and the lines of one block are together.
+
+    ``unseen`` is the number of hidden runs, which are left out.
+    """
 
     width: float
     height: float
@@ -87,7 +93,7 @@ class PageGlyphs:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A printed page as a picture: red, green and blue of each pixel, row by row."""
+    """A page drawn as a picture: the red, green and blue values of each pixel, row by row."""
 
     width: int
     height: int
@@ -98,9 +104,10 @@ class PdfFile(Protocol):
     """An open PDF file.
 
     Attributes:
-        properties: ``title``, ``author``, ``subject``, ``keywords``, ``creationDate``, ``modDate``, as they are stated.
-        bookmarks: level from 1 and title of each, in order.
-        is_truncated: its end is missing.
+        properties: ``title``, ``author``, ``subject``, ``keywords``, ``creationDate`` and ``modDate``, as the file
+            states them.
+        bookmarks: the level, from 1, and the title of each bookmark, in order.
+        is_truncated: whether the end of the file is missing.
     """
 
     page_count: int
@@ -109,7 +116,7 @@ class PdfFile(Protocol):
     is_truncated: bool
 
     def page(self, number: int) -> PageGlyphs:
-        """Read what a page shows. The first is number 0."""
+        """Read what a page shows. The number of the first page is 0."""
 
     def images_on(self, number: int) -> int:
         """Count the images on a page."""
@@ -118,10 +125,10 @@ class PdfFile(Protocol):
         """Draw a page at ``scale`` pixels per point."""
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Read a page by OCR; only if ``PdfLibrary.has_ocr``.
+        """Read a page by OCR. This needs a library with ``PdfLibrary.has_ocr``.
 
         Args:
-            languages: of Tesseract, with ``+`` between them; ``folder`` has their data.
+            languages: Tesseract's names of the languages, joined by ``+``. Their data is in ``folder``.
         """
 
 
@@ -129,16 +136,16 @@ class PdfLibrary(Protocol):
     """A library that reads PDF files.
 
     Attributes:
-        has_ocr: whether it recognises scanned pages.
+        has_ocr: whether the library can recognise scanned pages.
     """
 
     has_ocr: bool
 
     def opened(self, raw: bytes) -> AbstractContextManager[PdfFile]:
-        """Open a file.
+        """Open a PDF file.
 
         Raises:
-            DocumentError: it is broken or encrypted, while it is opened or later.
+            DocumentError: the file is broken or encrypted. The error may be raised later, while the file is open.
         """
 
 
@@ -152,10 +159,10 @@ _NONE = (
 
 
 def load_library() -> PdfLibrary:
-    """Import the configured library, or the installed one.
+    """Import the configured PDF library, or an installed one if none is configured.
 
     Raises:
-        DocumentError: there is none, or ``NORNWEAVE_PDF_LIBRARY`` names one that is unknown or not installed.
+        DocumentError: no library is installed, or ``NORNWEAVE_PDF_LIBRARY`` names one that is unknown or not installed.
     """
     stated = os.environ.get(VARIABLE)
     if stated and stated not in _PACKAGES:
@@ -172,7 +179,7 @@ def load_library() -> PdfLibrary:
 
 
 def library_version() -> str:
-    """Return the version of the library that reads PDF files, without importing it."""
+    """Return the name and version of the library that reads PDF files, without importing the library."""
     stated = os.environ.get(VARIABLE)
     candidates = [stated] if stated in _PACKAGES else _PACKAGES
     return next((found for name in candidates if (found := _version(_PACKAGES[name]))), "no-pdf-library")

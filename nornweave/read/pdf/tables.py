@@ -32,7 +32,7 @@ _COMPARED = 50  # lines of a cell, or cells of a row; keeps thousands of them li
 
 
 def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, list[TableRow]]]:
-    """Yield each table among the fragments: its first place, its end, and its rows."""
+    """Yield each table: the index of its first fragment, the index after its last fragment, and its rows."""
     table: list[TableRow] = []
     start = at = 0
     for row in (*_rows(fragments), []):
@@ -48,7 +48,7 @@ def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, li
 
 
 def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
-    """Put each fragment into the last cell, into a new cell beside it, or into a new row."""
+    """Put each fragment into a row: into its last cell, into a new cell beside that one, or into a new row."""
     rows: list[TableRow] = []
     for f in fragments:
         if not rows:
@@ -70,9 +70,10 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
 
 
 def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
-    """Return the line from which the last cell is beside a fragment; ``None`` if the fragment is in another row.
+    """Return the index of the first line of the last cell that is beside a fragment.
 
-    The text above that line is above the table.
+    ``None`` if the fragment belongs to another row. The lines above that index are not part of the row, but text above
+    the table.
     """
     row, cell = rows[-1], rows[-1][-1]
     if any(abs(other[0].baseline - f.baseline) < _SAME for other in row[:_COMPARED]):
@@ -88,7 +89,10 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
 
 
 def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
-    """Tell whether a fragment continues a cell. ``left`` is the end of the cell before it, if there is one."""
+    """Tell whether a fragment continues a cell.
+
+    ``left`` is the right edge of the cell before it; ``None`` without one.
+    """
     last = cell[-1]
     lines = cell[-_COMPARED:]
     begins, ends = min(line.x0 for line in lines), max(line.x1 for line in lines)
@@ -101,12 +105,12 @@ def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
 
 
 def _is_column(cell: Cell) -> bool:
-    """Tell whether text has longer lines than cells do. If all of a row have, they are columns."""
+    """Tell whether a cell has longer lines than a table's cells have. A row of only such cells is columns of text."""
     return len(cell) >= _COLUMN and sum(len(f.text) for f in cell) > CELL * len(cell)
 
 
 def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
-    """Tell whether a row is below a table's last one, and two of its cells are below cells."""
+    """Tell whether a row continues a table. It must be directly below it, and two of its cells must be below cells."""
     gap = _top(row) - _bottom(table[-1])
     return 0 < gap < _ROW_GAP * row[0][0].size and any(
         sum(any(_overlap(cell, above) for above in before[:_COMPARED]) for cell in row[:_COMPARED]) > 1
@@ -119,7 +123,10 @@ def _overlap(cell: Cell, above: Cell) -> bool:
 
 
 def _is_table(rows: Sequence[TableRow]) -> bool:
-    """Tell whether rows are a table, with cells beside cells of several lines, not columns of text or lists."""
+    """Tell whether rows are a table and not columns of text or a list.
+
+    In a table, enough rows have cells of several lines beside each other.
+    """
     wrapped = sum(_bottom(row) - _top(row) > _LINE * row[0][0].size for row in rows)
     is_list = all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows)
     named = sum(any(map(_is_of_figures, row)) for row in rows)  # names beside rows of another table
@@ -139,7 +146,7 @@ def _is_of_figures(cell: Cell) -> bool:
 
 
 def is_mostly_figures(text: str) -> bool:
-    """Tell whether a line is a row of numbers."""
+    """Tell whether a line has at least three numbers, and few other words."""
     words = text.split()
     figures = sum(bool(_FIGURE.match(word)) for word in words)
     return figures >= 3 and 2.5 * figures >= len(words)

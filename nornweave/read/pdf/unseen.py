@@ -33,11 +33,11 @@ def is_light(colour: int) -> bool:
 def without_unseen(
     page: PageGlyphs, fills: Sequence[Box], images: Sequence[Box], draw: Callable[[float], Picture]
 ) -> PageGlyphs:
-    """Return the page without hidden runs, which it counts.
+    """Return the page without hidden runs. Its ``unseen`` is their number.
 
     Args:
         fills: the boxes of filled areas.
-        draw: draws the page, not rotated, at a number of pixels per point.
+        draw: a function that draws the page, not rotated, at a number of pixels per point.
     """
     scale = min(_SCALE, math.sqrt(_MOST_PIXELS / max(page.width * page.height, 1.0)))
     drawn: list[Picture] = []
@@ -74,19 +74,22 @@ def without_unseen(
 
 
 def filled_areas(boxes: Iterable[Box]) -> list[Box]:
-    """Return the boxes that may lie over text or have its colour; none of a page with many, which is a drawing."""
+    """Return the boxes that may cover text or have the colour of the text.
+
+    The result is empty for a page with many boxes, because such a page is a drawing.
+    """
     areas = [box for box in boxes if box[2] - box[0] > LEAST_SIZE and box[3] - box[1] > LEAST_SIZE]
     return areas if len(areas) <= _MOST_FILLS else []
 
 
 def covering(areas: Sequence[Box], box: Box, baseline: float, size: float) -> tuple[int, ...]:
-    """Return the numbers of the areas that the middle of a letter lies in: runs end where they change."""
+    """Return the numbers of the areas in which the middle of a letter lies. A run ends where these numbers change."""
     x, y = (box[0] + box[2]) / 2, baseline - size / 4
     return tuple(at for at, (x0, y0, x1, y1) in enumerate(areas) if x0 <= x <= x1 and y0 <= y <= y1)
 
 
 def _band(run: GlyphRun, direction: tuple[float, float]) -> Box:
-    """Return where the letters of a run stand; neighbouring lines do not reach into it."""
+    """Return the box in which the letters of a run stand. Neighbouring lines do not reach into it."""
     x0, y0, x1, y1 = run.box or (0.0, 0.0, 0.0, 0.0)
     if abs(direction[0] - 1) > 0.01:
         return x0, y0, x1, y1
@@ -98,7 +101,7 @@ def _encloses(outer: Box, inner: Box) -> bool:
 
 
 def _has_ink(picture: Picture, box: Box, scale: float) -> bool:
-    """Tell whether the picture has more than one colour there. Outside of the page it has none."""
+    """Tell whether a picture has more than one colour inside a box. Outside of the page the result is ``False``."""
     left, right = (min(max(round(x * scale), 0), picture.width) for x in (box[0], box[2]))
     top, bottom = (min(max(round(y * scale), 0), picture.height) for y in (box[1], box[3]))
     low, high = [255] * 3, [0] * 3
