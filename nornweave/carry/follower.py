@@ -38,7 +38,7 @@ WRITE_EVERY_S = 5.0
 
 
 class Follower:
-    """Keeps a replica's folder equal to what the store publishes. Call ``run``; ``stop`` ends it."""
+    """Keeps a replica's folder equal to what the store publishes. ``run`` works until ``stop`` is called."""
 
     def __init__(
         self,
@@ -49,12 +49,13 @@ class Follower:
         keys: Collection[str] = (),
         poll_s: float = POLL_S,
     ) -> None:
-        """Store the parts; nothing is read before ``prepare``.
+        """Store the arguments. Nothing is read before ``prepare``.
 
         Args:
-            folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
-            own: this machine's own settings for that file; see ``replica_configuration``.
-            keys: the public keys of trusted publishers. Without any, signatures are not checked.
+            folder: the replica's folder. ``nornweave.yaml`` and the folder ``var`` are written there.
+            own: this machine's own settings for ``nornweave.yaml``; see ``replica_configuration``.
+            keys: the public keys of trusted publishers. If it is empty, signatures are not checked.
+            poll_s: seconds between two polls.
         """
         self._store = store
         self._own = own
@@ -77,13 +78,13 @@ class Follower:
         return self._settings
 
     def prepare(self) -> bool:
-        """Write the configuration from the workspace document. If the store is unreachable, keep the old one.
+        """Write the configuration from the workspace document. If that fails, keep the old configuration.
 
         Returns:
-            Whether there is a configuration.
+            Whether there is a configuration now.
 
         Raises:
-            PublicationError: there is no earlier one, and the store cannot be reached or its document is damaged.
+            PublicationError: there is no old configuration, and the store cannot be reached or its document is damaged.
         """
         document = None
         try:
@@ -109,7 +110,7 @@ class Follower:
         return True
 
     def run(self) -> None:
-        """Poll until ``stop``. Pauses grow while the store does not answer."""
+        """Poll until ``stop`` is called. Pauses grow while the store does not answer."""
         pause_s = self._poll_s
         while not self._stopping.is_set():
             try:
@@ -125,7 +126,7 @@ class Follower:
         self._stopping.set()
 
     def poll(self) -> bool:
-        """Poll everything once. Return whether the store answered and was complete."""
+        """Poll everything once. Return whether that worked: the store answered and had everything that it names."""
         try:
             problem = self._look_at_workspace()
             self._note(replace(self._standing, problem=problem))
@@ -138,7 +139,7 @@ class Follower:
         return is_reached
 
     def _look_at_workspace(self) -> str | None:
-        """Apply the workspace document if it has changed. Return the problem, or ``None``."""
+        """Apply the workspace document if it has changed. Return what went wrong, or ``None``."""
         try:
             document = self._workspace()
             if document:
@@ -166,7 +167,7 @@ class Follower:
         """Replace the configuration if the new one can be read.
 
         Raises:
-            ConfigError: it is of another version.
+            ConfigError: the new configuration is of another version.
         """
         aside = self.config.with_name(f".new-{self.config.name}")
         write_whole(aside, wanted)
@@ -194,7 +195,7 @@ class Follower:
         take_over(document, self.settings)
 
     def _follow(self, domain: Domain) -> str | None:
-        """Bring a domain up to date. Return the problem, or ``None``; an error keeps the old generation."""
+        """Bring a domain up to date. Return what went wrong, or ``None``. After an error the old generation stays."""
         files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
         commit: PublishedCommit | None = None
@@ -250,7 +251,7 @@ def _standing_of(
 
 
 class Stopped(PublicationError):  # noqa: N818 - not a failure
-    """The replica is shutting down. The next start continues the download."""
+    """A download was stopped because the replica is shutting down. The next start continues it."""
 
 
 def bring(
@@ -260,7 +261,7 @@ def bring(
 
     Raises:
         MissingObjectError: an object is no longer in the store.
-        PublicationError: the store cannot be reached, or what it has is damaged, older or of another domain.
+        PublicationError: the store cannot be reached, or its generation is damaged, older or of another domain.
         Stopped: the replica is shutting down.
     """
     files = store_of(settings, domain).files
@@ -284,7 +285,7 @@ def _is_here(store: ObjectStore, commit: PublishedCommit, current: GenerationId 
     """Tell whether the committed generation is the current one here.
 
     Raises:
-        PublicationError: a newer generation answers.
+        PublicationError: this machine serves a newer generation.
     """
     if current and number_of(current) > commit.number:
         raise PublicationError(

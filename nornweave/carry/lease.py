@@ -77,10 +77,10 @@ class Lease:
     """One lease: ``take`` it, then ``release`` it. Implements ``parts.Claim``.
 
     Args:
-        database: address of the PostgreSQL server; never shown, since it may hold a password.
+        database: the address of the PostgreSQL server. It is never shown, because it may hold a password.
         name: the name of the lease.
-        purpose: of the holder, for people who wait for it.
-        seconds: that a lease lives without a renewal.
+        purpose: what the lease is taken for. It is shown to people who wait for the lease.
+        seconds: how long a lease lives without a renewal.
     """
 
     def __init__(self, database: str, name: str, *, purpose: str, seconds: float) -> None:
@@ -95,7 +95,7 @@ class Lease:
         """Set by the thread that renews, once another has taken the lease."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take the lease. Return the state that the last holder committed, empty at first.
+        """Take the lease. Return the state that the last holder committed; empty if there was none.
 
         Raises:
             DomainBusyError: somebody still holds it after ``wait_s`` seconds.
@@ -131,7 +131,7 @@ class Lease:
         """Renew the lease now.
 
         Raises:
-            LeaseLostError: somebody else has taken it.
+            LeaseLostError: somebody else has taken the lease.
             StoreError: the server cannot be reached.
         """
         with self._connected() as connection:
@@ -141,7 +141,7 @@ class Lease:
         """Store the state for the next holder, in one statement that fails if the lease is lost.
 
         Raises:
-            LeaseLostError: somebody else has taken it; nothing is written.
+            LeaseLostError: somebody else has taken the lease. Nothing is written.
             StoreError: the server cannot be reached.
         """
         from psycopg.types.json import Jsonb
@@ -150,7 +150,7 @@ class Lease:
             self._held(connection.execute(_COMMIT, {**self._values(), "state": Jsonb(dict(state))}).fetchone())
 
     def release(self) -> None:
-        """Release the lease. If that fails, it ends by itself."""
+        """Release the lease. If that fails, the lease ends by itself."""
         self._ended.set()
         if self._renewer is not None:
             self._renewer.join(timeout=2 * CONNECT_S)
@@ -159,7 +159,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """The number of this taking of the lease, higher than any earlier one."""
+        """A number that is higher each time that the lease is taken."""
         return self._fence
 
     def _keep(self) -> None:

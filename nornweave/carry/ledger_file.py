@@ -38,23 +38,23 @@ class LedgerPlace(Protocol):
     """The place of the ledger's document. Every method is thread-safe.
 
     Raises:
-        StoreError: from every method but ``version``, when it cannot be read or written.
+        StoreError: every method except ``version`` raises it when the document cannot be read or written.
     """
 
     name: str
     """For messages."""
 
     def read(self) -> str | None:
-        """Return the document, or ``None`` if there is none yet."""
+        """Return the document; ``None`` if there is none yet."""
 
     def write(self, document: str) -> None:
         """Replace the document."""
 
     def version(self) -> object:
-        """Return a value that changes with the document, ``None`` without a document. It is cheap."""
+        """Return a value that changes with the document; ``None`` if there is none. This is cheap."""
 
     def locked(self) -> AbstractContextManager[object]:
-        """Keep other writers out while the context is open."""
+        """Keep other writers out until the context ends."""
 
 
 class LedgerFile:
@@ -120,7 +120,7 @@ def load_ledger(settings: Settings) -> Ledger | None:
     """Return the ledger; ``None`` if there is none yet or another version wrote it.
 
     Raises:
-        StoreError: it is damaged, or cannot be read.
+        StoreError: the ledger is damaged, or cannot be read.
     """
     place = ledger_place(settings)
     document = place.read()
@@ -142,7 +142,7 @@ def load_ledger(settings: Settings) -> Ledger | None:
 
 
 class LedgerReader:
-    """Reads the notes of the ledger that answers show, again when it changes. Thread-safe."""
+    """Reads those notes of the ledger that answers show, and reads them again when the ledger changes. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -170,7 +170,7 @@ class LedgerReader:
 
 
 def dismiss(settings: Settings, conflict_id: str, *, undo: bool = False) -> str:
-    """Dismiss the conflict of two statements, wherever they stand, or undo that.
+    """Dismiss the conflict of two statements, in whatever documents they are, or undo the dismissal.
 
     Args:
         conflict_id: the id of a ledger entry, or of a conflict in an answer.

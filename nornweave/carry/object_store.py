@@ -49,7 +49,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object in a listing; ``modified`` is by the store's clock."""
+    """An object in a listing. ``modified`` is a time of the store's clock."""
 
     key: str
     modified: datetime
@@ -59,7 +59,7 @@ class ObjectStore:
     """Objects below one address. Every method is thread-safe.
 
     Raises:
-        PublicationError: of every method: the store cannot be reached, refuses or takes too long.
+        PublicationError: every method raises it if the store cannot be reached, refuses or takes too long.
     """
 
     def __init__(self, settings: ObjectStoreSettings) -> None:
@@ -74,13 +74,13 @@ class ObjectStore:
     def read(
         self, key: str, unless: str | None = None, *, arrived: Callable[[int], None] = lambda _: None
     ) -> StoredDocument | None:
-        """Return an object; ``None`` if it still has the tag ``unless``.
+        """Return an object; ``None`` if its tag is still ``unless``.
 
         Args:
             arrived: called with the number of bytes of each piece. An exception from it ends the request.
 
         Raises:
-            MissingObjectError: there is none.
+            MissingObjectError: there is no such object.
         """
         obstore = _obstore()
         from obstore.exceptions import NotModifiedError
@@ -118,10 +118,10 @@ class ObjectStore:
             obstore.put(self._sender, key, content, use_multipart=False)
 
     def replace(self, key: str, content: bytes, tag: str | None) -> str | None:
-        """Write a document if it still has this tag (``None``: does not exist). Return its new tag.
+        """Write a document if its stored tag is still ``tag``. Return its new tag.
 
         Raises:
-            PublisherConflictError: somebody else has written it since it was read.
+            PublisherConflictError: somebody else has written the document since it was read.
         """
         try:
             return self._replace(key, content, tag)
@@ -182,7 +182,7 @@ class ObjectStore:
             return
 
     def overwrite(self) -> None:
-        """Do nothing: a store removes objects completely."""
+        """Do nothing, because a store removes objects completely."""
 
     @staticmethod
     def _folder_store(folder: Path) -> AnyStore:
@@ -224,7 +224,7 @@ def _obstore() -> ModuleType:
 
 
 def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) -> AnyStore:
-    """Open a store. A sending store has no read timeout: it is silent until everything is sent."""
+    """Open a store. With ``is_sending`` it has no read timeout, because it is silent until everything is sent."""
     from obstore.store import from_url
 
     options: dict[str, Any] = {}
@@ -247,7 +247,7 @@ def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) ->
 
 
 def _refusal(settings: ObjectStoreSettings) -> str:
-    """Return advice for the status 401 or 403."""
+    """Return advice for a store that answers with status 401 or 403."""
     return (
         f"the store refuses; check {_credentials(settings)}, and that they may list the bucket: without that right, "
         "what is not there yet is refused too"

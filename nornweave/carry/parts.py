@@ -47,10 +47,10 @@ class StoredFile(BaseModel):
     """A file in a commit.
 
     Attributes:
-        size: in bytes.
-        sha256: of all of it.
-        part_size: bytes of each part but the last.
-        parts: the objects that have them, in order.
+        size: the size of the file in bytes.
+        sha256: the SHA-256 of the whole file.
+        part_size: the bytes of each part except the last.
+        parts: the keys of the objects that hold the parts, in order.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -67,12 +67,12 @@ _FILES: TypeAdapter[Files] = TypeAdapter(Files)
 
 
 class Objects(Protocol):
-    """A store of parts that others can read; see ``ObjectStore``."""
+    """A store of parts that other machines can read; see ``ObjectStore``."""
 
     url: str
 
     def read(self, key: str, *, arrived: Callable[[int], None] = ...) -> StoredDocument | None:
-        """Return an object. Report the bytes that arrive, piece by piece."""
+        """Return an object. Call ``arrived`` with the number of bytes of each piece."""
 
     def write(self, key: str, content: bytes) -> None:
         """Write an object atomically."""
@@ -95,10 +95,10 @@ class Claim(Protocol):
 
     @property
     def fence(self) -> int:
-        """The number of this taking. It grows with each taking that commits."""
+        """The number of the current holding. Each time that a holder has committed, the next number is higher."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take the claim. Return the last committed state, empty at first."""
+        """Take the claim. Return the last committed state; empty if there is none."""
 
     def state(self) -> Mapping[str, Any]:
         """Return the last committed state without taking the claim."""
@@ -114,10 +114,10 @@ class Claim(Protocol):
 
 
 def files_in(state: Mapping[str, Any], where: str) -> Files:
-    """Return the files of a committed state; none if it is empty.
+    """Return the files of a committed state; none if the state is empty.
 
     Raises:
-        StoreError: another version has written it, or it is damaged.
+        StoreError: another version has written the state, or it is damaged.
     """
     if not state:
         return {}
@@ -145,18 +145,18 @@ def parts_of(files: Iterable[StoredFile]) -> set[str]:
 def push(
     objects: Objects, prefix: str, fence: int, paths: Mapping[str, Path], named: Iterable[StoredFile], digests: Digests
 ) -> dict[str, StoredFile]:
-    """Store the parts of files that are not stored yet.
+    """Store those parts of some files that are not stored yet. Return name → file for the commit.
 
     Args:
-        objects: where to.
-        prefix: of the domain.
-        fence: of the held claim. Its parts from an earlier try are used again.
-        paths: the files by the names that the commit gives them.
-        named: the files of kept commits. Lost parts of them are stored again.
-        digests: of the files.
+        objects: the store for the parts.
+        prefix: the prefix of the domain.
+        fence: the fence of the held claim. Parts that an earlier try with this fence stored are used again.
+        paths: name in the commit → file on this machine.
+        named: the files of kept commits. Their lost parts are stored again.
+        digests: computes the digests of the files.
 
     Raises:
-        PublicationError: the store does not take them, or a file cannot be read.
+        PublicationError: the store refuses the parts, or a file cannot be read.
     """
     named, stored = list(named), {found.key for found in objects.list(prefix)}
     whole = {file.sha256: file for file in named if stored.issuperset(file.parts)}
@@ -193,13 +193,13 @@ def pull(
     is_later: Callable[[str], bool] = lambda _: False,
     arrived: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Download the files of a commit into a folder, the pointer for readers last.
+    """Download the files of a commit into a folder. The pointer for readers is the last one.
 
     Args:
-        objects: where they lie.
-        folder: of the domain.
-        files: of the commit.
-        is_later: whether a file is downloaded only when it is read.
+        objects: the store with the parts of the files.
+        folder: the folder of the domain.
+        files: the files of the commit.
+        is_later: tells whether a file is left out, because it is downloaded only when it is read.
         arrived: called by several threads with numbers of received bytes. An exception from it ends the pull.
 
     Raises:
@@ -218,22 +218,22 @@ def pull(
 
 
 def _order(name: str) -> tuple[bool, bool, bool, str]:
-    """Return a sort key for downloads: other files first, then ``.duckdb``, then JSON files, then the pointer."""
+    """Return a sort key for downloads. Its order is: any other files, ``.duckdb`` files, JSON files, the pointer."""
     return name.endswith("/CURRENT"), name.endswith(".json"), name.endswith(".duckdb"), name
 
 
 def has_file(path: Path, file: StoredFile, digests: Digests) -> bool:
-    """Tell whether a file is here with the commit's content."""
+    """Tell whether a file is on this machine with the content of the commit."""
     return path.is_file() and path.stat().st_size == file.size and digests.of(path) == file.sha256
 
 
 def fetch(objects: Objects, file: StoredFile, path: Path, arrived: Callable[[int], None] = lambda _: None) -> None:
-    """Download a file. Parts from an earlier copy or an earlier try are not read again.
+    """Download a file. Parts in an earlier copy, or from an earlier try, are not downloaded again.
 
     Raises:
         MissingObjectError: an object is gone.
         PublicationError: the store cannot be reached, or what it has is damaged.
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     if len(file.parts) != -(-file.size // file.part_size):
         raise PublicationError(f"{objects.url}: a commit names {len(file.parts)} parts of {file.size} bytes")
@@ -285,12 +285,12 @@ def _threads() -> Iterator[ThreadPoolExecutor]:
 
 
 def earlier_copy(path: Path) -> Path:
-    """Return the path of a file's earlier copy, which has most parts of the next version."""
+    """Return the path of a file's earlier copy. The copy is kept because it has most parts of the next version."""
     return path.with_name(f".{path.name}.earlier")
 
 
 def _read_part(objects: Objects, key: str, length: int, arrived: Callable[[int], None]) -> bytes:
-    """Return a part. A damaged answer is read again."""
+    """Return a part. If the store's answer is damaged, ask again."""
     for _ in range(DAMAGED_READS):
         stored = objects.read(key, arrived=arrived)
         if stored and len(stored.content) == length and _digest(stored.content) == _digest_in(key):
@@ -303,9 +303,9 @@ def _read_part(objects: Objects, key: str, length: int, arrived: Callable[[int],
 
 
 def remove_unnamed(objects: Objects, prefix: str, fence: int, needed: Collection[str]) -> None:
-    """Remove objects that no commit needs. Only fences up to ``fence`` count: a newer writer may still need its own.
+    """Remove the objects below a prefix that are not ``needed``. A failure is logged, and the next commit tries again.
 
-    A failure is logged: the next commit tries again.
+    Objects with a fence above ``fence`` stay, because a newer writer may still need them.
     """
     try:
         for key in [found.key for found in objects.list(prefix)]:
@@ -316,7 +316,7 @@ def remove_unnamed(objects: Objects, prefix: str, fence: int, needed: Collection
 
 
 class Digests:
-    """SHA-256 of the files in a folder, stored for later processes; a changed file is read again."""
+    """Finds the SHA-256 of files in a folder. Digests are stored for later processes; a changed file is read again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -370,6 +370,6 @@ def _digest_in(key: str) -> str:
 
 
 def _fence_of(key: str) -> int:
-    """Return the fence in a part's name; -1 if the name is not a part's."""
+    """Return the fence in the name of a part; -1 if it is not the name of a part."""
     fence = key.rpartition("/")[2].partition("-")[0]
     return int(fence) if fence.isdecimal() else -1

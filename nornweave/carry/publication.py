@@ -37,7 +37,7 @@ class SignedDocument(BaseModel):
     """A document of the store. Unknown keys are ignored.
 
     Attributes:
-        signed_by: the public key of its publisher.
+        signed_by: the public key of the publisher; empty if the document is not signed.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -59,15 +59,15 @@ class Replaced(BaseModel):
 
 
 class PublishedCommit(SignedDocument):
-    """One generation of a domain, complete.
+    """The record of one complete generation of a domain in the store.
 
     Attributes:
-        commit: its name, which no other has.
-        fence: grows with every commit.
-        number: the generation's number on replicas. It grows with every publication, also of an older generation.
+        commit: the unique name of the commit.
+        fence: a number that grows with every commit.
+        number: the generation's number on replicas. It grows with every publication, even of an older generation.
         built_as: the generation's name on the publisher's disk.
-        replaced: the oldest first.
-        oldest: older generations must not be served any more: replicas remove them.
+        replaced: files of older commits, the oldest commit first.
+        oldest: the lowest number that replicas may serve. They remove older generations.
     """
 
     domain: Domain
@@ -95,7 +95,13 @@ class PublishedCommit(SignedDocument):
         return [*self.files.values(), *(file for each in self.replaced for file in each.files.values())]
 
     def replaced_by(self, files: Iterable[StoredFile], keep: int, grace: timedelta) -> tuple[Replaced, ...]:
-        """Return the replaced files for the next commit to keep: those of ``keep`` commits, and young ones."""
+        """Return the replaced files that the next commit keeps.
+
+        They are those of the newest ``keep`` commits, and those that were replaced less than ``grace`` ago.
+
+        Args:
+            files: the files of the next commit.
+        """
         now, parts = datetime.now(UTC), parts_of(files)
         dropped = {name: file for name, file in self.files.items() if not parts.issuperset(file.parts)}
         every = [*self.replaced, Replaced(at=now, files=dropped)]
@@ -106,13 +112,13 @@ class PublishedCommit(SignedDocument):
 class Publication:
     """The commits of one domain in an object store. Implements ``parts.Claim``.
 
-    A publication is not locked: of two that took it, the second to commit is refused.
+    A publication is not locked. If two processes take it, the second one to commit is refused.
 
     Args:
-        store: where it is.
-        domain: by its folder.
+        store: the object store.
+        domain: the name of the domain.
         signer: signs commits; ``None`` for readers.
-        keys: the public keys of trusted publishers. Without any, signatures are not checked.
+        keys: the public keys of trusted publishers. If it is empty, signatures are not checked.
     """
 
     def __init__(
@@ -155,7 +161,7 @@ class Publication:
         self._tag = self._store.replace(self._key, as_json(document), self._tag)
 
     def release(self) -> None:
-        """Do nothing: a publication is not locked."""
+        """Do nothing, because a publication is not locked."""
 
 
 def commit_key(domain: str) -> str:
@@ -169,7 +175,7 @@ def as_json(document: Mapping[str, Any]) -> bytes:
 
 
 def is_signed(document: SignedDocument, data_dir: Path) -> bool:
-    """Tell whether a document is signed, and not with a retired key of this workspace."""
+    """Tell whether a document is signed with a key that is not a retired key of this workspace."""
     return document.signed_by not in {"", *own_keys(data_dir)[1:]}
 
 
@@ -177,19 +183,19 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
     """Parse a document and check it.
 
     Args:
-        kind: of the document.
-        content: as it was stored.
+        kind: the class of the document.
+        content: the stored bytes.
         where: the document's place, for messages.
-        keys: the public keys of trusted publishers. Without any, the signature is not checked.
+        keys: the public keys of trusted publishers. If it is empty, the signature is not checked.
 
     Raises:
-        PublicationError: it is damaged or of another format, or none of these keys has signed it.
+        PublicationError: the document is damaged or of another format, or none of these keys has signed it.
     """
     return read_state(kind, parse_checked(content, where, keys), where)
 
 
 def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str, Any]:
-    """Parse a document; check signature and format. See ``read_json``."""
+    """Parse a document and check its signature and format; see ``read_json``."""
     try:
         document = read_signed(content)
         if keys:
@@ -209,7 +215,7 @@ def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dic
 
 
 def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
-    """Validate the content of a document; see ``read_json``."""
+    """Return a parsed document as its class; see ``read_json``."""
     try:
         return kind.model_validate(state)
     except ValidationError as error:

@@ -39,8 +39,8 @@ class Upload:
     """Copies a domain's published generation to the object store.
 
     Attributes:
-        settings: with the store.
-        take_over: publish even if another publisher was the last one.
+        settings: the settings, which name the store.
+        take_over: publish even if another publisher made the last commit.
         full: copy all files, for example after damage in the store.
     """
 
@@ -56,14 +56,14 @@ class Upload:
         """Copy the generation if the store lacks it. Return the record of the store's copy.
 
         Args:
-            confirm: raises if another machine has taken over the domain.
+            confirm: raises ``LeaseLostError`` if another machine has taken over the domain.
 
         Returns:
-            ``None`` when nothing is published here.
+            The record; ``None`` if this workspace has no published generation of the domain.
 
         Raises:
-            PublicationError: the store cannot be reached, or the files are gone.
-            PublisherConflictError: another publisher was there first.
+            PublicationError: the store cannot be reached, or files of the generation are gone.
+            PublisherConflictError: another publisher has published the domain.
             LeaseLostError: another machine has taken over the domain.
         """
         generation = self.files.current()
@@ -94,7 +94,7 @@ class Upload:
         return published
 
     def _check_publisher(self, before: PublishedCommit | None, known: Published | None) -> None:
-        """Refuse two alternating publishers. A publisher that lost its records (new disk) may continue."""
+        """Refuse to alternate with another publisher. A publisher that lost its records (new disk) may continue."""
         if before is None or before.publisher == self.publisher or self.take_over:
             return
         if known and (known.at or known.lost):
@@ -156,7 +156,7 @@ class Upload:
 
 
 def _is_served(name: str, path: Path, served: Files, digests: Digests) -> bool:
-    """Tell whether a segment's file is missing here but in the store, by its checksum."""
+    """Tell whether a segment's file is missing on this machine but is in the store with the checksum that is here."""
     checksum = checksum_file(path.with_name(path.name.removesuffix(ARRAYS)))
     known = served.get(checksum_file(Path(name.removesuffix(ARRAYS))).as_posix())
     return not path.is_file() and name in served and known is not None and known.sha256 == digests.of(checksum)
@@ -171,11 +171,11 @@ def _is_same(commit: PublishedCommit, other: PublishedCommit) -> bool:
 def generation_files(files: GenerationFiles, generation: GenerationId, number: int) -> Iterator[tuple[str, Path]]:
     """Yield a generation's files, checksums and arrays by their names in a commit.
 
-    What belongs to this generation alone is named by its number in the store; a segment, which later generations may
-    share, has its own name.
+    The name of a file that belongs only to this generation contains the number in the store. A segment keeps its own
+    name, because later generations may share it.
 
     Raises:
-        PublicationError: one is gone.
+        PublicationError: a file is gone.
     """
     for part in files.parts(generation):
         if not part.is_file() and not files.is_elsewhere(part):
@@ -193,7 +193,7 @@ def publish_domains(
     """Copy the published generations of some domains and the workspace document to the store.
 
     Returns:
-        By domain, the record of the store's copy, ``None`` if nothing is published, or why it could not be copied.
+        Domain → the record of the store's copy, or ``None`` if nothing is published, or why the copy failed.
 
     Raises:
         ConfigError: no store is configured.
@@ -221,10 +221,10 @@ def publish_domains(
 
 
 def publish_after_sync(settings: Settings, domain: Domain) -> str | None:
-    """Copy the result of a sync. A failure is recorded, and the next sync tries again.
+    """Copy the result of a sync to the store. A failure is recorded, and the next sync tries again.
 
     Returns:
-        What went wrong; ``None`` if nothing did or no store is configured.
+        Why the copy failed; ``None`` if it succeeded or no store is configured.
     """
     if settings.publish is None:
         return None
@@ -260,7 +260,10 @@ def note_problem(settings: Settings, domain: Domain, problem: str) -> None:
 
 
 def read_last_copy(settings: Settings, domain: Domain) -> Published | None:
-    """Return the record of a domain's last copy to the configured store, with later problems."""
+    """Return the record of a domain's last copy to the configured store; ``None`` if there is none.
+
+    The record includes a problem that occurred later.
+    """
     if settings.publish is None:
         return None
     known = read_published(record_file(settings.data_dir, domain.value))

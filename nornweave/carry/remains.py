@@ -18,7 +18,7 @@ _MAGIC = b"DUCK"  # of a DuckDB file, after its checksum
 
 
 def store_places(settings: Settings) -> list[Place]:
-    """Return the object store, if this workspace publishes to one."""
+    """Return the object store as a place to search for deleted documents; empty if this workspace has none."""
     if settings.publish is None:
         return []
     store = ObjectStore(settings.publish)
@@ -33,7 +33,7 @@ def store_places(settings: Settings) -> list[Place]:
 
 
 def _search(store: ObjectStore, deleted: Deleted) -> Search:
-    """Search every file of the domain. Parts that no commit names count as remains."""
+    """Search every file of the domain in the store. Objects that no commit names count as remains, too."""
     state = Publication(store, deleted.domain.value).state()
     commit = read_state(PublishedCommit, state, store.url) if state else None
     named = [commit.files, *(each.files for each in commit.replaced)] if commit else []
@@ -56,7 +56,7 @@ def _holds(store: ObjectStore, stored: StoredFile, deleted: Deleted) -> bool:
 
 
 def _purge(store: ObjectStore, settings: Settings, deleted: Deleted) -> None:
-    """Remove all generations of the domain except the published one, here and on replicas."""
+    """Remove all generations of the domain except the published one, from the store and from replicas."""
     claim = Publication(store, deleted.domain.value, signer_of(settings.data_dir))
     if not (state := claim.take()):  # nothing of the domain was published there yet
         return

@@ -43,10 +43,10 @@ class SilentRun:
     """An unfinished run that does not renew its lease.
 
     Attributes:
-        domain: the domain that it blocks; empty for a run of several domains, which blocks none.
-        state: of Dagster, such as ``STARTED``.
-        process: that renewed its lease last, for people.
-        since: when that was; ISO 8601, UTC.
+        domain: the domain that the run blocks; empty for a run of several domains, which blocks none.
+        state: Dagster's state of the run, such as ``STARTED``.
+        process: the process that last renewed the lease, for people.
+        since: when the lease was last renewed, as ISO 8601 in UTC.
     """
 
     run_id: str
@@ -61,9 +61,9 @@ class SilentRun:
 
 
 def silent_runs(data_dir: Path, domain: Domain, environment: Mapping[str, str] | None = None) -> list[SilentRun]:
-    """Return the silent runs of a domain, or of several domains, oldest first.
+    """Return the silent runs of a domain, and those of several domains, oldest first.
 
-    A history that cannot be read names none: ``doctor`` says why it cannot.
+    If the history cannot be read, return none. ``nornweave doctor`` says why it cannot be read.
     """
     address = (os.environ if environment is None else environment).get(DATABASE_VARIABLE)
     file = data_dir / "dagster" / "runs" / "runs.db"
@@ -90,14 +90,14 @@ def lease_value(process: str, mark: str) -> str:
     """Return the value of a lease that is renewed now.
 
     Args:
-        process: that renews it, for people.
-        mark: identifies the process; empty until the executing process has started.
+        process: the process that renews the lease, for people.
+        mark: the mark of the process that executes the run; empty until that process has started.
     """
     return json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "by": process, "mark": mark})
 
 
 def open_history(file: Path) -> sqlite3.Connection:
-    """Open a Dagster database for reading, as immutable if this user cannot write there."""
+    """Open a Dagster database for reading. Open it as immutable if this user cannot write to its folder."""
     is_ours = os.access(file.parent, os.W_OK)
     return sqlite3.connect(f"{file.as_uri()}?mode=ro{'' if is_ours else '&immutable=1'}", BUSY_TIMEOUT_S, uri=True)
 

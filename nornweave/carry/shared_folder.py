@@ -95,7 +95,7 @@ class DomainLease:
                 log.warning("%s", lost)  # the first error matters more
 
     def bring(self, file: Path) -> None:
-        """Download a file of the last holder; see ``Lock``."""
+        """Download a file that the last holder saved; see ``Lock``."""
         named = self._files.get(file.relative_to(self._folder).as_posix())
         if named is None or file.exists():
             return
@@ -135,11 +135,11 @@ class SharedFolder:
     """The folder of a domain that several machines write. Implements ``corpus.SharedFiles``.
 
     Args:
-        folder: of the domain on this machine.
-        claim: makes a claim for a purpose. Reading needs none to be held.
-        objects: the store with the parts of a claim's commits.
-        committed: returns the current commit, if readers check for it. Otherwise the publication is pulled once per
-            command or step.
+        folder: the folder of the domain on this machine.
+        claim: makes a claim for a purpose. Readers do not need to hold a claim.
+        objects: returns the store with the parts of a claim's commits.
+        committed: returns the name of the current commit. ``None`` if readers do not check for new commits, because the
+            publication is pulled once per command or step.
     """
 
     def __init__(
@@ -162,7 +162,10 @@ class SharedFolder:
         return DomainLease(claim, self._objects(claim), self._folder, purpose=purpose, wait_s=wait_s)
 
     def look(self) -> None:
-        """Download a newer publication, if readers of this folder ask for it. Segments come when they are read."""
+        """Download a newer publication if there is one and ``committed`` is given.
+
+        Segments are downloaded when they are read.
+        """
         if self._committed and (committed := self._committed()) != self._seen and self.pull():
             self._files, self._seen = {}, committed
 
@@ -195,9 +198,9 @@ class SharedFolder:
         return self._files.get(name)
 
     def pull(self) -> bool:
-        """Download the published generations without a claim. Return whether they are here.
+        """Download the published generations without holding a claim. Return whether they are on this machine now.
 
-        Do nothing while a process on this machine writes the domain: it has newer ones.
+        Do nothing while a process on this machine writes the domain, because its generations are newer.
         """
         folder, claim, objects = self._folder, self._reader, self._objects(self._reader)
         try:
@@ -220,7 +223,7 @@ class SharedFolder:
 
 
 def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
-    """Tell whether a folder has the last commit. Then it may also have newer, uncommitted files."""
+    """Tell whether a folder has the files of the last commit. It may also have newer, uncommitted files."""
     mark, pointer = folder / _MARK, folder / _READERS / "CURRENT"
     return mark.is_file() and pointer.is_file() and mark.read_text(encoding="ascii") == state.get(_COMMIT)
 
@@ -237,7 +240,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = "") -> None:
-    """Make a folder equal to ``files``. Files that are read later are not downloaded now.
+    """Make a folder equal to ``files``, except for files that are downloaded when they are read.
 
     Raises:
         StoreError: a file is missing or damaged on object storage.
@@ -262,7 +265,10 @@ def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = ""
 
 
 def _stays_elsewhere(folder: Path, name: str) -> bool:
-    """Tell whether a missing file still belongs to the domain: a segment whose checksum is here."""
+    """Tell whether a missing file still belongs to the domain.
+
+    That is so for the working file, and for a segment whose checksum is on this machine.
+    """
     segment = _SEGMENT.fullmatch(name)
     return name == WORKING_FILE or (segment is not None and checksum_file(folder / segment[1]).exists())
 

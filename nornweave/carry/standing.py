@@ -29,11 +29,12 @@ class Following:
     """The state of a replica for one domain.
 
     Attributes:
-        url: of the store.
-        published: the generation that the store names, as far as it is known.
-        published_at: when that was published, ISO 8601.
-        behind_s: seconds since it was known but not here, or since the store last answered; 0 if it is here.
-        checked_s: seconds since the store last answered and had all that it names; ``None``: never yet.
+        url: the address of the store.
+        published: the generation that the store names; ``None`` if it is unknown.
+        published_at: when this generation was published, as ISO 8601.
+        behind_s: seconds since the replica learnt of this generation without having it, or since the store last
+            answered; 0 if the replica has it.
+        checked_s: seconds since the store last answered and had every object that it names; ``None`` if it never did.
         problems: what is wrong, for people.
     """
 
@@ -56,7 +57,7 @@ class Following:
 
 
 class StandingBook:
-    """Reads a replica's record, again when it may have changed. Thread-safe."""
+    """Reads a replica's record, and reads it again when it may have changed. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._url = settings.replica_of
@@ -108,14 +109,14 @@ class Published:
     """A publisher's record of its last copy of one domain.
 
     Attributes:
-        url: of the store.
-        number: the number in the store; 0 before the first copy.
-        commit: its name in the store.
+        url: the address of the store.
+        number: the generation's number in the store; 0 before the first copy.
+        commit: the name of the commit in the store.
         built_as: the generation's name on this disk.
-        at: when, ISO 8601.
-        problem: why the last try failed; ``None`` when it did not.
-        lost: whether another publisher was there first.
-        tried_at: when it was tried last, ISO 8601.
+        at: when it was copied, as ISO 8601.
+        problem: why the last try failed; ``None`` if it succeeded.
+        lost: whether the last try failed because another publisher has published the domain.
+        tried_at: when the last try was, as ISO 8601.
     """
 
     url: str
@@ -134,10 +135,11 @@ class DomainStanding:
 
     Attributes:
         published: the generation that the store names.
-        published_at: when it was published, ISO 8601.
-        generation: the newest that is complete here.
-        behind_since: when the replica learnt of a generation that it lacks, in seconds since 1970.
-        problem: why it does not have it.
+        published_at: when this generation was published, as ISO 8601.
+        generation: the newest generation that is complete on the replica.
+        behind_since: when the replica learnt of a generation that it lacks, in seconds since 1970; ``None`` if it lacks
+            none.
+        problem: why the replica lacks it.
     """
 
     published: str | None = None
@@ -152,10 +154,10 @@ class Standing:
     """A replica's record.
 
     Attributes:
-        url: of the store.
+        url: the address of the store.
         checked_at: when the store last answered for every domain, in seconds since 1970.
         problem: what is wrong with the store or the workspace document.
-        domains: by name.
+        domains: name of a domain → its record.
     """
 
     url: str
@@ -210,7 +212,7 @@ def write_published(file: Path, record: Published) -> None:
     """Replace a publisher's record durably.
 
     Raises:
-        PublicationError: it cannot be written.
+        PublicationError: the record cannot be written.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -220,10 +222,10 @@ def write_published(file: Path, record: Published) -> None:
 
 
 def write_standing(file: Path, standing: Standing) -> None:
-    """Replace a replica's record atomically. It need not survive a crash.
+    """Replace a replica's record atomically but not durably, because it need not survive a crash.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the record cannot be written.
     """
     aside = file.with_name(f".{file.name}.new")
     aside.write_text(json.dumps(asdict(standing)), encoding="utf-8")

@@ -26,10 +26,10 @@ from nornweave.models.encoders.loading import machine_cache
 
 @contextmanager
 def hold_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float) -> Iterator[Callable[[], None]]:
-    """Lock a domain that several machines share and bring its files here. Otherwise do nothing.
+    """Lock a domain and download its files if several machines share it. Otherwise do nothing.
 
     Yields:
-        A function that raises once another machine has taken over.
+        A function that raises an error if another machine has taken over the domain.
     """
     if shared := leased_folder(settings, domain):
         with shared.lock(purpose, wait_s) as lock:
@@ -39,7 +39,7 @@ def hold_domain(settings: Settings, domain: Domain, purpose: str, wait_s: float)
 
 
 def pull(settings: Settings, *domains: Domain) -> None:
-    """Download the newest publications of these domains (default: all) if leases are configured."""
+    """If leases are configured, download the newest publications of ``domains``, by default of all served domains."""
     for domain in domains or settings.served_domains:
         if shared := leased_folder(settings, domain):
             shared.pull()
@@ -69,10 +69,10 @@ INBOX = SourceId(INBOX_ID)
 
 
 def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0, token_vectors: str = "") -> DuckDBStore:
-    """Return the domain's storage. ``dimensions`` and ``token_vectors`` matter only to writers.
+    """Return the domain's storage. Only writers need ``dimensions`` and ``token_vectors``.
 
     Raises:
-        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+        ConfigError: the storage is in PostgreSQL, and the packages for PostgreSQL are not installed.
     """
     folder, shared = domain_folder(settings, domain), leased_folder(settings, domain)
     if settings.storage:
@@ -100,9 +100,9 @@ def workspace_server(settings: Settings) -> Server | None:
 
 
 def database_checks(settings: Settings, environment: Mapping[str, str]) -> dict[str, Callable[[], object]]:
-    """Return a check for each PostgreSQL server in use: for documents, and for runs.
+    """Return name → check for each PostgreSQL server in use: the one for documents and the one for runs.
 
-    Each raises ``StoreError`` if the server cannot be used; the message names the cause and what to do.
+    A check raises ``StoreError`` if the server cannot be used. The message names the cause and what to do.
 
     Raises:
         ConfigError: the packages for PostgreSQL are not installed.
@@ -130,7 +130,7 @@ def _server(settings: Settings, schema: str) -> Server:
 
 
 def storage_schemas(settings: Settings) -> tuple[str, ...]:
-    """Return the schemas of the served domains in PostgreSQL; none if they are in files."""
+    """Return the schemas of the served domains in PostgreSQL; none if the domains are in files."""
     storage = settings.storage
     return tuple(_schema(storage, domain) for domain in settings.served_domains) if storage else ()
 
@@ -152,11 +152,11 @@ def domain_folder(settings: Settings, domain: Domain) -> Path:
 
 
 def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | None = None) -> Encoder:
-    """Return the domain's encoder. A process loads it once.
+    """Return the domain's encoder. A process loads each encoder once.
 
     Args:
-        like: the version of existing vectors, whose precision new ones must have. Queries omit it and use the fastest,
-            because they can search vectors of any precision.
+        like: the version of existing vectors, whose precision new vectors must have. For queries it is ``None``, which
+            means the fastest precision, because queries can search vectors of any precision.
     """
     return _load(configured.embedding, machine_cache(settings.data_dir / "models"), like)
 

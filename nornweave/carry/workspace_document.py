@@ -50,9 +50,9 @@ class WorkspaceDocument(SignedDocument):
         configuration: ``domains``, ``fusion`` and ``sources`` in the form of a configuration file. Sources have only
             ids and groups.
         served: the domains that have a source or an inbox.
-        ledger: the conflict ledger as its file says it.
-        verified: by domain, the sources' confirmations of the stored generation.
-        membership: by source, its table of members.
+        ledger: the content of the conflict ledger's file.
+        verified: domain → when its sources confirmed the generation that is in the store.
+        membership: source id → its table of members.
     """
 
     publisher: PublisherId
@@ -72,11 +72,11 @@ class WorkspaceDocument(SignedDocument):
 def publish_workspace(
     store: ObjectStore, settings: Settings, publisher: str, *, take_over: bool = False
 ) -> WorkspaceDocument:
-    """Update the workspace document in the store. An equal one is not written again.
+    """Update the workspace document in the store. If it would not change, it is not written.
 
     Raises:
         PublicationError: the store cannot be reached.
-        PublisherConflictError: another publisher's is there.
+        PublisherConflictError: the store has the document of another publisher.
     """
     document = workspace_document(settings, publisher)
     try:
@@ -148,7 +148,7 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
 
 
 def _verified_in_store(settings: Settings, domain: Domain) -> Verified | None:
-    """Return when sources confirmed the domain's copy in the store, with their bounds; ``None`` if it is unknown."""
+    """Return when sources confirmed the domain's copy in the store, with the ``bound`` of each; ``None`` if unknown."""
     copied = read_published(record_file(settings.data_dir, domain.value))
     verified = read_verified(domain_folder(settings, domain))
     if copied is None or not copied.built_as or copied.built_as != verified.generation:
@@ -177,11 +177,11 @@ def _read_or_none(content: bytes, where: str) -> WorkspaceDocument | None:
 
 
 def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
-    """Replace this machine's records by those in the store.
+    """Replace this machine's records with those in the store's workspace document. See ``take_over``.
 
     Raises:
         PublicationError: the store cannot be reached, or the document is damaged.
-        OSError: they cannot be written.
+        OSError: the records cannot be written.
     """
     with suppress(MissingObjectError):
         stored = store.read(KEY)
@@ -193,8 +193,8 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
     """Return a replica's configuration file. Its sources only define access.
 
     Args:
-        own: the replica's own settings: ``access``, and the models of ``fusion`` that receive questions. The store must
-            not set them, because others may write there.
+        own: the replica's own settings: ``access``, and the models of ``fusion`` that receive questions. They do not
+            come from the store, because others may write to it.
     """
     sources = [
         {"id": one["id"], "domain": one["domain"], "type": "inbox", "path": "nowhere", "access": one["access"]}
@@ -213,10 +213,10 @@ def replica_configuration(document: WorkspaceDocument, url: str, own: Mapping[st
 
 
 def take_over(document: WorkspaceDocument, settings: Settings) -> None:
-    """Store the ledger, the sources' confirmations and their members for a replica.
+    """Store the document's ledger, confirmations and members of sources for a replica.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: they cannot be written to disk.
     """
     for domain in settings.served_domains:
         if verified := document.verified.get(domain):

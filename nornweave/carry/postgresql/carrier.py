@@ -31,11 +31,11 @@ from nornweave.index.generations.publish import GenerationFiles
 class PostgresCarrier:
     """The schema of one domain. Implements ``Claim`` and ``Objects`` of ``parts``.
 
-    Objects are rows of 8 MiB at most, which a reader fetches within the deadline of one statement.
+    An object is a row of at most 8 MiB, so that a reader can fetch it within the deadline of one statement.
     """
 
     def __init__(self, server: Server, folder: Path, purpose: str) -> None:
-        """Store the parameters; ``folder`` has the files of the domain on this machine."""
+        """Store the arguments. ``folder`` has the files of the domain on this machine."""
         self.url = server.name
         self.fence = 0
         self._server = server
@@ -76,7 +76,7 @@ class PostgresCarrier:
             self._connection.execute("select 1")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write the row and the tables for people with SQL; see ``Claim``."""
+        """Write the state's row, and the tables that people query with SQL; see ``Claim``."""
         connection = self._connection
         with (
             translate_errors(self._server, "nothing was published, the old generation stays"),
@@ -114,7 +114,7 @@ class PostgresCarrier:
             self._connection.execute("delete from objects where key = %s", [key])
 
     def overwrite(self) -> None:
-        """Rewrite the tables without the bytes of removed rows; see ``Objects``."""
+        """Rewrite the tables, so that the bytes of removed rows are gone; see ``Objects``."""
         with translate_errors(self._server, "removed rows are not overwritten"):
             compact(self._connection, ("objects", "documents", "chunks"))
 

@@ -45,7 +45,7 @@ class LedgerRow:
             compact(connection, ["ledger"])
 
     def version(self) -> object:
-        """Return the version, at most a second old; the last known one if the server does not answer."""
+        """Return the version, at most a second old. If the server does not answer, return the last known version."""
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_EVERY_S
             try:
@@ -58,7 +58,7 @@ class LedgerRow:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other machines out while the context is open."""
+        """Keep other machines out until the context ends."""
         with translate_errors(self._server, "the ledger was not written"), self._server.connect() as connection:
             take_lock(connection, self._server, wait_s=LOCK_WAIT_S)
             yield

@@ -41,10 +41,10 @@ where document_no in (select unnest({}::integer[]))
 
 
 def show(connection: Connection, files: GenerationFiles) -> None:
-    """Write the published generation of this machine to the tables.
+    """Write the published generation of this machine to the tables that people query with SQL.
 
     Raises:
-        StoreError, psycopg.Error: they were not written.
+        StoreError, psycopg.Error: the tables were not written.
     """
     current = files.current()
     if current is None or connection.execute(_ARE_THERE).fetchone() is None:
@@ -81,7 +81,7 @@ def _insert(connection: Connection, table: Literal["documents", "chunks"], rows:
 
 
 def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]) -> Iterator[list[Any]]:
-    """Yield documents with their full access rule (their own and their source's), and store it in ``rules``."""
+    """Yield documents with their full access rule (their own and their source's). Store the rule in ``rules``."""
     ((sources,),) = reader.execute("select value from meta where key = 'access'").fetchall()
     stated = decode_source_rules(sources)
     for row in _rows(reader, _DOCUMENT, numbers):

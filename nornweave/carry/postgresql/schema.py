@@ -76,7 +76,7 @@ def prepare_workspace(connection: Connection, server: Server) -> None:
 
 
 def make_schema(connection: Connection, server: Server) -> None:
-    """Create the schema if it is missing. An existing one needs no permission to create schemas.
+    """Create the schema if it is missing. If it exists, the permission to create schemas is not needed.
 
     Raises:
         psycopg.Error: the server refuses.
@@ -102,7 +102,7 @@ def statement_text(name: str) -> str:
 
 
 def lock_class(schema: str) -> int:
-    """Return the first key of a schema's advisory locks, which the whole database shares."""
+    """Return the first key of a schema's advisory locks. It differs by schema, because a database shares its locks."""
     return zlib.crc32(f"nornweave/{schema}".encode()) - (1 << 31)
 
 
@@ -110,7 +110,7 @@ def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
     """Take the writer's lock for as long as the connection lives.
 
     Raises:
-        DomainBusyError: somebody else still holds it after ``wait_s`` seconds; the message says who.
+        DomainBusyError: somebody else still holds it after ``wait_s`` seconds. The message says who.
     """
     deadline = time.monotonic() + wait_s
     told = False
@@ -127,7 +127,7 @@ def take_lock(connection: Connection, server: Server, *, wait_s: float) -> None:
 
 
 def release_lock(connection: Connection) -> None:
-    """Release the lock now. After a closed connection the server would release it a moment later."""
+    """Release the lock now. If the connection were only closed, the server would release it a moment later."""
     with suppress(psycopg.Error):
         connection.execute("select pg_advisory_unlock_all()")
 
@@ -159,7 +159,7 @@ def writing(server: Server, otherwise: str) -> Iterator[Connection]:
     """Open a connection in the writers' role.
 
     Raises:
-        StoreError: the server cannot be reached, or the block fails; ``otherwise`` tells what was not done.
+        StoreError: the server cannot be reached, or the block fails. ``otherwise`` is the message: what was not done.
     """
     with translate_errors(server, otherwise), server.connect() as connection:
         become_writer(connection)

@@ -68,8 +68,9 @@ def cause_of(error: Exception, variable: str | None = None) -> str | None:
     """Return why connecting failed and what to do; ``None`` for other errors.
 
     Args:
-        error: of libpq; it may repeat part of a password that holds ``@`` or ``/``.
-        variable: of the environment that holds the address with its password; ``storage.url`` without.
+        error: an error of libpq. Its message may repeat part of a password that holds ``@`` or ``/``.
+        variable: the environment variable that holds the address with its password; ``None`` if the address is
+            ``storage.url``.
     """
     said = str(error)
     address, password = variable or "storage.url", f"the password in {variable}" if variable else _WITHOUT_VARIABLE
@@ -96,7 +97,7 @@ class _Idle:
 class ConnectionPool:
     """At most ``size`` connections, idle ones included. Thread-safe.
 
-    The thread that needs a connection opens it, so that it gets the error if that fails.
+    The thread that needs a connection opens it, so that this thread gets the error if opening fails.
     """
 
     def __init__(self, conninfo: str, size: int) -> None:
@@ -111,10 +112,10 @@ class ConnectionPool:
 
     @contextmanager
     def borrow(self, options: str) -> Iterator[Connection]:
-        """Lend a connection with these options, in autocommit.
+        """Lend a connection with these options, in autocommit mode.
 
         Raises:
-            PoolBusyError: all are in use, and none came back in time.
+            PoolBusyError: all connections are in use, and none was given back in time.
             psycopg.OperationalError: connecting failed.
         """
         if not self._turns.acquire(timeout=POOL_WAIT_S):
@@ -134,7 +135,10 @@ class ConnectionPool:
             self._turns.release()
 
     def _idle_with(self, options: str) -> Connection | None:
-        """Return the newest idle connection with these options, or ``None``. If there are too many, close another."""
+        """Return the newest idle connection with these options; ``None`` if there is none.
+
+        If there is none and the pool is full, close an idle connection with other options, so that one can be opened.
+        """
         for place in reversed(range(len(self._idle))):
             if self._idle[place].options == options:
                 return self._idle.pop(place).connection
@@ -176,7 +180,7 @@ _pools_lock = threading.Lock()
 
 
 def pool_of(conninfo: str, size: int) -> ConnectionPool:
-    """Return this process's pool for a database. A forked process gets its own."""
+    """Return this process's pool for a database. A forked process gets a pool of its own."""
     with _pools_lock:
         return _pools.setdefault((os.getpid(), conninfo), ConnectionPool(conninfo, size))
 
@@ -193,19 +197,20 @@ atexit.register(close_idle)
 
 
 class _ConnectionDiedError(psycopg.OperationalError):
-    """A pooled connection was lost; the statement itself did not fail."""
+    """A pooled connection was lost. The statement itself did not fail."""
 
 
 class Server:
     """Connections to one schema. Thread-safe."""
 
     def __init__(self, url: str, schema: str, connections: int = CONNECTIONS) -> None:
-        """Store the parameters; no connection is opened.
+        """Store the arguments. No connection is opened.
 
         Args:
-            url: of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file.
-            schema: of the domain; made by the first writer.
-            connections: that readers of this process may have to the database, of all schemas together.
+            url: the address of the database without a password. libpq takes the password from ``PGPASSWORD`` or its
+                password file.
+            schema: the schema of the domain, which the first writer creates.
+            connections: how many connections to the database readers of this process may have, for all schemas.
         """
         self.schema = schema
         self._conninfo = make_conninfo(url, connect_timeout=CONNECT_S, application_name="nornweave", **_KEEPALIVE)
@@ -213,7 +218,7 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Return the schema's place for messages: without user, password and parameters."""
+        """Return the address and schema for messages, without user, password and parameters."""
         said = conninfo_to_dict(self._conninfo)
         return f"PostgreSQL {said.get('host') or 'local'}/{said.get('dbname') or ''}, schema {self.schema}"
 
@@ -235,18 +240,18 @@ class Server:
         )
 
     def rows(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run a reader's query.
+        """Return the rows of a reader's query.
 
         Raises:
-            StoreError: it cannot be answered.
+            StoreError: the query cannot be answered.
         """
         return self.read(lambda connection: connection.execute(statement, values, binary=True).fetchall())
 
     def rows_if_there(self, statement: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run a reader's query; return no rows if the tables do not exist yet.
+        """Return the rows of a reader's query; no rows if the tables do not exist yet.
 
         Raises:
-            StoreError: it cannot be answered.
+            StoreError: the query cannot be answered.
         """
 
         def ask(connection: Connection) -> list[tuple[Any, ...]]:
@@ -258,10 +263,10 @@ class Server:
         return self.read(ask)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Do a reader's work with a pooled connection; try once more if the connection had died.
+        """Return the result of ``work`` with a pooled connection. If the connection was lost, try once more.
 
         Raises:
-            StoreError: the server is away, or a statement fails.
+            StoreError: the server cannot be reached, or a statement fails.
         """
         try:
             try:
@@ -296,10 +301,13 @@ class Server:
 
 @contextmanager
 def translate_errors(server: Server, what: str) -> Iterator[None]:
-    """Translate errors of PostgreSQL into the store's.
+    """Translate errors of PostgreSQL into ``StoreError``.
+
+    Args:
+        what: the start of the message: what was not done.
 
     Raises:
-        StoreError: for any of them; ``what`` tells what did not happen.
+        StoreError: the block raised an error of PostgreSQL.
     """
     try:
         yield
@@ -311,7 +319,7 @@ def check_answers(url: str, variable: str) -> None:
     """Check that a database answers, whose address is in an environment variable.
 
     Raises:
-        StoreError: it does not; the message repeats nothing of the address.
+        StoreError: the database does not answer. The message repeats no part of the address.
     """
     try:
         psycopg.connect(plain_address(url), connect_timeout=CONNECT_S).close()

@@ -38,7 +38,7 @@ EXPIRES_S = 3_600
 
 
 def note_while_working(app: Celery, note: Callable[[], None]) -> None:
-    """Call ``note`` regularly from the message loop; it stops when the worker hangs or loses its broker."""
+    """Call ``note`` regularly from the message loop. If the worker hangs or loses its broker, the calls stop."""
     from celery import bootsteps
 
     class Noting(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -51,7 +51,7 @@ def note_while_working(app: Celery, note: Callable[[], None]) -> None:
 
 
 def work(app: Celery, *, name: str, processes: int) -> int:
-    """Process messages until SIGTERM and finish the current one. Return the exit code."""
+    """Process messages until SIGTERM, and then finish the current message. Return the exit code."""
     from celery.signals import setup_logging
 
     setup_logging.connect(_keep_logging, weak=False)
@@ -73,8 +73,8 @@ def work(app: Celery, *, name: str, processes: int) -> int:
 def _settle_what_cannot_be_acknowledged() -> None:
     """Keep a worker running after Redis failed to receive an acknowledgement.
 
-    kombu 5.7 logs the error and counts the message as being worked on for ever. A worker that takes one message at a
-    time then asks for no more, and never notices its lost connection. Redis gives the message to another worker.
+    kombu 5.7 logs the error and counts the message as unfinished for ever. A worker that takes one message at a time
+    then asks for no more messages, and never notices its lost connection. Redis gives the message to another worker.
     """
     from kombu.transport import redis, virtual
 
@@ -90,10 +90,10 @@ def _settle_what_cannot_be_acknowledged() -> None:
 
 
 def _drop_what_is_no_message() -> None:
-    """Keep a worker running after an invalid entry in its Redis queue; drop the entry.
+    """Keep a worker running after an invalid entry in its Redis queue. The entry is dropped.
 
-    kombu 5.7 parses the JSON around a message outside of its error handling: an error ends the worker, and its
-    successor may get the next invalid entry.
+    kombu 5.7 parses the JSON around a message outside of its error handling. So an error ends the worker, and the
+    worker that replaces it may get the next invalid entry.
     """
     from kombu.transport import redis
 
@@ -129,11 +129,11 @@ def _is_message(found: Any) -> bool:
 
 
 def _keep_logging(**_: object) -> None:
-    """Keep the command line's logging. With a listener, Celery does not install its own."""
+    """Keep the logging of the command line. If this signal has a listener, Celery does not install its own logging."""
 
 
 def celery_app(broker: str) -> Celery:
-    """Return the application on a broker."""
+    """Return the Celery application for a broker."""
     with optional("workers", "workers"):
         from celery import Celery
     app = Celery("nornweave", broker=broker, set_as_current=False)
@@ -173,7 +173,7 @@ Encoders = Callable[[str, str], Encoder]
 def encode_batch(
     encoders: Encoders, objects: ObjectStore, *, domain: str, encoder: str, key: str, texts: Sequence[str] | None
 ) -> str:
-    """Encode one batch unless its vectors are stored. Return what was done.
+    """Encode one batch unless its vectors are stored. Return a text that says what was done.
 
     Raises:
         EncoderError: this machine's settings give the domain another encoder.
@@ -203,7 +203,7 @@ def run_worker(
     note: Callable[[], None],
     processes: int = 1,
 ) -> int:
-    """Run a worker until SIGTERM and finish the current batch. Return the exit code.
+    """Run a worker until SIGTERM, and then finish the current batch. Return the exit code.
 
     ``note`` is called every few seconds while messages are taken.
     """

@@ -38,8 +38,8 @@ class TextBatch:
     """Texts to encode together.
 
     Attributes:
-        encoder: version of the encoder.
-        positions: of the texts in the request.
+        encoder: the version of the encoder.
+        positions: the position of each text in the request.
     """
 
     encoder: str
@@ -48,22 +48,22 @@ class TextBatch:
 
     @property
     def key(self) -> str:
-        """The digest of encoder and texts."""
+        """The digest of encoder and texts, which identifies the batch."""
         return digest(self.encoder, *self.texts)
 
     @property
     def result_key(self) -> str:
-        """The key of the vectors."""
+        """The key of the object that holds the vectors."""
         return f"{FOLDER}/{digest(self.encoder)}/{self.key}"
 
     @property
     def texts_key(self) -> str:
-        """The key of the texts, if they are too large for a message."""
+        """The key of the object that holds the texts if they are too large for a message."""
         return f"{self.result_key}.json"
 
 
 def split(encoder: str, texts: Sequence[str], size: int) -> Iterator[TextBatch]:
-    """Cut texts into batches of similar length, longest first: padding costs as much as text."""
+    """Group texts of similar length into batches, longest first, because padding costs as much as text."""
     order = sorted(range(len(texts)), key=lambda position: (-len(texts[position]), texts[position], position))
     for start in range(0, len(order), size):
         positions = tuple(order[start : start + size])
@@ -79,7 +79,7 @@ def store_vectors(objects: ObjectStore, batch: TextBatch, vectors: Vectors) -> b
 
 
 def take_vectors(objects: ObjectStore, batch: TextBatch, dimensions: int) -> Vectors | None:
-    """Return a batch's vectors, or ``None``. Damaged ones are removed."""
+    """Return a batch's vectors; ``None`` if they are not stored yet. Damaged vectors are removed."""
     stored = _read(objects, batch.result_key)
     if stored is None:
         return None
@@ -115,7 +115,7 @@ def _unpacked(stored: bytes, batch: TextBatch, shape: tuple[int, int]) -> Vector
 
 
 def send_texts(objects: ObjectStore, batch: TextBatch) -> list[str] | None:
-    """Return the texts for a message, or ``None`` if they are large: then they are stored as an object."""
+    """Return the texts for a message. If they are too large, store them as an object and return ``None``."""
     if sum(map(len, batch.texts)) <= MESSAGE_BYTES:
         return list(batch.texts)
     objects.create(batch.texts_key, json.dumps(batch.texts).encode("ascii"))

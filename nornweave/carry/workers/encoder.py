@@ -71,14 +71,14 @@ class CeleryQueue:
 class DistributedEncoder:
     """The encoder of a domain, helped by workers. Implements ``Encoder``.
 
-    Every text gets its vector even if workers, broker or object storage fail: batches that do not arrive within
-    ``patience_s`` after the last one are encoded here. After a delay this machine does not wait for workers again until
-    one of their batches arrives.
+    Every text gets its vector even if workers, broker or object storage fail. If no batch arrives for ``patience_s``,
+    this machine encodes the missing batches. From then on it does not wait for workers until one of their batches
+    arrives.
 
     Attributes:
-        local: encodes queries, and what no worker has done.
-        domain: whose settings name the model; workers read their own.
-        batch: texts of a task.
+        local: encodes queries, and the batches that no worker has encoded.
+        domain: the domain whose settings name the model. Workers read their own settings.
+        batch: the number of texts in a task.
         wrong: the number of batches that arrived with wrong vectors.
     """
 
@@ -95,22 +95,22 @@ class DistributedEncoder:
 
     @property
     def version(self) -> str:
-        """The local encoder's."""
+        """The version of the local encoder."""
         return self.local.version
 
     @property
     def dimensions(self) -> int:
-        """The local encoder's."""
+        """The dimensions of the local encoder."""
         return self.local.dimensions
 
     @property
     def max_tokens(self) -> int:
-        """The local encoder's."""
+        """The ``max_tokens`` of the local encoder."""
         return self.local.max_tokens
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The local encoder's."""
+        """The tokenizer of the local encoder."""
         return self.local.tokenizer
 
     def encode_query(self, text: str) -> Vectors:
@@ -133,7 +133,7 @@ class DistributedEncoder:
         return vectors
 
     def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
-        """Submit batches and collect their vectors. While workers are late, encode more and more here."""
+        """Submit batches and collect their vectors. While workers are late, encode more and more of them here."""
         self._is_late |= not self._submit(waiting)
         last, pause_s, encoded_here = self.clock(), POLL_S, 1
         while waiting:
@@ -180,7 +180,9 @@ class DistributedEncoder:
             return []
 
     def _verify(self, batch: TextBatch, rows: Vectors) -> Vectors:
-        """Check one random text of a batch here. Return the batch's vectors if it agrees, else our own.
+        """Encode one random text of a batch on this machine. Return the batch's vectors if they agree with it.
+
+        Otherwise encode the batch on this machine, and return these vectors.
 
         A writer to object storage, or a worker with a faulty processor or model, can return wrong vectors under the
         right digest.
@@ -208,7 +210,7 @@ class DistributedEncoder:
         return rows
 
     def _warn_once(self, reason: str) -> None:
-        """Log a reason once, not for every window."""
+        """Log a reason only once, not for every window of texts."""
         if reason not in self._warned:
             self._warned.add(reason)
             log.warning("workers: %s; %s encodes on this machine what they do not", reason, self.domain)
@@ -218,7 +220,7 @@ def workers_of(settings: Settings) -> WorkersSettings:
     """Return the settings of workers.
 
     Raises:
-        ConfigError: there are none.
+        ConfigError: no workers are configured.
     """
     if settings.workers is None:
         raise ConfigError(f"{settings.file}: key 'workers' is missing; it says where batches queue: docs/workers.md")
@@ -228,10 +230,10 @@ def workers_of(settings: Settings) -> WorkersSettings:
 def broker_of(workers: WorkersSettings, environment: Mapping[str, str] | None = None) -> str:
     """Return the broker's address with its password, which must never be shown.
 
-    A password that stands in a variable of its own may hold any character; in an address it has to be percent-encoded.
+    A password in its own variable may hold any character. A password in an address must be percent-encoded.
 
     Raises:
-        ConfigError: neither the environment nor the settings name one.
+        ConfigError: neither the environment nor the settings name a broker.
     """
     environment = os.environ if environment is None else environment
     address = environment.get(BROKER_VARIABLE) or workers.broker
