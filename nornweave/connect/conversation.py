@@ -81,9 +81,9 @@ def _with_authors(message: Message) -> Iterator[Message]:
 
 
 def gather_threads(raw: Iterable[Message]) -> list[Message]:
-    """Move the messages of each channel and thread to the first one of them. Other messages keep their order.
+    """Put the messages of each channel and thread together, at the place of the first one of them.
 
-    The moves are necessary because replies are interleaved with other messages, but a chunk is one span of text.
+    This is necessary because replies are interleaved with other messages, but a chunk is one span of text.
     """
     channels: dict[str | None, dict[tuple[str, str | int], list[Message]]] = {}
     for number, each in enumerate(raw):
@@ -230,7 +230,7 @@ def load_documents(raw: bytes | str, where: str) -> list[tuple[int, Any]]:
     """Parse consecutive JSON documents: a single one, one per line, or the joined lists of ``gh api --paginate``.
 
     Returns:
-        Each document, after the number of the line on which it begins. Lines count from 1.
+        Pairs of a line number and a document. The number, from 1, is that of the line on which the document begins.
 
     Raises:
         DocumentError: a document is not JSON. The message names ``where``, the line and the column.

@@ -251,7 +251,7 @@ class CommitHistory:
         """Return for each commit the lines that it wrote in the documentation and that are still there.
 
         A line counts for the first commit that wrote it. Pages with an access statement are left out, because a person
-        who may read the code may not be allowed to read them.
+        who may read the code may not be allowed to read such a page.
         """
         pages, wanted = dict[str, list[str]](), PathFilter(exclude=self.exclude)
         options = ("-I", "-z", "-e", "", commit, "--", *_PROSE)

@@ -107,9 +107,10 @@ class GitSource:
     def list(self) -> Listing:
         """List the committed files by path. The gate of a file is its blob id.
 
-        The revision, date and author of a file are those of the last commit that changed the file. A file has none of
-        them if that commit is not found within ``timeout_s``, as in a very long history. Files that were last changed
-        by the oldest commits of a shallow clone have none either, because those commits seem to add every file.
+        The revision, date and author of a file are those of the last commit that changed the file. In a very long
+        history this commit may not be found within ``timeout_s``. The three values are then missing. They are also
+        missing for files that were last changed by the oldest commits of a shallow clone, because those commits seem to
+        add every file.
 
         Raises:
             SourceUnavailableError: git or the repository is missing, there is no commit, ``ref`` is unknown, or git

@@ -59,9 +59,9 @@ def read_records(documents: Iterable[tuple[int, Any]]) -> list[Message]:
     """Read the messages of JSON documents in order.
 
     Args:
-        documents: each JSON document after the number of its first line. A document is a message, a list of messages,
-            or an object that contains such lists. A message without an id gets its line as id, and in a list also its
-            position.
+        documents: pairs of a line number and a JSON document that begins on this line. A document is a message, a list
+            of messages, or an object that contains such lists. A message without an id gets its line number as id. In a
+            list its position is added.
 
     Raises:
         DocumentError: a value in the place of a message is something else, or no message has text under a known key.

@@ -85,7 +85,10 @@ class ApiOrigin:
 
 
 def _place(url: str) -> tuple[str, str, str | None]:
-    """Return the scheme, the host with its port, and the host alone of an address."""
+    """Return the scheme, the host with its port, and the host alone of an address.
+
+    The last is ``None`` without a host.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -228,7 +228,7 @@ class Mirror(Known):
     def _remove(self, prefixes: Iterable[str], before: int | None = None) -> None:
         """Delete the records with a key prefix.
 
-        If ``before`` is given, delete only those of passes with a lower number.
+        If ``before`` is given, delete only records that were stored by a pass with a lower number than ``before``.
         """
         for prefix in prefixes:
             values = {**in_range(prefix), "pass": math.inf if before is None else before}

@@ -57,8 +57,8 @@ class _Task:
     """A span to divide between ``nodes``.
 
     Attributes:
-        nodes: each node after whether it is in a list. A node in a list may be separated from its neighbours within a
-            line.
+        nodes: pairs of a node and whether it is in a list. A node in a list may be separated from its neighbours within
+            a line.
         opens: whether the span opens the next part, as ``def inner():`` does. It then stays together with that part.
     """
 

@@ -42,13 +42,14 @@ def chunk_messages(
         limit: the maximum number of tokens of one message. A longer message is cut.
         group_limit: the maximum number of tokens of a group of messages.
 
-    ``CONTEXT_MESSAGES`` before a chunk become its context: in a thread its root and the latest before the chunk,
-    otherwise the latest outside threads within ``CONTEXT_GAP``. Context that would take chunk and context together
-    above ``limit`` is left out, for encoders cut off about there.
+    The context of a chunk consists of at most ``CONTEXT_MESSAGES`` earlier messages. In a thread these are the first
+    message of the thread and the latest ones before the chunk. Otherwise they are the latest messages outside of
+    threads within ``CONTEXT_GAP``. Chunk and context together have at most ``limit`` tokens, because encoders cut off a
+    text of about this length. Context beyond the limit is left out.
 
     Yields:
-        Chunks in order; every message is in at least one, and every chunk but the pieces of a long message holds whole
-        messages.
+        Chunks in order. Every message is in at least one chunk. A chunk holds whole messages, unless it is a piece of a
+        long message.
     """
     talk = _Talk(document, index, limit)
     runs = group_messages(

@@ -172,8 +172,8 @@ def _is_release(title: str) -> bool:
 class _Releases(_Headings):
     """The headings above a place in a changelog. In a changelog no release is below another release.
 
-    This differs from the levels of the headings, because standard-version gives a patch release the level that the
-    headings inside a minor release have.
+    The levels of the headings alone do not show this. For example, standard-version gives a patch release the same
+    level as the headings inside a minor release.
     """
 
     def __init__(self, units: Iterable[Unit]) -> None:

@@ -48,8 +48,8 @@ class Meaning:
     """The definition that a name in a file means, as far as the file shows it.
 
     Attributes:
-        module: the place of the definition: ``.`` for this file, ``/src/db`` for a file or folder of the source,
-            ``pkg/db`` for a file or folder below any folder.
+        module: the place of the definition. ``.`` is this file. ``/src/db`` is a file or folder at this path in the
+            source. ``pkg/db`` is a file or folder whose path ends with this.
         names: the qualified name of the definition in that place, outermost name first.
     """
 

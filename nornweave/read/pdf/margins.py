@@ -273,9 +273,10 @@ def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
 
 
 def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
-    """Tell whether some pages are most of all pages.
+    """Tell whether nearly all pages are among ``some``.
 
-    They may also be at least three and most of the even or odd pages.
+    It is also enough if all of ``some`` are even pages and nearly all even pages are among them, and likewise for odd
+    pages. In this case there must be at least three.
     """
     if len(some) >= max(2, _NEARLY_ALL * len(pages)):
         return True

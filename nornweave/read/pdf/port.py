@@ -24,7 +24,7 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 
 def around(boxes: Sequence[Box]) -> Box:
-    """Return the box around boxes, at least one."""
+    """Return the smallest box that contains all of ``boxes``. There must be at least one box."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
 

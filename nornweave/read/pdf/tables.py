@@ -48,7 +48,7 @@ def tables_of(fragments: Sequence[GlyphFragment]) -> Iterator[tuple[int, int, li
 
 
 def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
-    """Put each fragment into a row: into its last cell, into a new cell beside that one, or into a new row."""
+    """Return the rows that the fragments form. Each fragment is put into the last cell, a new cell or a new row."""
     rows: list[TableRow] = []
     for f in fragments:
         if not rows:
@@ -70,10 +70,10 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
 
 
 def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
-    """Return the index of the first line of the last cell that is beside a fragment.
+    """Return the index of the line in the last cell from which on the cell stands beside a fragment.
 
-    ``None`` if the fragment belongs to another row. The lines above that index are not part of the row, but text above
-    the table.
+    Lines of the cell above this index are text above the table. The result is ``None`` if the fragment belongs to
+    another row than the last cell.
     """
     row, cell = rows[-1], rows[-1][-1]
     if any(abs(other[0].baseline - f.baseline) < _SAME for other in row[:_COMPARED]):
