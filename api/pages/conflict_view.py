@@ -80,7 +80,7 @@ def _side(
 
 def stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
     """Return a quotation with the words of a question marked."""
-    return highlighted(as_read(text), terms) if is_code else sentence_runs(text, terms)
+    return highlighted(as_read(text, is_code=True), terms) if is_code else sentence_runs(text, terms)
 
 
 def sentence(text: str) -> str:

@@ -36,6 +36,7 @@ from api.links import configured_url, permalinks
 from api.pages.addresses import original
 from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackAppApi, SlackAppError, SocketMode
 from api.state import Service, arrive
+from nornweave.ask.answer.extract import as_read
 from nornweave.ask.engine import Engine
 from nornweave.ask.fuse.records import Answer, ConflictRecord
 from nornweave.ask.views.tools import Link, line, title_of
@@ -48,6 +49,7 @@ from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.membership import Memberships
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
 from nornweave.core.text.legible import counted
+from nornweave.core.types import Domain
 
 CONFLICTS_SHOWN = 3
 TEXT_CHARACTERS = 400
@@ -70,11 +72,12 @@ def answer_text(answer: Answer, link: Link) -> str:
 
 
 def _lines(answer: Answer, link: Link) -> Iterator[str]:
-    numbers = {item.chunk_id: number for number, item in enumerate(answer.items, 1)}
+    numbered = {item.chunk_id: (number, item.domain == Domain.CODE) for number, item in enumerate(answer.items, 1)}
     if answer.answerable.words:
         yield mrkdwn(answer.answerable.words)
     for sentence in answer.extract:
-        yield f"> {mrkdwn(sentence.text)} [{numbers[sentence.chunk_id]}]"
+        number, is_code = numbered[sentence.chunk_id]
+        yield f"> {mrkdwn(as_read(sentence.text, is_code=is_code))} [{number}]"
     for conflict in answer.conflicts[:CONFLICTS_SHOWN]:
         yield from _conflict(conflict, link)
     if (left := len(answer.conflicts) - CONFLICTS_SHOWN) > 0:
@@ -85,7 +88,7 @@ def _lines(answer: Answer, link: Link) -> Iterator[str]:
         yield "Nothing was found."
     for item in answer.items:
         linked = _linked(link(item.chunk_id, item.citation.url), title_of(item))
-        yield f"{numbers[item.chunk_id]}. {linked} · {mrkdwn(item.domain)}"
+        yield f"{numbered[item.chunk_id][0]}. {linked} · {mrkdwn(item.domain)}"
     for gap in answer.recalled.coverage_gaps:
         yield f"Not searched: {mrkdwn(gap.name)}: {mrkdwn(gap.reason)}"
 

@@ -13,7 +13,6 @@ from api.pages.text_runs import HIT, highlighted, query_terms_of, window
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
-from nornweave.core.text.inline_markup import one_line
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger.likelihood import LIKELY
@@ -191,8 +190,7 @@ def _print_before_items(result: Mapping[str, Any]) -> None:
     for sentence in result["extract"]:
         rank, item = ranked[sentence["chunk_id"]]
         is_code = item["citation"]["domain_id"] == Domain.CODE
-        text = as_read(sentence["text"]) if is_code else one_line(sentence["text"])
-        output.print(Text(f"“{text}” [{rank}]"))
+        output.print(Text(f"“{as_read(sentence['text'], is_code=is_code)}” [{rank}]"))
     if result["extract"]:
         output.print()
     if result["answerable"]["words"] and result["items"]:

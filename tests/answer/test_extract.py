@@ -393,7 +393,20 @@ def test_a_sentence_of_code_is_read_without_the_marks_of_its_lines() -> None:
     (sentence,) = extract([ranked("code", comment, domain="code")], "what happens when a change is undone")
     assert sentence.text in comment
     read = "When a change is undone, an inverse of the stored transaction (a/b - c # d) will be applied, which moves"
-    assert as_read(sentence.text) == f"{read} the buffer back."
+    assert as_read(sentence.text, is_code=True) == f"{read} the buffer back."
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Tea &amp; cake cost\n&lt; 5&nbsp;euro.", "Tea & cake cost < 5 euro."),
+        ("Write `&amp;` for &amp;, ``a`&lt;`` for &lt;.", "Write `&amp;` for &, ``a`&lt;`` for <."),
+        ("A `single back quote and &#8364;", "A `single back quote and €"),
+    ],
+)
+def test_character_references_of_prose_are_read_as_characters(written: str, read: str) -> None:
+    assert as_read(written, is_code=False) == read
+    assert as_read("return '&amp;'", is_code=True) == "return '&amp;'"
 
 
 def test_many_open_comments_are_read_in_no_time() -> None:

@@ -33,7 +33,7 @@ from nornweave.ask.search.history import asks_for_past
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
-from nornweave.core.text.inline_markup import front_matter, one_line
+from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
@@ -63,6 +63,8 @@ _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
+# Between back quotes a character reference is what the text is about.
+_CODE_SPAN = re.compile(r"((?<!`)`[^`\n]+`(?!`)|(?<!`)``(?!`)[^\n]+?``(?!`))")
 _GAP = re.compile(r"\n(?:[^\S\n]*\n)+(?=\S)")
 _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
@@ -235,9 +237,12 @@ def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
     return extract(answer.items, answer.question.text) if answer.answerable.may_answer else ()
 
 
-def as_read(sentence: str) -> str:
-    """Return a sentence of code on one line, without the comment mark of each line."""
-    return one_line(_LINE_MARK.sub(" ", sentence))
+def as_read(sentence: str, *, is_code: bool) -> str:
+    """Return a sentence on one line: code without the comment mark of each line, prose with ``&`` for ``&amp;``."""
+    if is_code:
+        return one_line(_LINE_MARK.sub(" ", sentence))
+    parts = _CODE_SPAN.split(sentence)
+    return one_line("".join(part if at % 2 else unescaped(part) for at, part in enumerate(parts)))
 
 
 def _read_asked(question: str) -> _Asked:

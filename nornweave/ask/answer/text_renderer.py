@@ -30,7 +30,6 @@ from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, FusedItem, Synthesis
 from nornweave.ask.search.records import Citation, CoverageGap
-from nornweave.core.text.inline_markup import one_line as inline
 from nornweave.core.types import ChunkId, Domain
 
 NOTHING_FOUND = "No results returned from any source in fusion query."
@@ -132,7 +131,7 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     """
     domains = {item.chunk_id: item.domain for item in answer.items}
     said = [
-        f"“{one_line(as_read(each.text) if domains[each.chunk_id] == Domain.CODE else inline(each.text), LONGEST)}”"
+        f"“{one_line(as_read(each.text, is_code=domains[each.chunk_id] == Domain.CODE), LONGEST)}”"
         f" [{numbers[each.chunk_id]}]"
         for each in answer.extract
     ]
