@@ -98,6 +98,7 @@ REMARKS = "# How far the reed swings back\n# in millimetres.\nreed_travel: 40\n\
 DYES = "program\n" + "".join(f'  .option("--dye-{n} <g>", "grams of colour {n}", {n + 20})\n' for n in range(9))
 FILES = {
     "db/options.js": OPTIONS,
+    "db/edges.js": 'program.option("--selvedge <kind>", "the hem of a cloth woven by a shuttle", "twisted")\n',
     "db/dyes.js": DYES,
     "db/loom.yaml": REMARKS,
     "examples/loom.yaml": REMARKS.replace("40", "41"),
@@ -283,6 +284,20 @@ def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code_w
         "what is a tired weaver to do at night?", "what are tired weavers supposed to do first?",
     ):  # fmt: skip
         assert told_of(text, code_with_meanings) is None
+
+
+@pytest.mark.parametrize(("text", "is_told"), [
+    ("which hem does a cloth have that a shuttle has woven?", True),
+    ("what hem is given to cloth woven by a shuttle?", True),
+    ("which knot do tired hands tie at night?", False),
+    ("which hems does a cloth have that a shuttle has woven?", False),
+    ("what cloth hems are woven by a shuttle?", False),
+])  # fmt: skip
+def test_a_text_is_told_where_its_words_say_most_of_what_is_asked_and_one_is_asked_for(
+    code_with_meanings: Index, text: str, is_told: bool
+) -> None:
+    told = told_of(text, code_with_meanings)
+    assert ("twisted" in {fact.value for fact in (told.facts.values() if told else ())}) == is_told
 
 
 def test_lists_and_variables_that_no_words_describe_are_no_settings() -> None:

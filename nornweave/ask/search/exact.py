@@ -104,6 +104,12 @@ ASKS_QUANTITY = re.compile(
 )
 """How one asks for a number."""
 _ASKS_WHICH = re.compile(r"\b(?:which|what|where)\b", re.IGNORECASE)
+_ASKS_SEVERAL = re.compile(
+    r"\b(?:which|what) (?:\w{2,}[^\Wsu]s\b|(?:\w+ ){1,2}\w{2,}[^\Wsu]s"
+    r" (?:are|were|do|does|did|have|can|could|may|must|should|will|exist)\b)",
+    re.IGNORECASE,
+)
+"""How one asks for several things: "which formats are", "what color themes does"."""
 MEANS_DEFAULT = re.compile(
     r"\b(?:unless|(?:if|when)(?=[^,?]*\b(?:no|not|nothing|none|un(?:set|specified|configured|changed))\b)"
     r"(?=[^,?]*\b(?:un)?(?:set|configured?|given?|specif(?:y|ied)|changed?|chosen?|choose|pass(?:ed)?|provided?|says?)\b))"
@@ -509,10 +515,15 @@ def _set_back(scores: Scores, searched: _Searched) -> Scores:
 
 
 def kinds_asked(question: str) -> frozenset[str]:
-    """Return the kinds of values that may answer a question. "How long" asks for numbers, "which" not for switches."""
+    """Return the kinds of values that may answer a question.
+
+    "How long" asks for numbers, "which" not for switches, and "which formats" not for one text.
+    """
     if ASKS_QUANTITY.search(question):
         return frozenset({"number", "unlimited"})
     named = frozenset({"number", "unlimited", "string", "list", "version"})
+    if _ASKS_SEVERAL.search(question):
+        return named - {"string"}
     return named if _ASKS_WHICH.search(question) else named | {"boolean"}
 
 

@@ -33,6 +33,9 @@ WORDS_SHARE = 0.5
 """What the words of the question count that a setting is described with, beside its meaning."""
 WORDS_POWER = 2.5
 """How fast what words alone tell falls with the share of the question that they are."""
+TEXT_SAID = 0.5
+"""The share of the question that words of a text setting say. A number is of the kind that is asked for; a text may be
+anything."""
 CHANCE, CERTAIN = 0.2, 0.9
 """Both together: what any setting has, and what leaves no doubt."""
 _TIMED = re.compile(
@@ -98,6 +101,8 @@ def tell(
             if fact.kind not in kinds or (chosen and like is None):
                 continue
             held = math.fsum(weights[term] for term in weights.keys() & {*sequence(said)}) / whole
+            if fact.kind == "string" and held < TEXT_SAID:
+                continue
             is_time = fact.unit == "s" or _TIMED.search(said) is not None
             share = OTHER_UNIT if is_time != is_timed and (is_timed or is_counted) else 1.0
             if like is None:
