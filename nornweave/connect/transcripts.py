@@ -261,10 +261,7 @@ def _messages(said: Iterable[Message], began: datetime | None) -> Iterator[Messa
 
 
 def _goes_on(before: Message, after: Message) -> bool:
-    """Tell whether a cue continues the previous turn.
-
-    Lines of plain files never do, because each is a complete turn.
-    """
+    """Tell whether a cue continues the previous turn. A line of a plain file is always a complete turn."""
     if before.speaker != after.speaker or before.end_offset is None or after.offset is None:
         return False
     return after.offset - before.end_offset <= _PAUSE

@@ -286,11 +286,11 @@ def _in_known_format(text: str) -> datetime:
 
 
 def first_heading(text: str, format: str) -> str | None:  # noqa: A002
-    """Return the title of a text, which is its first heading; ``None`` if there is none.
+    """Return the title of a text, which is its first heading; ``None`` if there is no title.
 
-    The first heading is not the title if it only begins one of several equal sections. A heading below the first level
-    counts as such if another heading of the same level follows. A heading of the first level does only if it is a
-    version: ``# 2.1.0`` above ``# 2.0.9``.
+    The first heading is not the title if it only begins one of several equal sections. For a heading below the first
+    level this is the case if another heading of the same level follows. For a heading of the first level this is the
+    case only if the heading is a version: ``# 2.1.0`` above ``# 2.0.9``.
     """
     head = text[:_HEAD]
     if format == "html":

@@ -260,5 +260,5 @@ def _above(path: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Tell whether two names mean the same holder. They do if most words of the shorter name are in the other name."""
+    """Tell whether two names mean the same holder, because most words of the shorter name are in the other name."""
     return 2 * len(one & other) > min(len(one), len(other))

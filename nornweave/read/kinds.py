@@ -209,7 +209,7 @@ def _count(marks: re.Pattern[str], text: str) -> int:
 def is_test_data(path: str, text: str) -> bool:
     """Tell whether a file has data for tests: samples, recorded answers or expected output.
 
-    Tests themselves are not test data, and neither are files that configure tests.
+    The result is ``False`` for tests themselves and for files that configure tests.
     """
     *folders, name = path.split("/")
     suffix = PurePosixPath(name.lower()).suffix
@@ -239,9 +239,9 @@ def is_unknown(path: str) -> bool:
 
 
 def holds_code(text: str) -> bool:
-    """Tell whether a text with an unknown suffix is code or configuration.
+    """Tell whether most lines of a text with an unknown suffix are statements or comments of code or configuration.
 
-    It is if most lines are statements or comments. Markup, JSON, prose and keys are not code.
+    The result is ``False`` for markup, JSON, prose and keys.
     """
     if text.lstrip().startswith("<") or "-----BEGIN " in text or is_json(text) or prose_share(text) >= PROSE_SHARE:
         return False

@@ -120,14 +120,15 @@ _DIGEST_SHARE, _DIGESTS = 0.3, 12
 def states_tool(text: str) -> bool:
     """Tell whether a file of data shows that a tool wrote it.
 
-    It does if it names a tool as its author, if it is a recording of a tool, or if it is a long Kubernetes schema.
+    There are three signs: the file names a tool as its author, it is a recording of a tool, or it is a long Kubernetes
+    schema.
     """
     is_schema = text.count("\n") >= _SCHEMA_LINES and _RESOURCE_SCHEMA.search(text) is not None
     return is_schema or bool(_AUTHOR.search(text) or _RECORDED.match(text))
 
 
 def is_lock(text: str) -> bool:
-    """Tell whether a text is the lock file of a tool. It is if it has a dozen digests that fill three tenths of it."""
+    """Tell whether a text is the lock file of a tool, because it has a dozen digests that fill three tenths of it."""
     digests = _DIGEST.findall(text)
     return len(digests) >= _DIGESTS and sum(map(len, digests)) >= _DIGEST_SHARE * len(text)
 

@@ -333,7 +333,7 @@ class ConfluenceFeed(Feed):
     def _list(
         self, address: str, parameters: Mapping[str, str | int], cursor: str | None
     ) -> tuple[tuple[str, list[dict[str, Any]]], str | None]:
-        """Ask for one page of a list. Return the base of its links, its results and the next cursor."""
+        """Ask for one page of a list. Return the base address of the links in it, its results and the next cursor."""
         asked = {**parameters, "cursor": cursor} if cursor else parameters
         whole = address if address.startswith("wiki/") else f"{_API}/{address}"
         content = self._site.get(whole, asked).mapping()

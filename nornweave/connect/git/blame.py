@@ -90,7 +90,7 @@ def is_own_repository(root: Path) -> bool:
 
 
 def commit_of(root: Path, ref: str) -> str | None:
-    """Return the commit of a branch, tag or commit name; ``None`` if there is none."""
+    """Return the commit that a branch, tag or commit name means; ``None`` if the repository has no such name."""
     if ref.startswith("-") or "\0" in ref:
         return None
     return _rev_parse(root, "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")

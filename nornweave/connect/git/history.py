@@ -115,13 +115,13 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Releases:
-    """The releases along first parents.
+    """The releases of a branch, along its first parents.
 
     Attributes:
         first_had: commit → the name of the first release that contains it.
-        before: commit of a release → each tag on this commit → the commit of the previous release, empty for the first
-            one.
-        made: commit of a release → the time in seconds since 1970, and the day on which its author wrote it.
+        before: commit of a release → each tag on this commit → the commit of the previous release. The latter is empty
+            for the first release.
+        made: commit of a release → its author's time in seconds since 1970, and its author's day.
     """
 
     first_had: Mapping[str, str]

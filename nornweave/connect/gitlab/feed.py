@@ -359,7 +359,10 @@ def _login(person: object) -> str | None:
 
 
 def _is_active(member: Mapping[str, Any]) -> bool:
-    """Tell whether a member may use the project. A blocked member and a member who waits for a seat may not."""
+    """Tell whether a member may use the project.
+
+    The result is ``False`` if the member is blocked or waits for a seat.
+    """
     return (
         bool(_login(member)) and member.get("state") == "active" and member.get("membership_state") in (None, "active")
     )

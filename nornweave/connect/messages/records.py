@@ -100,7 +100,10 @@ def _records(value: object, channel: str, depth: int) -> Iterator[tuple[Mapping[
 
 
 def _says(value: Mapping[str, Any]) -> bool:
-    """Tell whether an object is a message itself. An API's answer that contains messages is not."""
+    """Tell whether an object is itself a message.
+
+    The result is ``False`` for an API's answer that contains messages.
+    """
     return any(key.partition(".")[0] in value for key in TEXT) and not mappings(value.get("messages"))
 
 

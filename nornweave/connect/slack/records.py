@@ -70,7 +70,7 @@ def thread_prefix(channel: str, root: str) -> str:
 
 
 def says_something(event: Mapping[str, Any]) -> bool:
-    """Tell whether a message is worth storing. A notice without replies is not."""
+    """Tell whether a message is worth storing. The result is ``False`` for a notice without replies."""
     return as_is(event.get("subtype"), str) not in NOTICES or replies(event) > 0
 
 

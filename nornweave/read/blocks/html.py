@@ -98,7 +98,7 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
 
 
 def is_sound(text: str) -> bool:
-    """Tell whether html.parser can read the text in acceptable time. It can if few constructs are left unclosed."""
+    """Tell whether html.parser can read the text in acceptable time, because only few constructs are left unclosed."""
     return all(
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND
         for opening, closing in (("<", ">"), ("<!--", "-->"), ("<![", "]>"))

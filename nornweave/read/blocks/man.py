@@ -115,7 +115,7 @@ def is_called_manual(name: str) -> bool:
 
 
 def is_man(text: str) -> bool:
-    """Tell whether a text is a manual page. It is if it begins like one and has a section."""
+    """Tell whether a text is a manual page, because it begins like a manual page and has a section."""
     head = _HEAD.search(text)
     return head is not None and _SECTION.search(text, head.end()) is not None
 

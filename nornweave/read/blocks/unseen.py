@@ -163,10 +163,7 @@ class UnseenParts:
         return found
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
-        """Tell whether prose only mentions an element.
-
-        It does if the tag is inside a block that does not close the element.
-        """
+        """Tell whether prose only mentions an element, because the block with its tag does not close the element."""
         if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
             return False
         if not self._text[span.start : opening.start()].strip():

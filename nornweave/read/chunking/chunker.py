@@ -24,7 +24,7 @@ _OF_COMMITS = ("kind", "author", "release")
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A domain's chunking strategy with its token limit. A document that does not fit the strategy gets another one.
+    """A domain's chunking strategy with its token limit. If it does not fit a document, another strategy is used.
 
     Attributes:
         strategy: ``SYNTAX_AWARE``, ``HIERARCHICAL_SECTIONS``, ``MESSAGE_BOUNDARY`` or ``RECURSIVE_CHARACTER``.

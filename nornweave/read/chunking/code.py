@@ -257,10 +257,9 @@ class _Layout:
         return glued[::-1]
 
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
-        """Tell whether ``span`` may join the next region.
+        """Tell whether ``span`` may join the next region. There are three reasons to join them.
 
-        It may if both fit into one chunk, if the next region will be divided anyway, or if ``span`` is too small to be
-        found alone.
+        Both fit into one chunk, the next region will be divided anyway, or ``span`` is too small to be found alone.
         """
         limit = self._limit_of(following[0].kind)
         return (

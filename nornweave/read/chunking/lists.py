@@ -63,7 +63,7 @@ def _columns(text: str) -> int:
 
 
 def leads_in(said: str, below: UnitKind) -> bool:
-    """Tell whether a text introduces the next block. It does if it ends with a colon, is bold, or names a list."""
+    """Tell whether a text introduces the next block, because it ends with a colon, is bold, or names a list."""
     said = _JOINS_BELOW.sub("", said).strip()
     return bool(_COLON.search(said) or _BOLD.match(said) or (below == "list" and _NO_SENTENCE.match(said)))
 

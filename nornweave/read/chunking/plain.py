@@ -154,8 +154,8 @@ class Sections:
     def title(self, span: Span) -> str | None:
         """Return the name of a part of the text; ``None`` if it has none.
 
-        It consists of the names of all outer sections in the part. If the part continues a section, that name comes
-        first.
+        It consists of the names of all outer sections in the part. If the part continues a section, the name of this
+        section comes first.
         """
         first, last = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
         around = [each for each in self._sections[:first] if each.end > span.start and each.name]

@@ -226,16 +226,16 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     Args:
         document: a document whose ``format`` is ``markdown``, ``rst``, ``html``, or any other for plain text.
         index: the token index of ``document.text``.
-        h1_limit: the maximum number of tokens in a chunk of a top section. Top sections are those of H1, and the text
-            above the first heading. In research documents they are the named sections, the references included. Plain
-            text has no top section.
+        h1_limit: the maximum number of tokens in a chunk of a top section. A top section is one below an H1 heading, or
+            the text above the first heading. In a research document it is a named section, such as the references.
+            Plain text has no top section.
         limit: the maximum number of tokens in any other chunk.
 
     Yields:
         Chunks in order. Code and tables are cut only if they are longer than four times the limit, and are then marked
         ``split_block``. A heading stays with the text below it, even if code in that text makes the chunk longer than
-        the limit. For HTML, ``content`` is the readable text, while the spans cover the file. Its token counts are
-        those of the file's text without tags.
+        the limit. For HTML, ``content`` is the readable text, the spans cover the file, and the token counts are those
+        of the file's text without tags.
     """
     if document.format == "html":
         readable = read_html(document.text)

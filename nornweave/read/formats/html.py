@@ -80,7 +80,7 @@ def markdown_of(html: str | bytes) -> str:
 
 
 def _lays_out(element: Tag) -> bool:
-    """Tell whether a table is used only for layout. It is if it contains tables, or has only one row or one column."""
+    """Tell whether a table is used only for layout, because it contains tables or has only one row or one column."""
     if element.find("table") is not None:
         return True
     _, rows = _parted(grid(element))

@@ -206,8 +206,8 @@ def _gutters(fragments: Sequence[GlyphFragment]) -> list[float]:
 def _is_running_text(lines: Sequence[GlyphFragment]) -> bool:
     """Tell whether lines are running text and not cells.
 
-    They are if they are longer than cells, and either their sentences continue or they are almost as wide as their
-    column.
+    Running text has longer lines than cells. In addition, either its sentences continue from line to line, or its lines
+    are almost as wide as their column.
     """
     if len(lines) < _LINES:
         return False

@@ -299,7 +299,7 @@ def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
     """Return for each page the ``id()`` of the fragments that number the lines of running text.
 
     Line numbers form a column without other text, and the column is at the same place on all even or odd pages. The
-    numbers of a program listing are on few pages. They stay in the text.
+    numbers of a program listing are not included, because they are only on few pages.
     """
     upright = [[f for block in page.blocks for f in block.fragments if not f.turned] for page in pages]
     numbers = [[f for f in each if f.text.isdecimal() and len(f.text) <= _DIGITS] for each in upright]
