@@ -41,9 +41,9 @@ Connection: TypeAlias = duckdb.DuckDBPyConnection
 def _spare_searching_for_pandas() -> None:
     """Let DuckDB look for pandas only once when it is not installed.
 
-    DuckDB 1.5.5 imports pandas twice for each parameter of a statement until that succeeds. A failed import searches
-    the whole path, which takes longer than most small statements. DuckDB keeps the empty module from here; no other
-    code sees it.
+    DuckDB 1.5.5 imports pandas twice for each parameter of a statement until an import succeeds. A failed import
+    searches the whole path, which takes longer than most small statements. DuckDB keeps the empty module that it gets
+    here. No other code sees this module.
     """
     if util.find_spec("pandas") is None:
         sys.modules["pandas"] = ModuleType("pandas")
@@ -60,7 +60,7 @@ def connect_writer(path: Path) -> Connection:
     """Open a working file for reading and writing, creating it if needed.
 
     Raises:
-        StoreError: it cannot be opened; another process may have it, or it is damaged.
+        StoreError: the file cannot be opened, because another process has it open or it is damaged.
     """
     connection = connect_memory(spill=path.parent / "spill")
     try:
@@ -87,13 +87,13 @@ def attach(connection: Connection, path: Path, name: str, *, is_small: bool = Fa
 
 
 def connect_reader(path: Path, *, searches_vectors: bool = False) -> Connection:
-    """Open a generation for reading, by any number of processes. Its contents cannot make DuckDB open other files.
+    """Open a generation for reading. Other processes may open it, too. It cannot make DuckDB open other files.
 
     Args:
-        searches_vectors: load ``vss`` where it holds an index of vectors; see ``require_vss``.
+        searches_vectors: load ``vss`` if the generation has an index of vectors; see ``require_vss``.
 
     Raises:
-        StoreError: it is damaged, or cannot be opened.
+        StoreError: the generation is damaged, or cannot be opened.
     """
     check(path)
     try:
@@ -111,7 +111,7 @@ def connect_readers(files: Mapping[str, Path], *, spill: Path) -> Connection:
     """Open several generations like ``connect_reader``, each under its name (a constant in the code).
 
     Raises:
-        StoreError: one is missing, damaged, or cannot be opened.
+        StoreError: a generation is missing, damaged, or cannot be opened.
     """
     for path in files.values():
         if not path.is_file():
@@ -129,7 +129,7 @@ def connect_readers(files: Mapping[str, Path], *, spill: Path) -> Connection:
 
 
 def seal(connection: Connection) -> None:
-    """Forbid a connection to open further files. A view in an attached file could otherwise read any file."""
+    """Forbid a connection to open further files, because a view in an attached file could otherwise read any file."""
     connection.execute("set enable_external_access = false")
 
 
@@ -158,7 +158,7 @@ def explain(error: duckdb.Error | OSError) -> str:
 
 
 def limit_memory(connection: Connection, memory: str) -> None:
-    """Limit a connection's memory; beyond it, it uses temporary files."""
+    """Limit a connection's memory. If it needs more, it uses temporary files."""
     connection.execute(f"set memory_limit = {quote(memory)}")
 
 
@@ -176,7 +176,7 @@ def load_vss(connection: Connection) -> None:
     """Load the ``vss`` extension from its package. Nothing is downloaded.
 
     Raises:
-        StoreError: the package is not installed, or has no extension for the DuckDB that is.
+        StoreError: the package is not installed, or has no extension for the installed DuckDB.
     """
     version = duckdb.__version__
     try:

@@ -60,7 +60,7 @@ class DuckDBStore:
         """Open the domain for writing under its lock.
 
         Raises:
-            DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
+            DomainBusyError: another process still writes it after ``wait_s`` seconds. The message says which process.
         """
         with ExitStack() as stack:
             lock = stack.enter_context(self._lock(purpose, wait_s))
@@ -89,7 +89,7 @@ class DuckDBStore:
         """Return the texts of a document's chunks in a generation; none if it lacks the document.
 
         Args:
-            also_gone: include gone documents, which the files still hold.
+            also_gone: include documents that are gone from the generation but still in its files.
         """
         files = self.files.data_files(generation)
         values = [deleted.source_id, deleted.path]
@@ -106,7 +106,7 @@ class DuckDBStore:
     def data_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
         """Return the local files with a generation's documents, chunks and facts.
 
-        If the manifest cannot be read, it is returned alone.
+        If the manifest cannot be read, return only the manifest.
         """
         return self.files.named_files(generation)
 

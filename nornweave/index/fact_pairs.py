@@ -26,14 +26,14 @@ _WINDOW = 16_384
 
 
 def read_fact_pairs(files: Mapping[str, Sequence[DataFile]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
-    """Return the facts that share a name with a comparable fact of another place, and the pairs of them.
+    """Return the facts that share a name with a comparable fact in another place, and the pairs of such facts.
 
     Args:
         files: domain → files of its generation, one for each segment.
 
     Returns:
-        Facts by domain and place; pairs of places among them, each once, in order. Tests, changelogs and similar files
-        are left out, as in drift.
+        The facts, sorted by domain and place, and the pairs. A pair is two positions in the facts. Each pair is there
+        once, and pairs are sorted. Tests, changelogs and similar files are left out, as in drift.
 
     Raises:
         StoreError: a file is missing, damaged or older than facts.
@@ -138,7 +138,12 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
 
 
 def _title(domain: str, own: str | None, whole: str | None) -> str | None:
-    """Return the chunk's title, or the document's if the chunk has none or its title only lists names."""
+    """Return the chunk's title, or the document's title if the chunk has none or its title only lists names.
+
+    Args:
+        own: the chunk's title.
+        whole: the document's title.
+    """
     return whole if own is None or (domain == "code" and lists_names(own)) else own
 
 

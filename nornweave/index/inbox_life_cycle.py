@@ -47,9 +47,9 @@ class DocumentState:
     """The state of one document.
 
     Attributes:
-        generation: the generation with this document, perhaps in an older version, or ``None``.
-        updated_at: ISO 8601, UTC.
-        size: the deposited bytes, or for other sources the bytes of its text; ``None`` if nothing is stored.
+        generation: the published generation if it has this document, perhaps in an older version; else ``None``.
+        updated_at: when the document last changed, as ISO 8601 in UTC.
+        size: the bytes of the deposited file, or for other sources of the text; ``None`` if nothing is stored.
     """
 
     source_path: str
@@ -64,7 +64,7 @@ class DocumentState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsQuery:
-    """The documents to list: after a cursor, with a status, of a source."""
+    """Which documents to list: at most ``limit``, after a cursor, and only those with a status or from a source."""
 
     limit: int
     cursor: str | None = None
@@ -74,7 +74,7 @@ class DocumentsQuery:
 
 @dataclass(frozen=True, slots=True)
 class DepositPage:
-    """Documents by source and path, and the cursor of the next page."""
+    """A page of documents, sorted by source and path, and the cursor of the next page."""
 
     documents: tuple[DocumentState, ...]
     next: str | None
@@ -95,10 +95,11 @@ class Shelf:
     """The state of a domain's documents: the generation, the outcomes and the inbox.
 
     Attributes:
-        generation: that answers; ``None`` before the first.
-        outcomes: what the last sync could not store.
-        root: the folder of the inbox; ``inbox`` the id of its source.
-        within: which chunks of the generation may be seen.
+        generation: the generation that answers; ``None`` before the first publication.
+        outcomes: the documents that the last sync did not store.
+        root: the folder of the inbox.
+        inbox: the source id of the inbox.
+        within: a mask of the chunks that may be seen; ``None`` for all chunks.
     """
 
     generation: Index | None
@@ -125,10 +126,10 @@ class Shelf:
         return DepositPage(tuple(found), None)
 
     def take_out(self, source_path: str) -> bool:
-        """Remove a document from the inbox. Return whether the next sync has something to remove.
+        """Remove a document from the inbox. Return ``False`` if the inbox and the index have no such document.
 
         Raises:
-            ForeignDocumentError: another source has it.
+            ForeignDocumentError: only other sources have the document.
             SourceUnavailableError: the inbox cannot be written.
         """
         if withdraw(self.root, source_path):
@@ -151,7 +152,11 @@ class Shelf:
     def _batches(
         self, after: DocumentPlace, others: Sequence[DocumentPlace]
     ) -> Iterator[tuple[Sequence[DocumentPlace], Mapping[DocumentPlace, ServedDocument]]]:
-        """Yield batches of places after ``after``, in order, with the generation's documents there."""
+        """Yield batches of places after ``after``, in order, with the generation's document at each place that has one.
+
+        Args:
+            others: places that are listed even if the generation has no document there.
+        """
         while True:
             rows = self.generation.served_documents(after, BATCH, self.within) if self.generation else []
             served = {(row.source_id, row.path): row for row in rows}
@@ -190,7 +195,7 @@ class Shelf:
         )
 
     def _holds(self, file: WaitingFile, served: ServedDocument) -> bool:
-        """Tell whether the inbox file equals the indexed document: by gate, else by content."""
+        """Tell whether an inbox file equals the indexed document, because its gate or else its content is the same."""
         return file.gate == served.gate or _content_hash(self.root / file_name(file.path)) == served.content_hash
 
 
@@ -203,7 +208,7 @@ class ForeignDocumentError(Exception):
 
 
 def waiting_files(root: Path) -> list[WaitingFile]:
-    """Return the documents of an inbox in any order, without broken files, which the sync reports.
+    """Return the documents of an inbox in any order. Broken files are left out, because the sync reports them.
 
     Raises:
         SourceUnavailableError: the folder cannot be read.
@@ -218,7 +223,7 @@ def waiting_files(root: Path) -> list[WaitingFile]:
 
 
 def read_cursor(cursor: str | None) -> DocumentPlace:
-    """Read a cursor.
+    """Return the place after which a cursor continues; the first place for ``None``.
 
     Raises:
         QueryError: it is not a valid cursor.
@@ -235,7 +240,7 @@ def read_cursor(cursor: str | None) -> DocumentPlace:
 
 
 def cursor_after(state: DocumentState) -> str:
-    """Return the cursor for the documents after one."""
+    """Return the cursor of the page that begins after a document."""
     return base64.urlsafe_b64encode(json.dumps([state.source_id, state.source_path]).encode()).decode()
 
 

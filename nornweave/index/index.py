@@ -28,11 +28,11 @@ SAMPLE = 64
 class Index:
     """One domain's published index, open for reading. Thread-safe; a context manager.
 
-    Its operations are those of its parts: one file or several segments. ``within`` limits a search to some chunks; by
-    default all visible chunks are searched.
+    Its operations are those of its parts, which are one file or several segments. ``within`` limits a search to some
+    chunks. By default all visible chunks are searched.
 
     Raises:
-        StoreError: from every operation, when what was published cannot be read.
+        StoreError: every operation raises it when the published files cannot be read.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Index:
 
     @cached_property
     def sample(self) -> Vectors:
-        """Return vectors of visible chunks at even distances, contiguous in memory."""
+        """Return a sample of the visible chunks' vectors, at even distances, contiguous in memory."""
         visible = np.flatnonzero(self.within(())).astype(np.int32)
         return np.ascontiguousarray(self.vectors(visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]))
 
@@ -101,7 +101,7 @@ class Index:
 
     @property
     def chunk_count(self) -> int:
-        """Count the visible chunks. Their numbers are below ``size``."""
+        """Count the visible chunks. Their chunk numbers are below ``size``."""
         return self._parts.chunk_count
 
     @property
@@ -116,7 +116,7 @@ class Index:
 
     @property
     def part(self) -> bytes:
-        """Return a key of the visible part; empty if everything is visible."""
+        """Return a key that identifies the visible part; empty if everything is visible."""
         return self._parts.part
 
     def seen_by(self, viewer: Viewer) -> Index:
@@ -128,7 +128,7 @@ class Index:
         return _view(self, self._parts.seen_by(viewer))
 
     def without(self, key: str) -> Index:
-        """Return a view without the documents of a given name, as if they had never existed."""
+        """Return a view without the documents that have a lookup key, as if they had never existed."""
         return _view(self, self._parts.without(key))
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class Index:
 
 
 def _view(generation: Index, parts: Segment | Segments) -> Index:
-    """Return a view with these parts, or the generation itself if they are its own."""
+    """Return a view with these parts; the generation itself if they are its own parts."""
     if parts is generation._parts:
         return generation
     return Index(generation.meta, parts, ExitStack(), generation.query_map)

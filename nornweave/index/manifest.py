@@ -33,10 +33,10 @@ class SegmentFile(_Record):
 
     Attributes:
         name: the file name in the generations' folder; for a candidate's new files, the final name.
-        checksum: size and CRC-32, as in the file beside it.
-        terms: of all chunks together, in each field.
-        gone: which documents are gone, a bit each, compressed; empty for none.
-        gone_documents, gone_chunks: how many these are.
+        checksum: size and CRC-32, as in the checksum file beside it.
+        terms: the number of terms of all chunks together, in each field.
+        gone: which documents are gone, one bit per document, compressed; empty if none is gone.
+        gone_documents, gone_chunks: the number of these documents, and of their chunks.
     """
 
     name: str = Field(pattern=r"^gen-\d{6,}-\d{3}\.duckdb$")
@@ -59,17 +59,17 @@ class SegmentFile(_Record):
         return int(self.checksum.split()[0])
 
     def without(self, numbers: Sequence[int], chunks: int) -> SegmentFile:
-        """Return the segment with these documents gone; ``chunks`` counts their chunks."""
+        """Return the segment with these documents gone. ``chunks`` is the number of their chunks."""
         mask = np.zeros(self.documents, np.bool_)
         mask[list(numbers)] = True
         bits = base64.b64encode(zlib.compress(np.packbits(mask).tobytes())).decode() if len(numbers) else ""
         return self.model_copy(update={"gone": bits, "gone_documents": len(numbers), "gone_chunks": chunks})
 
     def live(self) -> Mask | None:
-        """Return which documents are not gone, by number; ``None`` for all.
+        """Return a mask of the documents that are not gone, by document number; ``None`` if none is gone.
 
         Raises:
-            StoreError: it cannot be told.
+            StoreError: ``gone`` is damaged.
         """
         if not self.gone:
             return None
@@ -83,7 +83,7 @@ class SegmentFile(_Record):
         """Return the numbers of the gone documents.
 
         Raises:
-            StoreError: they cannot be told.
+            StoreError: ``gone`` is damaged.
         """
         live = self.live()
         return () if live is None else tuple(np.flatnonzero(~live).tolist())
@@ -113,7 +113,7 @@ class Manifest(_Record):
         )
 
     def to_json(self) -> str:
-        """Return the stored form. A version without query maps can read it if there is none."""
+        """Return the stored form. If there is no query map, versions that know no query maps can read it, too."""
         return self.model_dump_json(exclude=None if self.query_map else {"query_map"})
 
 
@@ -121,7 +121,7 @@ def read_manifest(file: Path) -> Manifest:
     """Read a generation's manifest.
 
     Raises:
-        StoreError: it cannot be read, or it is not one.
+        StoreError: the file cannot be read, or is not a manifest.
     """
     try:
         return Manifest.model_validate_json(file.read_bytes())

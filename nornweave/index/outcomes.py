@@ -35,7 +35,7 @@ class Outcome:
 
     Attributes:
         outcome: ``failed``, ``transient`` (failed, tried again at every sync) or ``skipped``.
-        looked_at: ISO 8601, UTC.
+        looked_at: when the document was last tried, as ISO 8601 in UTC.
     """
 
     source_id: str
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
-    """Replace the file if it differs. A failure is only logged: the working file has the same."""
+    """Replace the file of outcomes if it differs. A failure is only logged, because the working file has them, too."""
     text = json.dumps([asdict(outcome) for outcome in outcomes[:MAX_OUTCOMES]], ensure_ascii=False)
     try:
         if _text(folder / NAME) != text:
@@ -57,7 +57,7 @@ def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
 
 
 def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
-    """Return the last sync's outcomes by source and path; none if no sync ran."""
+    """Return the last sync's outcomes, sorted by source and path; empty if no sync ran or the file is damaged."""
     try:
         return tuple(Outcome(**stored) for stored in json.loads(_text(folder / NAME) or "[]"))
     except (OSError, ValueError, TypeError) as error:
@@ -66,7 +66,11 @@ def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
 
 
 def write_left_out(folder: Path, known: Mapping[str, Any]) -> None:
-    """Replace what is left out, by source: counts of ``files`` and ``read``, and ``left_out``: paths by reason."""
+    """Replace the file of what is left out.
+
+    Args:
+        known: source id → the counts ``files`` and ``read``, and ``left_out``: reason → paths.
+    """
     write_whole(folder / LEFT_OUT, json.dumps(known, ensure_ascii=False))
 
 
@@ -105,10 +109,11 @@ class VerifiedSource:
     """When a source confirmed its documents. Moments are RFC 3339, or ``None``.
 
     Attributes:
-        listed_at: when it last named all of its documents.
+        listed_at: when the source last named all of its documents.
         verified_at: when it last confirmed all documents that ``documents`` does not name.
-        documents: by path, when it last confirmed each of the others.
-        bound: how soon a change at the source counts; set on a replica, where the source is not configured.
+        documents: path → when it last confirmed this document.
+        bound: how soon a change at the source must reach the index. It is set only on a replica, which does not
+            configure the source.
         commit: the last commit read from a repository.
     """
 
@@ -119,7 +124,7 @@ class VerifiedSource:
     commit: str | None = None
 
     def of(self, path: str) -> str | None:
-        """Return when a document was last confirmed."""
+        """Return when a document was last confirmed; ``None`` if it never was."""
         return self.documents.get(path, self.verified_at)
 
     @property
@@ -150,7 +155,7 @@ NOTHING_VERIFIED = Verified()
 
 
 def write_verified(folder: Path, verified: Verified) -> None:
-    """Replace the file. A failure is logged: answers then show older confirmations."""
+    """Replace the file of confirmations. A failure is only logged. Answers then show older confirmations."""
     try:
         write_whole(folder / VERIFIED, json.dumps(asdict(verified), ensure_ascii=False))
     except OSError as error:
@@ -158,7 +163,7 @@ def write_verified(folder: Path, verified: Verified) -> None:
 
 
 def read_verified(folder: Path) -> Verified:
-    """Return the last sync's confirmations; none if no sync ran."""
+    """Return the last sync's confirmations; empty if no sync ran."""
     try:
         stored = json.loads((folder / VERIFIED).read_text(encoding="utf-8"))
         sources = {name: VerifiedSource(**source) for name, source in stored["sources"].items()}
@@ -171,7 +176,7 @@ def read_verified(folder: Path) -> Verified:
 
 
 class VerifiedFile:
-    """Reads the file of a domain again when it changes. Thread-safe."""
+    """Reads a domain's file of confirmations, and reads it again when it changes. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -179,7 +184,7 @@ class VerifiedFile:
         self._read: tuple[object, Verified] = (None, NOTHING_VERIFIED)
 
     def of(self, generation: str) -> Verified:
-        """Return the confirmations of a generation; none if the file is of another."""
+        """Return the confirmations of a generation; empty if the file has those of another generation."""
         state = self._state()
         if self._read[0] != state:
             self._read = (state, read_verified(self._folder))

@@ -55,12 +55,12 @@ class Stored:
     """The manifest's entry for a document that was stored or failed.
 
     Attributes:
-        gate: the entry's gate when it was looked at last.
-        content_hash: of the stored version; ``None`` when nothing is stored.
-        pipeline: versions and settings that it was chunked with.
-        outcome: of the last attempt, which saw this gate with this pipeline; an older version may be stored.
-        reason: why the last attempt stored nothing.
-        failed_hash: of the content that the last attempt saw and did not store, as far as it could be read.
+        gate: the entry's gate at the last attempt to read the document.
+        content_hash: the hash of the stored version; ``None`` if nothing is stored.
+        pipeline: a digest of the versions and settings of the last attempt.
+        outcome: the outcome of the last attempt. If it is not ``stored``, an older version may be stored.
+        reason: why the last attempt stored nothing; empty if it stored the document.
+        failed_hash: the hash of the content that the last attempt did not store; ``None`` if it could not be read.
     """
 
     document_id: DocumentId
@@ -76,10 +76,12 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of a source's documents with one pipeline in the manifest, and of the stored ones.
+    """Counts of the documents in the manifest that have the same source and pipeline.
 
     Attributes:
-        past: the number of commits and releases, whose removal needs no confirmation.
+        known: the number of these documents.
+        stored: how many of them are stored.
+        past: how many of them are commits or releases. The removal of such a document needs no confirmation.
     """
 
     source_id: str
@@ -106,8 +108,9 @@ class NotStored:
     """A document that was read but not stored, to be recorded in the working file.
 
     Attributes:
-        content_hash: of what was looked at; ``None`` if it could not be read.
-        outcome: ``failed`` until it changes, ``transient`` until the next sync, ``skipped`` on purpose.
+        content_hash: the hash of the content; ``None`` if it could not be read.
+        outcome: ``failed`` (tried again when it changes), ``transient`` (tried again at the next sync) or ``skipped``
+            (left out on purpose).
     """
 
     document_id: DocumentId
@@ -122,7 +125,7 @@ class NotStored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Changes to store together: all or none."""
+    """Changes to store in one transaction, all or none."""
 
     stored: tuple[StoredDocument, ...] = ()
     not_stored: tuple[NotStored, ...] = ()
@@ -179,7 +182,7 @@ class GenerationCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """The event of one publication; lists hold ``source_id/path``."""
+    """The event of one publication. Documents are named ``source_id/path``."""
 
     generation: GenerationId
     run_id: str
@@ -211,13 +214,14 @@ class Remains(StrEnum):
 
 
 class Writer(Protocol):
-    """The one writer of a domain. It holds the domain's lock."""
+    """The only writer of a domain. It holds the domain's lock."""
 
     def manifest(self, within: Mapping[str, Within | None] | None = None) -> Mapping[tuple[str, str], Stored]:
         """Return the entry of every document, by source id and path.
 
         Args:
-            within: paths by source id; ``None`` for all documents of a source, or of all sources.
+            within: source id → the paths to return; ``None`` for all documents of this source. If ``within`` itself is
+                ``None``, return the documents of all sources.
         """
 
     def tally(self) -> tuple[Tally, ...]:
@@ -227,17 +231,21 @@ class Writer(Protocol):
         """Store a batch in one transaction. It also removes the documents' old chunks."""
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Give chunks of an older pipeline vector keys of this one.
+        """Give the chunks that were made with another pipeline new vector keys from ``key_of``.
 
-        These chunks belong to documents that could not be read again. A generation must not mix vectors of two
-        encoders.
+        These chunks belong to documents that could not be read again. They need vectors of the current encoder, because
+        a generation must not mix vectors of two encoders.
+
+        Args:
+            pipelines: the current pipelines.
+            key_of: returns the vector key of an embedded text.
         """
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         """Yield the texts without a vector, longest first, in windows."""
 
     def pending_count(self, *, of_chunks: bool = False) -> int:
-        """Count the distinct texts without a vector, of chunks and what describes settings, or of chunks alone."""
+        """Count distinct texts without a vector: of chunks and, unless ``of_chunks``, of descriptions of settings."""
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
@@ -249,7 +257,7 @@ class Writer(Protocol):
         """Return the documents that were read and skipped on purpose, by source and path."""
 
     def counts(self) -> Counts:
-        """Count everything for reconciliation. This reads every key."""
+        """Count everything for reconciliation. This takes long, because it reads every key."""
 
     def size(self) -> tuple[int, int]:
         """Count the stored documents and their chunks."""
@@ -258,13 +266,13 @@ class Writer(Protocol):
         """Tell whether a generation built now, with these facts, would differ from the last publication."""
 
     def current(self) -> GenerationId | None:
-        """Return the published generation."""
+        """Return the published generation; ``None`` if nothing is published."""
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
         """Build a generation that readers do not see yet.
 
         Args:
-            facts: how the generation was made (encoder, analyzer, versions); stored in it for readers.
+            facts: how the generation is made (encoder, analyzer, versions). Readers find them in its metadata.
         """
 
     def publish(self, candidate: Candidate) -> Publication:
@@ -274,7 +282,7 @@ class Writer(Protocol):
         """Remove a candidate that must not be published."""
 
     def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
-        """Publish the same documents with this query map (``None``: without one); later generations keep it.
+        """Publish the same documents with this query map, or with none for ``None``. Later generations keep it.
 
         Returns:
             The new generation; ``None`` if nothing was done, because a sync is due or an older generation is published.
@@ -283,17 +291,17 @@ class Writer(Protocol):
     def write_again(self, deleted: Deleted) -> bool:
         """Publish the generation again without a deleted document's remains in its files.
 
-        If a sync is due, nothing is done: the sync does it.
+        If a sync is due, nothing is done, because the sync removes the remains.
 
         Returns:
-            Whether something was published.
+            Whether a generation was published.
         """
 
     def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
         """Count a document's remains by kind."""
 
     def erase(self, deleted: Deleted) -> None:
-        """Remove a document's remains and overwrite deleted rows. A sync removes its current rows."""
+        """Remove a document's remains and overwrite deleted rows. Its current rows stay; a sync removes them."""
 
 
 class Store(Protocol):
@@ -303,7 +311,7 @@ class Store(Protocol):
         """Open the domain for writing.
 
         Raises:
-            DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
+            DomainBusyError: another process still writes it after ``wait_s`` seconds. The message says which process.
         """
 
     def current(self) -> GenerationId | None:
@@ -313,10 +321,10 @@ class Store(Protocol):
         """Return the generations that can be served, oldest first."""
 
     def published_facts(self) -> Mapping[str, str]:
-        """Return the versions behind the published generation; empty if it cannot be read."""
+        """Return how the published generation was made: part → version; empty if it cannot be read."""
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        """Publish an older generation: the named one, else the one before the current.
+        """Publish an older generation and return it: the named one, else the one before the current generation.
 
         Raises:
             NoGenerationError: there is no such generation.

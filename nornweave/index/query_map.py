@@ -27,12 +27,14 @@ class QueryMap(BaseModel):
     """The map ``q → (q + up · down · q)``, normalised: identity plus a change of low rank.
 
     Attributes:
-        encoder: whose vectors it maps.
+        encoder: the version of the encoder whose vectors it maps.
         shape: rank and dimensions.
         factors: ``down``, then the transpose of ``up``, in half precision, in base64.
-        fitted_at: ISO 8601, UTC.
-        examples: commits that it was learnt from; ``tested``: commits used to test maps learnt from older ones.
-        before, after: the share of these with a changed file among the first three, without a map and with one.
+        fitted_at: when it was learnt, as ISO 8601 in UTC.
+        examples: the number of commits that it was learnt from.
+        tested: the number of commits that tested maps learnt from older commits.
+        before, after: the share of tested commits for which a changed file is among the first three results, without
+            a map and with one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,13 +74,14 @@ class QueryMapReport:
     """The result of learning a map.
 
     Attributes:
-        reason: why the map is used, or not.
-        at: ISO 8601, UTC.
-        gain: in hits among the first three, with a 95 % ``interval``; ``None`` where nothing was tested.
-        newest: when the newest example was made, ISO 8601.
-        generation: that answers since.
-        learnt_at: when the map to use was learnt; empty for none.
-        query_map: the map to use; not stored in the file.
+        reason: why the map is used or not used.
+        at: when it was learnt, as ISO 8601 in UTC.
+        gain: how much the share of questions with a hit among the first three rose; ``None`` if nothing was tested.
+        interval: the 95 % interval of ``gain``.
+        newest: when the newest example was made, as ISO 8601.
+        generation: the generation that was published with the result; ``None`` if none was.
+        learnt_at: when the map to use was learnt; empty if no map is used.
+        query_map: the map to use. It is not stored in the file.
     """
 
     reason: str
@@ -103,7 +106,7 @@ def write_report(folder: Path, report: QueryMapReport) -> None:
 
 
 def read_report(folder: Path) -> QueryMapReport | None:
-    """Return the report of ``write_report``, or ``None``."""
+    """Return the report that ``write_report`` stored; ``None`` if there is none."""
     try:
         return QueryMapReport(**json.loads((folder / NAME).read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -114,7 +117,7 @@ def read_report(folder: Path) -> QueryMapReport | None:
 
 
 def factors_of(change: NDArray[np.float64], rank: int = RANK) -> tuple[tuple[int, int], str]:
-    """Return shape and factors of the matrix of this rank closest to ``change`` (Eckart & Young 1936)."""
+    """Return ``shape`` and ``factors`` of the matrix of a rank that is closest to ``change`` (Eckart & Young 1936)."""
     left, sizes, right = np.linalg.svd(change)
     rank = min(rank, len(sizes))
     roots = np.sqrt(sizes[:rank])

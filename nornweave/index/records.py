@@ -17,7 +17,7 @@ from nornweave.core.types import Chunk, ChunkId, DocumentId, Fact, Frequencies, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredChunk:
-    """A chunk in a generation, with its document's facts."""
+    """A chunk in a generation, with properties of its document."""
 
     chunk_no: int
     chunk_id: ChunkId
@@ -62,7 +62,7 @@ class StoredText:
 
 
 class DescribedSetting(NamedTuple):
-    """The words that describe a setting, with the key of their vector; ``position`` counts the facts of its chunk."""
+    """The words that describe a setting, and their vector's key. ``position`` is its place among the chunk's facts."""
 
     position: int
     text: str
@@ -74,14 +74,14 @@ class IndexedChunk:
     """A chunk with its data for the index.
 
     Attributes:
-        chunk_id: stable while document, text and order of equal texts stay.
-        embedding_key: identifies the vector: encoder version and embedded text.
+        chunk_id: the same as long as the document, the text and the order of equal texts stay the same.
+        embedding_key: identifies the vector. It depends on the encoder version and the embedded text.
         terms: term → occurrences in each of ``types.FIELDS``.
         lines: first and last line, from 1.
-        pairs: keys of the word pairs, distinct, ascending.
-        keys: what it can be looked up by, distinct, ascending.
-        facts: what it states, by place.
-        settings: of which facts say the value, where their words are encoded.
+        pairs: the keys of its word pairs, distinct, ascending.
+        keys: its lookup keys, distinct, ascending.
+        facts: the facts that it states, in their order in the text.
+        settings: the settings whose value it states, if the words that describe settings are encoded.
     """
 
     chunk_id: ChunkId
@@ -96,7 +96,7 @@ class IndexedChunk:
 
 
 def encode_facts(facts: Sequence[Fact]) -> str | None:
-    """Write facts as JSON; ``None`` if there are none, as in most chunks."""
+    """Return facts as JSON; ``None`` if there are none, as in most chunks."""
     if not facts:
         return None
     rows = [

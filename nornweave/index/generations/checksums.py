@@ -33,10 +33,10 @@ def checksum_file(file: Path) -> Path:
 
 
 def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Write the checksum of ``built`` (or the known ``checksum``) beside ``file``, its future name.
+    """Write the checksum of ``built`` (``checksum`` if it is known) beside ``file``, the future name of ``built``.
 
     Raises:
-        OSError: it cannot be read or written.
+        OSError: a file cannot be read or written.
     """
     write_whole(checksum_file(file), f"{checksum or checksum_of(built)}\n")
 
@@ -52,9 +52,9 @@ def checksum_of(file: Path) -> str:
 
 
 def check(file: Path) -> None:
-    """Compare a file with its checksum. A file of an earlier version without one passes.
+    """Compare a file with its checksum. A file without a checksum, from an earlier version, passes.
 
-    Each file is read once per process, as long as its size and times stay.
+    Each file is read once per process, and again if its size or times change.
 
     Raises:
         StoreError: the file or its checksum is damaged, or cannot be read.
@@ -72,7 +72,7 @@ def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
     """Check a file once per process, and again if its size or times change.
 
     Raises:
-        StoreError: it is damaged, or cannot be read.
+        StoreError: the file is damaged, or cannot be read.
     """
     try:
         status = file.stat()

@@ -44,21 +44,21 @@ class Elsewhere(Protocol):
         """Download a file if the remote place has it.
 
         Raises:
-            StoreError: it exists, but cannot be downloaded completely.
+            StoreError: the file exists, but cannot be downloaded completely.
         """
 
     def look(self) -> None:
-        """Download the list of generations, if readers need the newest.
+        """Download the list of generations, if readers need the newest generation.
 
         Raises:
-            StoreError: it cannot be asked.
+            StoreError: the remote place cannot be reached.
         """
 
 
 class SegmentFiles:
     """The files of segments below ``folder``.
 
-    They may lie ``elsewhere``. A file is downloaded only when it is read.
+    Files may be missing there and be in the remote place ``elsewhere``. They are downloaded when they are read.
     """
 
     def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
@@ -66,10 +66,10 @@ class SegmentFiles:
         self._elsewhere = elsewhere
 
     def bring(self, file: Path) -> None:
-        """Download a file that is not here.
+        """Download a file if it is not on this disk.
 
         Raises:
-            StoreError: it cannot be brought whole.
+            StoreError: the file cannot be downloaded completely.
         """
         if self._elsewhere is None:
             return
@@ -85,14 +85,14 @@ class SegmentFiles:
             self._elsewhere.fetch(file)
 
     def is_elsewhere(self, file: Path) -> bool:
-        """Tell whether a file is missing here but can be downloaded. Remote files count as undamaged."""
+        """Tell whether a file is missing on this disk but can be downloaded. Remote files count as undamaged."""
         return self._elsewhere is not None and not file.exists() and self._elsewhere.has(file)
 
     def check_segment(self, file: Path) -> None:
         """Check a segment's local files by their checksums. Remote files are not downloaded.
 
         Raises:
-            StoreError: one is missing or damaged.
+            StoreError: a file is missing or damaged.
         """
         if not self.is_elsewhere(file):
             if not file.is_file():
@@ -155,7 +155,7 @@ class KeptGenerations(SegmentFiles):
         return self.folder / f"{generation}{MANIFEST_SUFFIX}"
 
     def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
-        """Return the generations as if ``candidate`` was published."""
+        """Return the generations as if ``candidate`` were published."""
         return CandidateFiles(self.folder, candidate, self._elsewhere)
 
     def build_path(self, generation: GenerationId) -> Path:
@@ -174,7 +174,7 @@ class KeptGenerations(SegmentFiles):
         """Return a generation's DuckDB files, one per segment, with their gone documents. Missing files are downloaded.
 
         Raises:
-            StoreError: its manifest cannot be read, or a file cannot be brought.
+            StoreError: the manifest cannot be read, or a file cannot be downloaded.
         """
         files = self._files_of(generation)
         for file in files:
@@ -186,7 +186,7 @@ class KeptGenerations(SegmentFiles):
         return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in segments)
 
     def named_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return a generation's files; if the manifest cannot be read, the manifest alone."""
+        """Return a generation's files; only the manifest if it cannot be read."""
         try:
             return self.data_files(generation)
         except StoreError:
@@ -239,7 +239,7 @@ class KeptGenerations(SegmentFiles):
         """Check a generation's local files by their checksums. Remote files are not downloaded.
 
         Raises:
-            StoreError: one is missing or damaged.
+            StoreError: a file is missing or damaged.
         """
         manifest = self.path(generation)
         if not manifest.is_file():
@@ -249,7 +249,7 @@ class KeptGenerations(SegmentFiles):
             self.check_segment(segment.path)
 
     def moves(self) -> list[Move]:
-        """Return the publications, oldest first. If no time is recorded, the build's counts.
+        """Return the publications, oldest first. If a publication was not recorded, its time is that of the build.
 
         Raises:
             StoreError: the pointer cannot be read.
@@ -265,7 +265,7 @@ class KeptGenerations(SegmentFiles):
         return moves
 
     def _unnoted(self) -> Move | None:
-        """Return the last publication if a process was killed before it recorded it, else ``None``."""
+        """Return the last publication if it is not recorded because its process was killed, else ``None``."""
         moves, current = read_moves(self.folder), self.current()
         is_noted = not moves or current in {None, moves[-1].generation}
         return None if is_noted or current is None else self._move_to(current, moves)
@@ -286,7 +286,7 @@ class KeptGenerations(SegmentFiles):
         """Return today's access rules for the documents of an older generation.
 
         Raises:
-            StoreError: what was published since cannot be read.
+            StoreError: a later generation cannot be read.
         """
         current = self.current()
         later = [name for name in self.all() if number_of(name) > number_of(generation) and name != current]
@@ -300,7 +300,7 @@ class KeptGenerations(SegmentFiles):
     def _removed_since(self, generation: GenerationId) -> set[int]:
         """Return the numbers of later generations that were published and then removed.
 
-        Without records, all numbers in between count.
+        If no publication is recorded, return all missing numbers up to the current generation.
         """
         first = number_of(generation) + 1
         noted = {number_of(move.generation) for move in read_moves(self.folder)}
@@ -313,7 +313,7 @@ class KeptGenerations(SegmentFiles):
 
 
 class CandidateFiles(KeptGenerations):
-    """The generations of one domain as if a candidate was published, to measure it."""
+    """The generations of one domain as if a candidate were published, to measure the candidate."""
 
     def __init__(self, folder: Path, candidate: GenerationId, elsewhere: Elsewhere | None) -> None:
         super().__init__(folder, elsewhere)
@@ -332,7 +332,7 @@ class CandidateFiles(KeptGenerations):
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
     def _data_file(self, name: str) -> Path:
-        """Return the path of a segment's file, in the candidate's build or among the complete ones."""
+        """Return the path of a segment's file, in the candidate's build or among the complete segments."""
         built = segment_build_path(self.folder, name)
         return built if built.exists() else super()._data_file(name)
 
@@ -343,10 +343,10 @@ def segment_build_path(folder: Path, name: str) -> Path:
 
 
 def previous_of(generations: Sequence[GenerationId], current: GenerationId | None, place: str) -> GenerationId:
-    """Return the newest generation before ``current``, or the newest of all without ``current``.
+    """Return the newest generation before ``current``; the newest of all if ``current`` is ``None``.
 
     Raises:
-        NoGenerationError: there is none in ``place``.
+        NoGenerationError: there is none. The message names ``place``.
     """
     older = [each for each in generations if current is None or number_of(each) < number_of(current)]
     if not older:
@@ -355,5 +355,5 @@ def previous_of(generations: Sequence[GenerationId], current: GenerationId | Non
 
 
 def number_of(generation: GenerationId) -> int:
-    """Return a generation's number. Names do not sort as text: ``gen-1000000`` comes after ``gen-999999``."""
+    """Return a generation's number. Sort by it, because as text ``gen-1000000`` is before ``gen-999999``."""
     return int(generation.removeprefix("gen-"))

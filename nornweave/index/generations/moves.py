@@ -44,7 +44,7 @@ class Then:
 
     Attributes:
         published_at: when it was published; ``None`` if it was requested by name and the time is unknown.
-        notice: what the asker should know; empty if the generation is exactly the one that was current.
+        notice: what the asker should know; empty if this generation was the published one at that moment.
     """
 
     generation: GenerationId
@@ -56,7 +56,7 @@ def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
     """Parse the moment or generation of a question.
 
     Raises:
-        QueryError: it is neither an RFC 3339 time that has passed nor the name of a generation.
+        QueryError: the text is neither a past RFC 3339 time nor the name of a generation.
     """
     if _GENERATION.fullmatch(text):
         return GenerationId(text)
@@ -117,7 +117,8 @@ def kept_by(policy: KeepSettings, moves: Iterable[Move]) -> set[GenerationId]:
     """Return the generations that a policy keeps: the last of each of the newest days, weeks and months.
 
     Args:
-        moves: the publications of existing generations, oldest first. Days without any do not count.
+        moves: the publications of existing generations, oldest first. Days, weeks and months without a publication do
+            not count.
     """
     kept: set[GenerationId] = set()
     moves = list(moves)
@@ -131,15 +132,15 @@ def then(as_of: AsOf, moves: Sequence[Move], kept: Sequence[GenerationId]) -> Th
     """Return the generation that was published at a moment.
 
     Args:
-        as_of: the moment, or the generation that is meant.
-        moves: of the pointer, oldest first.
-        kept: the generations that there are, oldest first.
+        as_of: the moment, or the name of the generation.
+        moves: the publications, oldest first.
+        kept: the kept generations, oldest first.
 
     Returns:
         The generation published then; if it is not kept, the newest kept one before it, with a notice.
 
     Raises:
-        GenerationNotKeptError: nothing that was published so early is kept.
+        GenerationNotKeptError: no generation is kept that was published by then.
     """
     if not isinstance(as_of, datetime):
         if as_of not in kept:

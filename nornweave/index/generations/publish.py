@@ -40,7 +40,7 @@ class GenerationFiles(KeptGenerations):
     """The generations of one domain, for reading and writing."""
 
     def next(self) -> GenerationId:
-        """Return a new generation's name. Numbers are never used again."""
+        """Return a name for a new generation. A number is never used twice."""
         known = [*self.all(), *([current] if (current := self.current()) else [])]
         files = self.folder.iterdir() if self.folder.is_dir() else ()
         segments = [int(match[1]) for file in files if (match := SEGMENT.match(file.name.removesuffix(SUFFIX)))]
@@ -48,7 +48,7 @@ class GenerationFiles(KeptGenerations):
         return GenerationId(f"gen-{newest + 1:06d}")
 
     def floor(self) -> int:
-        """Return the highest generation number that a remote copy uses, as recorded here."""
+        """Return the highest generation number that a remote copy is known to use; 0 if none is known."""
         try:
             return int((self.folder / "FLOOR").read_text(encoding="ascii"))
         except (OSError, ValueError):
@@ -60,7 +60,7 @@ class GenerationFiles(KeptGenerations):
             write_whole(self.folder / "FLOOR", f"{number}\n")
 
     def publish(self, generation: GenerationId, built_at: datetime | None = None) -> None:
-        """Complete what was built, segments first, and point readers at it."""
+        """Complete the built files, segments first, and point readers at the generation."""
         built = self.build_path(generation)
         for segment in read_manifest(built).segments:
             if (candidate := segment_build_path(self.folder, segment.name)).exists():
@@ -74,10 +74,10 @@ class GenerationFiles(KeptGenerations):
 
         Args:
             at: the time of publication, if another machine published it.
-            built_at: the time of the build; by default as recorded, or else the file's time.
+            built_at: the time of the build. The default is the recorded time, or else the file's time.
 
         Raises:
-            NoGenerationError: there is no such file.
+            NoGenerationError: the generation has no file.
         """
         if not NAME.fullmatch(generation) or not self.path(generation).is_file():
             available = ", ".join(self.all()) or "none"
@@ -102,7 +102,7 @@ class GenerationFiles(KeptGenerations):
         return previous_of(self.all(), current, str(self.folder))
 
     def prune(self, keep: int, policy: KeepSettings | None = None) -> None:
-        """Remove generations except the newest ``keep``, those of the policy, and the published one."""
+        """Remove generations except the newest ``keep``, those that the policy keeps, and the published one."""
         names = self.all()
         kept = {*names[-keep:]}
         if policy:
@@ -111,7 +111,7 @@ class GenerationFiles(KeptGenerations):
         trim_moves(self.folder, self.all())
 
     def remove(self, generations: Collection[GenerationId]) -> None:
-        """Remove generations (never the published one), with files that no other needs."""
+        """Remove generations (never the published one), with files that no other generation needs."""
         current = self.current()
         going = [name for name in self.all() if name in generations and name != current]
         staying = [number_of(name) for name in self.all() if name not in going]
@@ -155,7 +155,7 @@ def _remove(file: Path) -> None:
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
     """Return the segments that no manifest names; none if a manifest cannot be read.
 
-    Of a remote segment only the checksum is here.
+    A remote segment is recognised by its checksum, which is on this disk.
     """
     here = {file.name.removesuffix(SUFFIX) for file in files.folder.iterdir()}
     segments = [files.folder / name for name in sorted(here) if SEGMENT.match(name)]

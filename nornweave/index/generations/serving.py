@@ -60,8 +60,8 @@ class OpenGeneration:
 class PastGenerations:
     """The older generations of one domain, opened on demand. Thread-safe.
 
-    At most ``MOST_PAST`` stay open. After a publication they are opened again with its access rules. A removed
-    generation answers no more.
+    At most ``MOST_PAST`` stay open. After a publication they are opened again with the access rules of the new
+    generation. A removed generation does not answer any more.
     """
 
     def __init__(self, files: KeptGenerations, statements: Mapping[str, Statement]) -> None:
@@ -75,16 +75,16 @@ class PastGenerations:
         """Return the generation that was published at a moment.
 
         Raises:
-            GenerationNotKeptError: nothing that was published so early is kept.
+            GenerationNotKeptError: no generation is kept that was published by then.
             StoreError: the kept generations cannot be listed.
         """
         return then(as_of, self._files.moves(), self._files.all())
 
     def take(self, generation: GenerationId) -> OpenGeneration:
-        """Open a generation until ``give_back``. Queries to the current one never wait for this.
+        """Open a generation until ``give_back``. Queries to the current generation never wait for this.
 
         Raises:
-            StoreError: it cannot be read, or the process is shutting down.
+            StoreError: the generation cannot be read, or the process is shutting down.
         """
         with self._lock:
             if self._closed:
@@ -102,7 +102,7 @@ class PastGenerations:
         return known
 
     def tidy(self) -> None:
-        """Close removed generations and those opened before the last publication. Skip this while one is loading."""
+        """Close removed generations and those opened before the last publication. While one is loading, do nothing."""
         if self._open and self._lock.acquire(blocking=False):
             try:
                 self._retire_stale()
@@ -120,7 +120,7 @@ class PastGenerations:
                 self._open.pop((generation, published)).retire()
 
     def close(self) -> None:
-        """Refuse new questions. Open generations close when running ones have ended."""
+        """Refuse new questions. Open generations close when running questions have ended."""
         with self._lock:
             self._closed = True
             while self._open:
@@ -137,7 +137,7 @@ NO_GROUPS: Mapping[str, Sequence[str]] = {}
 
 @dataclass(slots=True)
 class _Refused:
-    """A published generation that could not be opened: its publication time, and when to try again."""
+    """A published generation that could not be opened, with its publication time and when to try again."""
 
     name: GenerationId
     published_at: float
@@ -149,8 +149,8 @@ class _Opener:
     """Opens the published generation and remembers failures. Not thread-safe.
 
     Attributes:
-        problem: why the published generation does not answer.
-        refused: the published generation if it could not be opened.
+        problem: why the published generation does not answer; ``None`` if it does.
+        refused: the published generation if it could not be opened, else ``None``.
     """
 
     def __init__(self, files: KeptGenerations, statements: Mapping[str, Statement], now: Callable[[], float]) -> None:
@@ -161,7 +161,7 @@ class _Opener:
         self.refused: _Refused | None = None
 
     def forgive(self) -> None:
-        """Forget the failures."""
+        """Forget the failures, so that the next call tries again."""
         self.problem = self.refused = None
 
     def published(self) -> GenerationId | None:
@@ -181,7 +181,7 @@ class _Opener:
         """Open the published generation, or else the newest readable older one.
 
         Returns:
-            Its name and the index; ``None`` if no generation is better than ``serving``.
+            Its name and the index; ``None`` if ``serving`` is the newest generation that can be opened, or none can.
         """
         try:
             opened = published, self._files.open(published, self._statements)
@@ -238,8 +238,8 @@ class _Opener:
 class ServedGeneration:
     """One domain's published generation for readers. Thread-safe.
 
-    A query holds the generation that was current when it began; a newer one is loaded beside it, and the old one is
-    closed when the last query that uses it ends.
+    A query uses the generation that was current when it began. A newer generation is loaded beside it. The old
+    generation is closed when the last query that uses it ends.
     """
 
     def __init__(
@@ -249,10 +249,10 @@ class ServedGeneration:
         access: Mapping[str, Sequence[str]] = NO_GROUPS,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Store the parameters. The first query or ``refresh`` opens the generation.
+        """Store the arguments. The first query or ``refresh`` opens the generation.
 
         Args:
-            access: source id → groups that may see its documents, as the configuration says now.
+            access: source id → groups that may see its documents, from the current configuration.
             now: the clock for retries, in seconds.
         """
         self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
@@ -265,30 +265,30 @@ class ServedGeneration:
 
     @property
     def problem(self) -> str | None:
-        """Return why the published generation does not answer, or ``None``."""
+        """Return why the published generation does not answer; ``None`` if it does."""
         return self._opener.problem
 
     @property
     def name(self) -> GenerationId | None:
-        """Return the generation that answers, or ``None``."""
+        """Return the generation that answers; ``None`` if there is none."""
         served = self._served
         return served.name if served else None
 
     @property
     def published(self) -> GenerationId | None:
-        """Return the published generation as last seen. An older one may be answering."""
+        """Return the published generation as last seen. An older generation may be the one that answers."""
         refused = self._opener.refused
         return refused.name if refused else self.name
 
     @property
     def behind_s(self) -> float:
-        """Return the seconds since a publication that cannot be opened; 0 without one."""
+        """Return how many seconds ago a generation was published that cannot be opened; 0 if there is none."""
         refused = self._opener.refused
         return max(0.0, time.time() - refused.published_at) if refused else 0.0
 
     @property
     def meta(self) -> Mapping[str, str]:
-        """Return the metadata of the answering generation; empty without one."""
+        """Return the metadata of the generation that answers; empty if there is none."""
         served = self._served
         return served.index.meta if served else {}
 
@@ -311,7 +311,7 @@ class ServedGeneration:
 
     @property
     def is_used(self) -> bool:
-        """Tell whether queries use the current or a former generation."""
+        """Tell whether any query is using the current or an earlier generation."""
         served = self._served
         return any(each.users for each in (*self._retired, *((served,) if served else ())))
 
@@ -322,11 +322,11 @@ class ServedGeneration:
         This is the only way to a generation, so no answer can be made without a viewer.
 
         Args:
-            generation: an older one that is kept; ``None`` for the current one.
+            generation: an older generation that is kept; ``None`` for the current one.
 
         Raises:
             NoGenerationError: nothing is published yet.
-            StoreError: nothing that was published can be read, or the process is shutting down.
+            StoreError: no published generation can be read, or the process is shutting down.
         """
         served = self._take() if generation in {None, self.name} else self.past.take(generation)
         try:
@@ -339,7 +339,7 @@ class ServedGeneration:
         """Open a viewer's view of the generation at a moment (``None``: now), with a notice for the asker.
 
         Raises:
-            GenerationNotKeptError: what was published then is not kept.
+            GenerationNotKeptError: no generation is kept that was published by then.
             NoGenerationError, StoreError: as ``use``.
         """
         then = None if as_of is None else self.past.at(as_of)
@@ -347,13 +347,13 @@ class ServedGeneration:
             yield index, then.notice if then else self.problem
 
     def refresh(self) -> bool:
-        """Switch to a newly published generation. If it cannot be opened, the old one goes on answering.
+        """Switch to a newly published generation. If it cannot be opened, the old generation continues to answer.
 
-        One that cannot be opened is tried again after ``FIRST_RETRY_S``, then after pauses that double up to
-        ``LONGEST_RETRY_S``; calls in between do nothing.
+        A generation that cannot be opened is tried again after ``FIRST_RETRY_S``, then after pauses that double up to
+        ``LONGEST_RETRY_S``. Calls between these times do nothing.
 
         Returns:
-            Whether another generation answers now.
+            Whether this call switched to another generation.
         """
         with self._loading:
             self.past.tidy()
@@ -369,7 +369,7 @@ class ServedGeneration:
             return True
 
     def close(self) -> None:
-        """Refuse new queries. The generation closes when running ones have ended."""
+        """Refuse new queries. The generation closes when running queries have ended."""
         with self._loading:
             self._closed = True
             self._swap(None)

@@ -32,15 +32,15 @@ class AccessToday:
     """Today's access rules of documents.
 
     Attributes:
-        present: the rules of the documents that are published, by document id.
-        former: later rules of documents that are gone now.
+        present: document id → its rule, for published documents.
+        former: document id → its last rules, for documents that are gone now.
     """
 
     present: Mapping[str, Rule]
     former: Mapping[str, Rule]
 
     def rule(self, document: str, then: Rule) -> Rule:
-        """Return today's rule joined with ``then``, the document's rule in its generation."""
+        """Return the rule that requires today's rule of a document and ``then``, its rule in the older generation."""
         if document in self.present:
             return all_of(then, self.present[document])
         return all_of(then, self.former.get(document, ()), self.former.get(_ALL, ()))
@@ -52,10 +52,12 @@ def access_today(
     """Read today's access rules.
 
     Args:
-        removed: numbers of later generations that are not kept. Their rules must have been stored.
+        published: the files of the published generation.
+        later: the files of other generations after the older one.
+        removed: the numbers of later generations that are not kept. Their rules should be stored in ``folder``.
 
     Raises:
-        StoreError: one cannot be read.
+        StoreError: a file cannot be read.
     """
     present = {document: rule for file in published for document, rule in _rules(file)}
     remembered, rules = _read(folder)
@@ -70,7 +72,12 @@ def access_today(
 
 
 def remember_access(folder: Path, oldest: int, removed: Mapping[int, Sequence[DataFile]]) -> None:
-    """Store the rules of generations that will be removed, for older ones that stay (from ``oldest`` on)."""
+    """Store the rules of generations that will be removed, because older generations that stay need them.
+
+    Args:
+        oldest: the number of the oldest generation that stays.
+        removed: number of a generation to remove → its files.
+    """
     before, rules = _read(folder)
     known = {document: (number, rule) for document, (number, rule) in rules.items() if number > oldest}
     for number, files in removed.items():
@@ -93,7 +100,10 @@ def _rules_of_removed(files: Sequence[DataFile]) -> Iterator[tuple[str, Rule]]:
 
 
 def _rules(file: DataFile, *, restricted: bool = False) -> Iterator[tuple[str, Rule]]:
-    """Yield each document of a file with its full rule: its own and its source's."""
+    """Yield each document of a file with its full rule, which is its own and its source's.
+
+    With ``restricted``, yield only documents that are not open to everybody.
+    """
     ((sources,),) = read_rows(file, "select value from meta where key = 'access'")
     stated = decode_source_rules(sources)
     rows = read_rows(

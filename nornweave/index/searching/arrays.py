@@ -61,7 +61,8 @@ class ArrayWriter:
         """Return a writable array of zeros in the file, stored as ``name``.
 
         Raises:
-            OSError: the disk is full. Without room that is reserved first, writing into a mapping ends the process.
+            OSError: the disk is full. Room is reserved first, because a write into a mapping without room ends the
+                process.
         """
         kind = np.dtype(dtype)
         size = kind.itemsize * int(np.prod(shape))
@@ -78,7 +79,7 @@ class ArrayWriter:
         self.reserve(name, array.dtype, array.shape)[...] = array
 
     def add_starts(self, name: str, starts: NDArray[np.int64]) -> None:
-        """Write the starts of lists and the last end, as int32 if they fit."""
+        """Write the starts of lists and the end of the last list, as int32 if they fit."""
         self.add(name, starts if starts[-1] >> 31 else starts.astype(np.int32))
 
     def extend(self, name: str, dtype: Any, parts: Iterable[NDArray[Any]]) -> None:
@@ -101,7 +102,7 @@ class ArrayWriter:
         return start
 
     def finish(self, of: str) -> None:
-        """Write the table of arrays. A file without it is not read."""
+        """Write the table of arrays, which names the segment ``of``. A file without this table is not read."""
         os.ftruncate(self._descriptor, self._end)
         described = {"of": f"{FORMAT} {of}", "arrays": self._described, "crc32": _crc32(self._descriptor, self._end)}
         text = json.dumps(described).encode()
@@ -117,7 +118,7 @@ def arrays_file(segment: Path) -> Path:
 
 @contextmanager
 def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
-    """Open a segment's arrays for writing. An unfinished file is not read.
+    """Open a segment's arrays for writing. Readers ignore an unfinished file.
 
     Raises:
         OSError: the disk is full.
@@ -136,7 +137,7 @@ def open_arrays(segment: Path, of: str) -> Arrays:
     """Map a segment's arrays into memory.
 
     Raises:
-        StoreError: they are missing, damaged, or of another segment.
+        StoreError: the arrays are missing, damaged, or belong to another segment.
     """
     check_arrays(segment)
     with _reading(arrays_file(segment)) as descriptor:
@@ -150,7 +151,7 @@ def check_arrays(segment: Path) -> None:
     """Check a segment's arrays by their checksum, once per process.
 
     Raises:
-        StoreError: they are missing or damaged.
+        StoreError: the arrays are missing or damaged.
     """
     file = arrays_file(segment)
     if not file.is_file():
@@ -159,7 +160,7 @@ def check_arrays(segment: Path) -> None:
 
 
 def remove_arrays(folder: Path) -> None:
-    """Remove arrays without a segment, and files of killed processes of earlier versions."""
+    """Remove arrays without a segment, and temporary files that killed processes of earlier versions left."""
     alone = (file for file in folder.glob(f"*{SUFFIX}") if not file.with_suffix("").exists())
     for file in (*alone, *folder.glob(f".*{SUFFIX}.*")):
         file.unlink(missing_ok=True)
@@ -210,7 +211,7 @@ def _described(descriptor: int) -> tuple[dict[str, Any], int] | None:
 
 
 def _crc32(descriptor: int, end: int) -> int:
-    """Return the CRC-32 of the first ``end`` bytes. It reads, not maps, so this process's memory does not grow."""
+    """Return the CRC-32 of the first ``end`` bytes. The file is not mapped, so that memory use stays small."""
     checksum = 0
     for offset in range(0, end, _BUFFER):
         checksum = zlib.crc32(os.pread(descriptor, min(_BUFFER, end - offset), offset), checksum)

@@ -26,7 +26,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """The field has one of these values, in any case; a channel with or without its ``#``."""
+    """The field has one of these values. Case does not matter, nor does the ``#`` of a channel."""
 
     field: str
     values: tuple[str, ...]
@@ -34,7 +34,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyName:
-    """One name in the field holds all words of one of these, in any order: ``Vaswani`` is in ``Vaswani, A.``."""
+    """A name in the field has all words of one of these names, in any order: ``Vaswani, A.`` has ``Vaswani``."""
 
     field: str
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class AnyName:
 class PathGlob:
     """The document's path in its source equals this or matches it as a glob (see ``path_expression``).
 
-    With ``or_changed`` a commit that changed such a path meets it too.
+    With ``or_changed``, a commit that changed such a path also meets the condition.
     """
 
     pattern: str
@@ -60,7 +60,7 @@ class AtPath:
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """A heading above the chunk equals this, in any case; ``A > B`` is a ``B`` directly under an ``A``."""
+    """A heading above the chunk equals this one; case does not matter. ``A > B`` is a ``B`` directly under an ``A``."""
 
     heading: str
 
@@ -101,9 +101,9 @@ def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk
     """Return a mask of the chunks that meet all conditions; all chunks if there are none.
 
     Args:
-        connection: has the generation open; not shared with another thread.
-        conditions: each met by itself; a chunk passes that meets every one.
-        chunk_count: chunks of the generation, numbered from 0.
+        connection: a connection to the generation that no other thread uses.
+        conditions: the conditions. A chunk must meet every one.
+        chunk_count: the number of chunks of the generation, which are numbered from 0.
 
     Raises:
         duckdb.Error: the file is damaged, or too old to have these tables.
@@ -140,7 +140,7 @@ _Where: TypeAlias = tuple[str, list[object]]
 
 
 def _ends(field: str, *ends: tuple[str, object]) -> _Where:
-    """Return the SQL condition and values of a range. An end without a value is open."""
+    """Return the SQL condition of a range and its values. An end without a value is open."""
     stated = [(comparison, value) for comparison, value in ends if value is not None]
     return " and ".join(["field = ?", *(comparison for comparison, _ in stated)]), [field, *(end for _, end in stated)]
 
@@ -230,9 +230,9 @@ def path_expression(glob: str) -> str:
 
 
 def capturing_expression(glob: str, name: str) -> str:
-    """Translate a glob with names in braces, ``docs/{team}/**``; group 1 captures ``name``.
+    """Translate a glob with names in braces, such as ``docs/{team}/**``. Group 1 captures the value of ``name``.
 
-    Every name stands for at least one character of one component.
+    Every name in braces stands for at least one character of one component.
     """
 
     def component(part: str) -> str:
@@ -299,7 +299,7 @@ def _component(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Return the position of the ``]`` that closes a class with content from ``start``; 0 if none does."""
+    """Return the position of the ``]`` that closes the class whose content begins at ``start``; 0 if there is none."""
     first = start + 1 if glob[start : start + 1] in {"!", "^"} else start
     at = first
     while at < len(glob) and (glob[at] != "]" or at == first):
@@ -337,7 +337,7 @@ def _ranges(content: str) -> list[str]:
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Return a range of characters without the path separator; empty if its ends are reversed."""
+    """Return a range of characters as ranges without the path separator; empty if its ends are reversed."""
     if low <= "/" <= high:
         return [*_range(low, "."), *_range("0", high)] if low != high else []
     return [f"{_escaped(low)}-{_escaped(high)}"] if low <= high else []

@@ -32,7 +32,7 @@ _REMEMBERED_MASKS = 64
 
 @dataclass(frozen=True, slots=True)
 class ServedDocument:
-    """A document of a generation; ``size`` is its text's size in UTF-8 bytes."""
+    """A document of a generation. ``size`` is the size of its text in UTF-8 bytes."""
 
     source_id: str
     path: str
@@ -45,7 +45,7 @@ class ServedDocument:
 
 @dataclass(frozen=True, slots=True)
 class StatedDocument:
-    """A document whose metadata state access, even in a form that is not understood."""
+    """A document whose metadata state who may see it, even if the statement is invalid."""
 
     source_id: str
     path: str
@@ -55,7 +55,7 @@ class StatedDocument:
 
 @dataclass(frozen=True, slots=True)
 class RuledDocument(StatedDocument):
-    """A document with its full access rule; ``own`` is the part from the document or its side file."""
+    """A document with its full access rule. ``own`` is the part of the rule from the document or its metadata file."""
 
     own: Rule
 
@@ -70,12 +70,12 @@ class FileCounts:
         visible: Visible | None = None,
         live: Mask | None = None,
     ) -> None:
-        """Store the parameters.
+        """Store the arguments.
 
         Args:
-            masks: the masks of recent filters, shared by viewers.
-            visible: what may be seen; ``None`` for everything.
-            live: which documents there are, whoever may see them; ``None`` for all.
+            masks: the masks of recent filters, shared by all viewers.
+            visible: the part that the viewer may see; ``None`` for everything.
+            live: a mask of the documents that are not gone, visible or not; ``None`` for all.
         """
         self._file = file
         self._masks = masks
@@ -133,7 +133,7 @@ class FileCounts:
         ]
 
     def _documents(self, within: Mask | None) -> Mask | None:
-        """Return a mask of the visible documents that have a chunk in ``within``; ``None`` for all."""
+        """Return a mask of the visible documents that have a chunk in ``within``; ``None`` means all documents."""
         if within is None:
             return None if self._visible is None else self._visible.documents
         documents = np.zeros(self._file.all_documents, np.bool_)
@@ -141,7 +141,7 @@ class FileCounts:
         return documents
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
-        """Return the visible part of ``within``; ``None`` for all chunks."""
+        """Return the visible part of ``within``. As argument and as result, ``None`` means all chunks."""
         if self._visible is None:
             return within
         return self._visible.chunks if within is None else within & self._visible.chunks
@@ -155,7 +155,7 @@ def _documents_after(
     among: Mask | None,
     within: Mask | None,
 ) -> list[ServedDocument]:
-    """Return the next documents after a place, by source and path, with their number of counted chunks.
+    """Return the next documents after a place, by source and path, with their number of chunks in ``within``.
 
     Raises:
         duckdb.Error: the file is damaged.

@@ -39,7 +39,7 @@ class LinePattern:
     """The pattern of a line search.
 
     Attributes:
-        expression: in RE2's syntax, or a text that stands for itself.
+        expression: a regular expression of RE2 if ``is_regex``, otherwise a text to find as it is.
     """
 
     expression: str
@@ -48,13 +48,13 @@ class LinePattern:
 
     @property
     def re2(self) -> str:
-        """Return the pattern as one RE2 expression. A wrong one raises ``duckdb.Error`` when it is used."""
+        """Return the pattern as one RE2 expression. An invalid expression raises ``duckdb.Error`` when it is used."""
         return f"{'(?i)' if self.ignores_case else ''}{self.expression}"
 
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A matching line; ``line`` counts from 1, ``chunk_id`` is the chunk that holds the match."""
+    """A matching line. ``line`` counts from 1. ``chunk_id`` is the chunk that contains the match."""
 
     source_id: str
     path: str
@@ -70,7 +70,7 @@ class LineMatch:
 
 @dataclass(frozen=True, slots=True)
 class FoundLines:
-    """Matching lines by source, path and line; ``is_complete`` tells that there are no more."""
+    """Matching lines by source, path and line. ``is_complete`` tells whether these are all matching lines."""
 
     matches: tuple[LineMatch, ...]
     is_complete: bool
@@ -83,10 +83,10 @@ def find_lines(
 
     Args:
         documents: numbers of the visible documents, ascending. Other texts are not read.
-        deadline: a ``time.monotonic()``; then the lines found so far are returned.
+        deadline: a ``time.monotonic()``. At this time, the lines found so far are returned.
 
     Raises:
-        QueryError: the expression is not one of RE2.
+        QueryError: the expression is not a valid expression of RE2.
         StoreError: the generation cannot be read.
     """
     matches: list[LineMatch] = []
@@ -180,9 +180,9 @@ class WordTexts:
     """The texts of documents that contain a word, by source and path.
 
     Attributes:
-        texts: source, path and text of the first of them.
+        texts: source, path and text of the first documents with the word.
         beyond: the number of further documents with the word.
-        is_complete: whether all documents were looked through.
+        is_complete: whether all documents were searched.
     """
 
     texts: tuple[tuple[str, str, str], ...]
@@ -193,11 +193,11 @@ class WordTexts:
 def find_texts(
     file: GenerationFile, documents: Sequence[int], word: str, endings: Sequence[str], limit: int, deadline: float
 ) -> WordTexts:
-    """Find the documents that contain a word, in the way of ``find_lines``.
+    """Find the documents that contain a word. Other arguments and errors are as in ``find_lines``.
 
     Args:
-        word: matched as a whole name.
-        endings: of the paths that are looked at, such as ``.py``.
+        word: a name that must occur as a whole.
+        endings: only paths with one of these endings are searched, such as ``.py``.
     """
     parameters = {"wanted": word, "pattern": rf"(?:^|[^\w$]){re.escape(word)}(?:$|[^\w$])", "endings": list(endings)}
     numbers: list[int] = []
@@ -258,7 +258,7 @@ MAX_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion of the typed text; ``chunks`` counts the chunks that have it."""
+    """A completion of the typed text. ``chunks`` is the number of chunks that contain it."""
 
     text: str
     kind: CompletionKind
@@ -267,7 +267,7 @@ class Completion:
 
     @property
     def order(self) -> tuple[bool, int, int, str, str]:
-        """Return the sort key of completions: true prefixes first, then frequent, then short ones."""
+        """Return the sort key of completions: those that begin with the typed text, then frequent, then short ones."""
         return not self.is_prefix, -self.chunks, len(self.text), self.text, self.kind
 
 
@@ -276,7 +276,7 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
 
     Args:
         documents: a mask of the visible documents; ``None`` for all.
-        typed: what the text or a word in it begins with, in either case.
+        typed: the text with which a completion, or a word in it, must begin. Case does not matter.
 
     Raises:
         StoreError: the generation cannot be read.

@@ -53,8 +53,8 @@ class Segment:
     """A viewer's view of one file: its searches, texts and counts. Implements ``index.Parts``.
 
     Attributes:
-        corpus: the lengths of the chunks that may be seen, of this file or of all segments.
-        visible: what may be seen; ``None`` for everything.
+        corpus: the lengths of the visible chunks, of this file or of all segments together.
+        visible: the part that the viewer may see; ``None`` for everything.
     """
 
     def __init__(self, opened: OpenFile, corpus: Lengths, visible: Visible | None = None) -> None:
@@ -76,7 +76,7 @@ class Segment:
         return self.opened.visibilities.restricted
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return documents by path, by ``source/path`` or by a path's end, including invisible ones."""
+        """Return documents by their path, ``source/path`` or end of a path, including invisible documents."""
         rows = self.opened.file.rows(
             """
             select document_no, source_id, path, access, metadata
@@ -97,7 +97,7 @@ class Segment:
         return self._showing(self.opened.visibilities.of(viewer))
 
     def without(self, key: str) -> Segment:
-        """Return a view without the documents of a given name, or the segment itself if there are none."""
+        """Return a view without the documents that have a lookup key, or the segment itself if there are none."""
         return self._showing(self.but_for(key))
 
     def _showing(self, visible: Visible | None) -> Segment:
@@ -106,13 +106,13 @@ class Segment:
         return Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
     def but_for(self, key: str) -> Visible | None:
-        """Return the visible part without the documents of a given name."""
+        """Return the visible part without the documents that have a lookup key; ``None`` if everything is visible."""
         named = self.search.named([key])
         return self.opened.visibilities.without(self.visible, named[key]) if key in named else self.visible
 
 
 class _Shared:
-    """A file that several generations of a process have open."""
+    """A file that is open for several generations of this process."""
 
     def __init__(self) -> None:
         self.users = 0
@@ -134,7 +134,7 @@ def open_shared(
     statements: Mapping[str, Statement],
     today: AccessToday | None,
 ) -> OpenFile:
-    """Open a segment once for all generations of this process; ``stack`` closes it after its last use.
+    """Open a segment. It is opened once for all generations of this process, and closed after its last use.
 
     Args:
         stack: closing it ends the use.

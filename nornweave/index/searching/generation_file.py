@@ -32,13 +32,14 @@ class GenerationFile:
     """An open file. Thread-safe.
 
     Attributes:
-        connection: for opening; queries use a cursor of their thread.
-        size: how many chunks it has, numbered from 0.
-        all_documents: how many documents it has, also without chunks.
-        documents: the document of each chunk, by number.
+        connection: the connection that opened the file. Queries use a cursor of their thread.
+        size: the number of chunks, which are numbered from 0.
+        all_documents: the number of documents, with or without chunks.
+        documents: the document number of each chunk, by chunk number.
 
     Raises:
-        StoreError: the file is missing, damaged or of another schema; later, from every method: it cannot be read.
+        StoreError: the file is missing, damaged or of another schema. Every method raises it if the file cannot be
+            read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +82,7 @@ class GenerationFile:
             raise self.unreadable(error) from error
 
     def cursor(self) -> Connection:
-        """Return this thread's cursor. It raises DuckDB's errors."""
+        """Return this thread's cursor. Errors of DuckDB are not translated."""
         cursor: Connection | None = getattr(self._threads, "cursor", None)
         if cursor is None:
             cursor = self._threads.cursor = self.connection.cursor()
@@ -94,7 +95,7 @@ class GenerationFile:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Translate errors of opening a damaged file, or of missing memory."""
+        """Translate errors in the block that are caused by a damaged file or missing memory."""
         try:
             yield
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
@@ -119,7 +120,7 @@ class DataFile(NamedTuple):
 def read_rows(
     file: DataFile, statement: str, values: Sequence[object] | Mapping[str, object] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a query on a closed file. ``documents`` and ``chunks`` are without gone ones.
+    """Return the rows of a query on a file that is not open. The query does not see gone documents and their chunks.
 
     Raises:
         StoreError: it cannot be read.
@@ -149,7 +150,7 @@ def read_lines(file: DataFile, places: Collection[tuple[str, str, int]]) -> dict
     """Return lines from the documents of a generation.
 
     Returns:
-        By place, without their ends; what the generation does not have is left out.
+        Place (source, path, line) → the line without its end. A line that the generation does not have is left out.
 
     Raises:
         StoreError: the generation cannot be read.

@@ -42,10 +42,10 @@ class Keys(Protocol[K_contra]):
 
 
 class TextKeys:
-    """Text keys in the order of code points. An Arrow array takes a third of a Python list's memory.
+    """Text keys in the order of code points, as an Arrow array, which takes a third of a Python list's memory.
 
     Every ``_STEP``-th key is also a Python string, because reading an Arrow scalar takes a microsecond and a search
-    reads 20. Results are cached: a query repeats its words, and queries share them.
+    reads 20. Results are cached, because a query repeats its words and queries have words in common.
     """
 
     def __init__(self, starts: NDArray[Any], text: NDArray[np.uint8]) -> None:
@@ -56,9 +56,9 @@ class TextKeys:
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
     def near(self, field: str, word: str) -> list[str]:
-        """Return the keys ``field:…`` at one edit from ``field:word``: a letter added, removed, replaced or swapped.
+        """Return the keys of ``field`` that differ from ``field:word`` by one edit; see ``is_one_edit``.
 
-        One edit leaves one half of a word unchanged. Only keys that share a half are read.
+        One edit leaves one half of a word unchanged, so only keys with an equal half are compared.
         """
         start, middle = f"{field}:", len(word) // 2
         first, last = self._lower_bound(start), self._lower_bound(f"{field};")
@@ -110,7 +110,7 @@ class NumberKeys:
 class Lengths:
     """The number of chunks, and the number of their terms in each of ``types.FIELDS``.
 
-    Whole numbers, so that sums over segments are exact in any order.
+    They are whole numbers, so that sums over segments are exact in any order.
     """
 
     chunks: int
@@ -137,7 +137,7 @@ class InvertedLists(Generic[K_contra]):
     """The chunks of each key, ascending.
 
     Attributes:
-        offsets: of each key's chunks in ``chunk_nos``; one more than keys.
+        offsets: the start of each key's chunks in ``chunk_nos``, and the end of the last key's chunks.
     """
 
     keys: Keys[K_contra]
@@ -162,17 +162,17 @@ class InvertedLists(Generic[K_contra]):
 class FrequentTerms:
     """The weights of frequent terms in every chunk, one array per term. Thread-safe.
 
-    Nearly all postings of a question belong to a few function words. Arrays are computed at first use, and the last
-    used ones are kept within ``most_bytes`` (default 8 MB).
+    Nearly all postings of a question belong to a few function words. Arrays are computed at first use. The most
+    recently used arrays are kept, ``most_bytes`` at most (default 8 MB).
     """
 
     def __init__(self, chunk_count: int, size: int, most_bytes: int = FREQUENT_BYTES) -> None:
         """Store the sizes.
 
         Args:
-            chunk_count: chunks that can be found.
-            size: the size of an array, which has a place for every chunk.
-            most_bytes: of all arrays.
+            chunk_count: the number of chunks that can be found.
+            size: the length of an array, which has a place for every chunk.
+            most_bytes: the limit for all arrays together.
         """
         self._chunk_count = chunk_count
         self._most = max(1, most_bytes // max(4 * size, 1))
@@ -256,14 +256,14 @@ def batches(connection: Connection, query: str) -> Iterator[Mapping[str, NDArray
 
 
 def write_texts(arrays: ArrayWriter, name: str, table: pa.Table, column: str) -> None:
-    """Write texts one after another, with their starts and the last end."""
+    """Write texts one after another, with the start of each text and the end of the last one."""
     written, ends = texts_of(table, column)
     arrays.add_starts(f"{name}.text_starts", ends)
     arrays.add(f"{name}.text", written)
 
 
 def texts_of(table: pa.Table, column: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the bytes of all texts in a column, with their starts and the last end (Arrow's layout)."""
+    """Return the bytes of all texts in a column, the start of each text and the end of the last (Arrow's layout)."""
     texts = table.column(column).combine_chunks().cast(pa.large_string())
     _, starts, content = texts.buffers()
     ends = np.frombuffer(starts, np.int64)[texts.offset :][: len(texts) + 1] if len(texts) else np.zeros(1, np.int64)
@@ -276,7 +276,7 @@ def text_keys(arrays: Arrays, name: str) -> TextKeys:
 
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the starts of consecutive lists of these sizes, and the last end."""
+    """Return the starts of consecutive lists of these sizes, and the end of the last list."""
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 

@@ -11,7 +11,7 @@ from nornweave.index.port import Numbers, Scores
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """Chunks from a retriever, best first, ties by chunk number. Higher scores are better."""
+    """Chunks from a retriever, best first. Equal scores are ordered by chunk number. Higher scores are better."""
 
     numbers: Numbers
     scores: Scores
@@ -24,11 +24,11 @@ NO_HITS = Hits(np.empty(0, np.int32), np.empty(0, np.float32))
 
 
 def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
-    """Return the ``k`` highest scores; ties, also at the cut, are ordered by chunk number.
+    """Return the ``k`` highest scores. Equal scores are ordered by chunk number, which also decides which are cut off.
 
     Args:
-        scores: one per chunk.
-        numbers: the chunk of each score; their positions unless given.
+        scores: one score per chunk.
+        numbers: the chunk number of each score. By default it is the position of the score.
     """
     k = min(k, len(scores))
     if k <= 0:
@@ -41,7 +41,7 @@ def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
 
 
 def found(scores: Scores, k: int) -> Hits:
-    """Return the ``k`` highest scores above 0, ties by chunk number."""
+    """Return the ``k`` highest scores above 0. Equal scores are ordered by chunk number."""
     positive = np.flatnonzero(scores > 0)
     if len(positive) > max(k, len(scores) // 2):
         return best(scores, k)  # none of which is 0

@@ -36,11 +36,11 @@ class FileTexts:
     def __init__(
         self, file: GenerationFile, mapped: Mapped, visible: Visible | None = None, live: Mask | None = None
     ) -> None:
-        """Store the parameters.
+        """Store the arguments.
 
         Args:
-            visible: what may be seen; ``None`` for everything.
-            live: which documents there are, whoever may see them; ``None`` for all.
+            visible: the part that the viewer may see; ``None`` for everything.
+            live: a mask of the documents that are not gone, visible or not; ``None`` for all.
         """
         self._file = file
         self._mapped = mapped
@@ -163,7 +163,7 @@ class FileTexts:
 
 
 def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
-    """Convert a chunk's card. An earlier version's card names its fields."""
+    """Convert a chunk's card: a list of values or, from an earlier version, an object."""
     card = known if isinstance(known, dict) else dict(zip(StoredChunk.__slots__[1:], known, strict=True))
     updated_at = card["updated_at"]
     parsed = {
@@ -178,5 +178,5 @@ def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
 
 
 def _literal(numbers: Numbers) -> str:
-    """Write numbers as text for DuckDB to cast to a list. Binding a list takes fifty times as long."""
+    """Return numbers as text that DuckDB can cast to a list. Binding a list takes fifty times as long."""
     return "[" + ",".join(map(str, numbers)) + "]"

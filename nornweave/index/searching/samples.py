@@ -21,8 +21,8 @@ class ChunkPlace:
     """The place and properties of a chunk, without its text.
 
     Attributes:
-        position: of the chunk in its document, from 0.
-        line_range: first and last line, from 1.
+        position: the number of the chunk in its document, from 0.
+        line_range: its first and last line, from 1.
         section: the heading path as one line.
     """
 

@@ -25,7 +25,7 @@ K = TypeVar("K", int, str)
 
 @dataclass
 class Mapped:
-    """The mapped arrays of one generation. Closing empties it, so that the disk space of a removed file is freed."""
+    """The mapped arrays of one generation. Closing releases them, so that the disk space of a removed file is freed."""
 
     terms: TermLists
     pairs: InvertedLists[int]
@@ -81,9 +81,9 @@ class FileSearch:
     def sparse_with(
         self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
     ) -> Scores:
-        """Return the scores of ``sparse``; ``frequent`` names the frequent terms of all segments together.
+        """Return the scores of ``sparse``. ``frequent`` names the terms that are frequent in all segments together.
 
-        The order of addition affects the last bit of a sum, and it depends on which terms are frequent.
+        The order of addition depends on which terms are frequent, and it affects the last bit of a sum.
         """
         terms = self._weighted(bm25)
         scores = np.zeros(self._size, np.float32)

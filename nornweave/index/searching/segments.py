@@ -49,12 +49,12 @@ from nornweave.index.searching.visibility import Visible
 
 
 class Numbering:
-    """The global numbers of each segment's chunks and documents. Gone ones have no number.
+    """The global numbers of each segment's chunks and documents. Gone chunks and documents have no global number.
 
     Attributes:
-        chunks: for each segment, the global numbers of its chunks; ``size`` for gone ones.
+        chunks: for each segment, the global number of each of its chunks; ``size`` for a gone chunk.
         documents: the same for documents.
-        of_chunks: the global document number of each global chunk.
+        of_chunks: global chunk number → global document number.
     """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
@@ -87,16 +87,16 @@ class Numbering:
         self._document_segments, self._document_locals = _locate_numbers(self.documents, self.document_count)
 
     def chunks_of(self, segment: int, numbers: Numbers) -> tuple[NDArray[np.int64], Numbers]:
-        """Return which of some chunks are in a segment, and their numbers there."""
+        """Return the positions in ``numbers`` of the chunks that are in a segment, and their numbers in the segment."""
         places = np.flatnonzero(self._chunk_segments[numbers] == segment)
         return places, self._chunk_locals[numbers[places]]
 
     def document(self, number: int) -> tuple[int, int]:
-        """Return the segment of a document, and its number there."""
+        """Return the segment of a document, and the number of the document in the segment."""
         return int(self._document_segments[number]), int(self._document_locals[number])
 
     def divided(self, within: Mask | None) -> list[Mask | None]:
-        """Return each segment's part of a mask."""
+        """Return each segment's part of a mask; ``None`` for each segment if the mask is ``None``."""
         if within is None:
             return [None] * len(self.chunks)
         padded = np.append(within, False)
@@ -130,7 +130,7 @@ class Segments:
     """
 
     def __init__(self, segments: Sequence[Segment], numbering: Numbering | None = None) -> None:
-        """Store the segments, each with the lengths of its visible chunks. The numbering is made if not given.
+        """Store the segments, each with the lengths of its visible chunks. Without ``numbering``, make it.
 
         Raises:
             StoreError: a segment cannot be read.
@@ -158,7 +158,7 @@ class Segments:
         return sum(segment.restricted_documents for segment in self.segments)
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return documents by path or by a path's end, sorted by source and path, including invisible ones."""
+        """Return documents by path or end of a path, including invisible documents, sorted by source and path."""
         pages = [segment.ruled_documents(path) for segment in self.segments]
         return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
@@ -169,7 +169,7 @@ class Segments:
         return self._showing([segment.opened.visibilities.part_of(viewer) for segment in self.segments])
 
     def without(self, key: str) -> Segments:
-        """Return a view without the documents of a given name, or the segments themselves if there are none."""
+        """Return a view without the documents that have a lookup key, or the segments themselves if there are none."""
         visible = [segment.but_for(key) for segment in self.segments]
         if all(segment.visible is part for segment, part in zip(self.segments, visible, strict=True)):
             return self
@@ -188,20 +188,20 @@ class Segments:
         return ((own, numbers, one) for own, (numbers, one) in zip(parts, self.numbered(), strict=True))
 
     def scatter(self, scores_of: Callable[[Segment], Scores]) -> Scores:
-        """Return a score for every chunk, from the scores of each segment."""
+        """Return a score for every global chunk. ``scores_of`` returns the scores of the chunks of a segment."""
         scores = np.zeros(self.size + 1, np.float32)  # the last place is for gone chunks
         for numbers, segment in self.numbered():
             scores[numbers] = scores_of(segment)
         return scores[:-1]
 
     def merged(self, chunks_of: Callable[[Segment], Numbers]) -> Numbers:
-        """Return the chunks of all segments as ascending global numbers."""
+        """Return the chunks that ``chunks_of`` returns for all segments, as ascending global numbers."""
         return np.sort(np.concatenate([numbers[chunks_of(segment)] for numbers, segment in self.numbered()]))
 
     def gather(
         self, numbers: Numbers, rows_of: Callable[[Segment, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
     ) -> NDArray[np.float32]:
-        """Return a row for each of some chunks, in their order."""
+        """Return a row for each of some chunks, in their order. ``rows_of`` returns the rows of chunks of a segment."""
         rows = np.zeros((len(numbers), *shape), np.float32)
         for number, segment in enumerate(self.segments):
             places, own = self.numbering.chunks_of(number, numbers)
@@ -210,7 +210,7 @@ class Segments:
         return rows
 
     def look_up(self, numbers: Numbers, values_of: Callable[[Segment, Numbers], Mapping[int, T]]) -> dict[int, T]:
-        """Return a value for each of some chunks, by number, in their order. Unknown chunks are left out."""
+        """Return global number → value for some chunks, in their order. Unknown chunks are left out."""
         values: dict[int, T] = {}
         for number, (of_segment, segment) in enumerate(self.numbered()):
             _, own = self.numbering.chunks_of(number, numbers)
@@ -329,7 +329,7 @@ class SegmentedCounts:
         return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
-        """Return the visible part of a mask; ``None`` for all chunks."""
+        """Return the visible part of a mask. As argument and as result, ``None`` means all chunks."""
         if not self._all.part:
             return within
         return self.within(()) if within is None else self.within(()) & within
@@ -433,7 +433,7 @@ def open_segments(files: Sequence[Path], manifest: Manifest, opening: Callable[.
         opening: opens a segment from a closing stack, its path and a mask of its documents.
 
     Raises:
-        StoreError: a file is missing, damaged, of another schema, or not the one that the manifest means.
+        StoreError: a file is missing, damaged, of another schema, or not the file that the manifest names.
     """
     with ExitStack() as stack:
         opened = []

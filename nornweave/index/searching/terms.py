@@ -33,12 +33,14 @@ from nornweave.index.searching.inverted import (
 
 
 def saturations(lengths: NDArray[np.int32], average: float, bm25: Bm25Settings) -> Scores:
-    """Return ``k1 · (1 - b + b · length / average)`` of chunks: the occurrences at half of the highest weight.
+    """Return ``k1 · (1 - b + b · length / average)`` for each chunk.
+
+    A term with this number of occurrences in the chunk has half of the highest possible weight.
 
     Args:
-        lengths: terms of each chunk by field, of shape ``(chunks, fields)``.
-        average: weighted length of the chunks of the corpus.
-        bm25: ``k1``, ``b`` and what a term counts for in each field.
+        lengths: the number of terms of each chunk in each field, of shape ``(chunks, fields)``.
+        average: the mean weighted length of the chunks of the corpus.
+        bm25: ``k1``, ``b`` and the weight of each field.
     """
     weighted = weighted_lengths(lengths, bm25.fields)
     return (bm25.k1 * (1 - bm25.b + bm25.b * weighted / (average or 1.0))).astype(np.float32)
@@ -69,7 +71,7 @@ _SLICE = 1 << 18
 
 
 class WeightedTerms:
-    """The chunks of each term and its weight there before idf, for one BM25 setting. Thread-safe.
+    """The chunks of each term, and its weight in each of them before idf, for one BM25 setting. Thread-safe.
 
     Weights are computed from frequencies on demand: they depend on the corpus's average length, which changes with
     every publication.
@@ -78,13 +80,13 @@ class WeightedTerms:
     def __init__(
         self, lists: InvertedLists[str], frequencies: Scores, half: Scores, bm25: Bm25Settings, seen: Mask | None = None
     ) -> None:
-        """Store the parts.
+        """Store the arguments.
 
         Args:
             lists: term → chunks.
-            frequencies: beside ``lists.chunk_nos``.
-            half: ``saturations`` of every chunk.
-            seen: which chunks may be found; ``None`` for all.
+            frequencies: the weighted occurrences, parallel to ``lists.chunk_nos``.
+            half: the ``saturations`` of every chunk.
+            seen: a mask of the chunks that may be found; ``None`` for all.
         """
         self._lists = lists
         self._frequencies = frequencies
@@ -94,7 +96,7 @@ class WeightedTerms:
         self._recent = lru_cache(maxsize=_RECENT_TERMS)(self._made)
 
     def weighted(self, term: str) -> tuple[Numbers, Scores]:
-        """Return the chunks of a term, ascending, and its weight in each. Do not write to them."""
+        """Return the chunks of a term, ascending, and its weight in each. Callers must not write to these arrays."""
         is_frequent = self._lists.frequency(term) > len(self._half) * FREQUENT_SHARE
         return self._made(term) if is_frequent else self._recent(term)
 
@@ -145,8 +147,8 @@ class TermLists:
     def frequencies(self, fields: FieldWeights) -> Scores:
         """Return each term's weighted occurrences, parallel to ``lists.chunk_nos``.
 
-        If the fields have different weights, the numbers are computed on demand (four bytes per posting), and those of
-        recent settings are kept. A file of an earlier version has no fields: then all have weight 1.
+        If the fields have different weights, the numbers are computed on demand (four bytes per posting). Those for
+        recent settings are kept. A file of an earlier version has no fields, so its terms have weight 1.
         """
         if set(fields.values) == {1} or not self._fields:
             return self._all

@@ -38,8 +38,8 @@ class ValueCounts:
 
     Attributes:
         documents: the number of documents with a value.
-        frequent: the most frequent values: by chunks, then documents, then value.
-        least, most: of numbers and moments (ISO 8601); ``None`` for texts and where there are none.
+        frequent: the most frequent values, sorted by number of chunks, then documents, then value.
+        least, most: the smallest and largest number or moment (ISO 8601); ``None`` for texts, or if there is no value.
     """
 
     documents: int
@@ -60,7 +60,7 @@ class UnreadValue:
 
 @dataclass(frozen=True, slots=True)
 class UnreadValues:
-    """The number of documents with such values, and the first ones by source and path."""
+    """The number of documents with values of the wrong type, and the first such values by source and path."""
 
     documents: int = 0
     examples: tuple[UnreadValue, ...] = ()
@@ -100,7 +100,7 @@ def count_values(
     """Count the values of a field.
 
     Args:
-        documents: the document of each chunk, by number.
+        documents: the document number of each chunk, by chunk number.
     """
     values, chunks = found
     if within is not None:

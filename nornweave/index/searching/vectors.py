@@ -32,10 +32,10 @@ class VectorIndex(Protocol):
     """Searches vectors by cosine similarity."""
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
-        """Return the ``k`` most similar chunks. A search in ``within`` is exact.
+        """Return the ``k`` most similar chunks. If ``within`` is given, the search is exact.
 
         Args:
-            query: normalised vector.
+            query: a normalised vector.
             seen: the visible chunks, ascending, including ``within``; ``None`` for all.
         """
 
@@ -49,9 +49,9 @@ class VectorIndex(Protocol):
 class VectorMatrix:
     """All vectors, of shape ``(chunks, dimensions)``, by chunk number.
 
-    A search first ranks all vectors by their 8-bit codes, which reads a quarter of the memory, and then scores the best
-    ones exactly. All returned scores are exact; of the ten nearest among random vectors it misses less than one in a
-    hundred. All processes share the mapped codes, and of the exact vectors only the best ones are read.
+    A search first ranks all vectors by their 8-bit codes, which reads a quarter of the memory. Then it scores the best
+    vectors exactly. So all returned scores are exact, but a near vector can be missed: among random vectors, less than
+    one in a hundred of the ten nearest. All processes share the mapped codes.
     """
 
     def __init__(self, matrix: Vectors, codes: NDArray[np.int8], scales: Scores) -> None:
@@ -92,9 +92,8 @@ class HnswVectors:
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
         """Return the ``k`` most similar chunks.
 
-        The index filters after its search, which loses qualifying chunks (vss 1.5.5), and it holds invisible chunks. So
-        any search that excludes chunks uses the matrix. Scores always come from the matrix, so they do not reveal which
-        one was searched.
+        A search that excludes chunks uses the matrix, because the index filters after its search (vss 1.5.5), which
+        loses qualifying chunks. Scores always come from the matrix, so they do not reveal which one was searched.
         """
         if within is not None or seen is not None:
             return self._matrix.search(query, k, within, seen)
@@ -127,7 +126,7 @@ def nearest_statement(dimensions: int) -> str:
 
 
 def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
-    """Write the vectors of the table ``vectors`` twice: exact, and as 8-bit codes with a scale each.
+    """Write the vectors of the table ``vectors`` twice: exact, and as 8-bit codes with one scale per vector.
 
     Raises:
         OSError: the disk is full.
@@ -152,17 +151,17 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
     """Open the index of the file.
 
     Args:
-        connection: at the generation, with ``vss`` loaded.
-        arrays: that ``write_vectors`` wrote.
-        search_width: the candidates of a search (``hnsw_ef_search``). The index does not store it (vss 1.5.5), and the
-            default of ``vss`` finds .95 of the ten nearest.
+        connection: a connection to the generation, with ``vss`` loaded.
+        arrays: the arrays that ``write_vectors`` wrote.
+        search_width: the number of candidates of a search (``hnsw_ef_search``). The index does not store it (vss
+            1.5.5). With the default of ``vss``, a search finds 95 % of the ten nearest vectors.
     """
     connection.execute(f"set global hnsw_ef_search = {search_width:d}")
     return HnswVectors(connection, load_matrix(arrays))
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:
-    """Return approximate similarities, up to a common factor, of these chunks or of all chunks."""
+    """Return approximate similarities, times a common factor, of ``numbers``, or of all chunks if it is ``None``."""
     code = encoded(np.asarray(query, np.float32)[None])[0][0]
     if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
         return products(code, codes[numbers]) * scales[numbers]
@@ -171,13 +170,13 @@ def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers:
 
 
 def encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
-    """Return vectors as 8-bit codes, and the scale of each. Codes times scale approximate the vector."""
+    """Return vectors as 8-bit codes, and the scale of each vector. Its codes times its scale approximate the vector."""
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
 def products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
-    """Return the product of a vector with each row, both of one type.
+    """Return the product of a vector with each row. Vector and rows must have the same type.
 
     For bytes, SimSIMD takes a third of the CPU time of ``rows @ vector`` in float32 (NumPy 2.4). Each row is multiplied
     separately, so that equal rows have equal products.
@@ -202,10 +201,12 @@ class TokenVectors:
         self._starts = arrays.get(STARTS)
 
     def matches(self, tokens: NDArray[np.int8], numbers: Numbers) -> Scores:
-        """Return each token's similarity to the nearest token of each chunk, minus the similarity by chance.
+        """Return the similarity of each token to the nearest token of each chunk, minus the chance similarity.
+
+        The chance similarity is the one that a chunk with this number of tokens has to any token.
 
         Returns:
-            Of shape ``(len(numbers), len(tokens))``; 0 for a chunk without tokens.
+            An array of shape ``(len(numbers), len(tokens))``, with 0 for a chunk without tokens.
         """
         matches = np.zeros((len(numbers), len(tokens)), np.float32)
         if self._starts is None or not len(tokens) or not len(numbers):
@@ -246,13 +247,13 @@ def write_token_vectors(connection: Connection, arrays: ArrayWriter, count: int)
 
 
 class SettingVectors:
-    """The vectors of what describes each setting: those of chunk ``n`` are the rows from ``starts[n]`` on.
+    """The vectors of the words that describe each setting. Those of chunk ``n`` are the rows from ``starts[n]`` on.
 
-    One byte a component suffices: they are compared with a question, and with nothing that is equal.
+    A component is one byte. This is precise enough, because the vectors are only compared with questions.
     """
 
     def __init__(self, arrays: Arrays) -> None:
-        """Take the arrays that ``write_settings`` wrote; there may be none."""
+        """Open the arrays of ``write_settings``, which may be missing."""
         self._starts = arrays.get("setting_starts")
         if self._starts is not None:
             self._codes, self._scales, self._places = (
@@ -260,7 +261,10 @@ class SettingVectors:
             )
 
     def similarities(self, query: Vectors, numbers: Numbers) -> dict[int, dict[int, float]]:
-        """Return how like a query the settings of chunks are: chunk → place among its facts → cosine similarity."""
+        """Return the cosine similarities of a query to the settings of some chunks.
+
+        The result is chunk → place of the setting among the chunk's facts → similarity.
+        """
         if self._starts is None or not len(numbers):
             return {}
         bounds = [(number, *self._starts[number : number + 2].tolist()) for number in numbers.tolist()]

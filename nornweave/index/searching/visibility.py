@@ -56,10 +56,10 @@ class Visible:
     """The visible part of one generation. Every method is thread-safe.
 
     Attributes:
-        key: tells it from the other parts of the generation.
-        documents: which may be seen, by document number.
-        chunks: which may be seen, by chunk number.
-        frequent: the weights of its frequent terms.
+        key: identifies this part among the parts of the generation.
+        documents: a mask of the visible documents, by document number.
+        chunks: a mask of the visible chunks, by chunk number.
+        frequent: the weights of terms that are frequent in this part.
     """
 
     def __init__(self, key: bytes, documents: Mask, chunks: Mask, most_bytes: int = _FREQUENT_BYTES) -> None:
@@ -93,15 +93,14 @@ class Visible:
         return WeightedTerms(terms.lists, terms.frequencies(bm25.fields), half, bm25, self.chunks)
 
     def of(self, numbers: Numbers) -> Numbers:
-        """Return the visible ones of some chunks."""
+        """Return those of some chunks that are visible."""
         return numbers[self.chunks[numbers]]
 
 
 def picking(documents: Mask) -> tuple[str, str]:
-    """Return an SQL condition on ``document_no``, and its value as text.
+    """Return an SQL condition that selects some documents by ``document_no``, and the condition's value as text.
 
-    The condition lists these documents, or excludes the others if they are fewer, as in a segment with few gone
-    documents.
+    The condition lists the documents to select, or the documents to exclude if they are fewer.
     """
     kept = np.flatnonzero(documents)
     is_most = 2 * len(kept) > len(documents)
@@ -126,8 +125,8 @@ class Visibilities:
 
         Args:
             sources: the statements of the sources when the generation was built, as JSON.
-            also: the statements of the current configuration. Both must be met, so a stricter configuration needs no
-                sync.
+            also: the statements of the current configuration. Both kinds of statements must be met, so a stricter
+                configuration takes effect without a sync.
             today: today's rules for an older generation. They must be met as well.
             live: a mask of the documents that are not gone; nobody may see gone ones. ``None`` for all.
 
@@ -157,7 +156,7 @@ class Visibilities:
         return self._rules[int(self._kind_of[document_no])]
 
     def of(self, viewer: Viewer) -> Visible | None:
-        """Return the visible part of a viewer; ``everything`` if they see all."""
+        """Return the part that a viewer may see; ``everything`` if they may see all documents."""
         if viewer.sees_everything or all(self._keys(viewer.groups)):
             return self.everything
         return self.part_of(viewer)
@@ -194,7 +193,7 @@ class Visibilities:
         return visible
 
     def _key(self, groups: frozenset[str]) -> bytes:
-        """Return one byte for each kind of document: whether these groups may see it."""
+        """Return a key of the visible part. It has one byte for each kind of document: 1 if these groups may see it."""
         return bytes(is_met(rule, groups) for rule in self._rules)
 
     def _documents(self, key: bytes) -> Mask:
@@ -205,7 +204,7 @@ class Visibilities:
 def _kinds(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement]
 ) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kind of each document, and the rule of each kind. A kind is a source and a statement."""
+    """Return the kind of each document, and the rule of each kind. A kind is one source with one statement."""
     rows = connection.execute(
         "select source_id, access from documents group by all order by source_id, access nulls first"
     ).fetchall()
@@ -221,7 +220,7 @@ def _kinds(
 
 
 def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kinds of the documents that are not gone, so that rules of gone ones have no effect."""
+    """Return kinds and rules of the documents that are not gone, so that rules of gone documents have no effect."""
     used, numbers = np.unique(kinds[live], return_inverse=True)
     kept = np.zeros(len(kinds), np.int32)
     kept[live] = numbers

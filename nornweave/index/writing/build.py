@@ -51,8 +51,8 @@ class Layout:
     """The settings for a domain's tables.
 
     Attributes:
-        dimensions: of the vectors; matters to writers only.
-        token_vectors: version of the vectors of tokens beside those of texts; empty for none.
+        dimensions: the dimensions of the vectors. Only writers need it.
+        token_vectors: the version of the token vectors; empty if there are none.
     """
 
     settings: StorageSettings
@@ -87,11 +87,11 @@ def build_generation(
 ) -> Candidate:
     """Build ``file`` from the open working file, with the documents that ``picked`` selects.
 
-    The index over the vectors is created last and never changed: ``vss`` 1.5.5 loses deletes and updates of a persisted
-    index silently.
+    The index over the vectors is created last and never changed, because ``vss`` 1.5.5 silently loses deletes and
+    updates of a persisted index.
 
     Raises:
-        StoreError: the file was left with a write-ahead log, or ``vss`` is asked for and cannot be loaded.
+        StoreError: the file still has a write-ahead log, or ``vss`` is needed and cannot be loaded.
         duckdb.Error: the disk is full, or the working file is damaged.
     """
     if layout.built_with == "hnsw":
@@ -180,7 +180,8 @@ def _write_arrays(connection: Connection, arrays: ArrayWriter, count: int, dimen
 def index_vectors(connection: Connection, settings: StorageSettings) -> None:
     """Build the ``vss`` index over ``generation.vectors``, once and as the last step.
 
-    It costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
+    It takes 94 % of the build time and, in each process, 4 kB of memory per chunk. It saves a few milliseconds per
+    query.
     """
     load_vss(connection)
     connection.execute("set hnsw_enable_experimental_persistence = true")

@@ -35,7 +35,7 @@ _BOOLEANS = {"true": "true", "false": "false"}
 
 
 class UnreadableValueError(ValueError):
-    """A value is not of the declared type; the message says what was expected."""
+    """A value is not of the declared type. The message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class TypedValue:
 
 @dataclass(frozen=True, slots=True)
 class TypedReading:
-    """The typed values of a value, and the problem with the rest."""
+    """The typed values that were read from a value. ``problem`` says what could not be read; ``None`` if all could."""
 
     values: tuple[TypedValue, ...] = ()
     problem: str | None = None
@@ -59,8 +59,8 @@ class TypedReading:
 def read_values(type_: str, said: JsonValue) -> TypedReading:
     """Read a value, or each member of a list, as ``keyword``, ``integer``, ``number``, ``boolean`` or ``date``.
 
-    A text counts as the number, boolean or date that it spells, because reST, HTML and paths have only texts. Nulls and
-    blank texts have no value.
+    A text is read as the number, boolean or date that it spells, because reST, HTML and paths have only texts. Nulls
+    and blank texts give no values.
     """
     members = said if isinstance(said, Sequence) and not isinstance(said, str) else [said]
     values: list[TypedValue] = []
@@ -190,7 +190,10 @@ def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
 
 
 def _query_of_values(declared: FilterSettings, source_types: Mapping[str, str]) -> tuple[str, dict[str, object]]:
-    """Return the query for each chunk's (or else its document's) value, from the first origin that has one."""
+    """Return the query for the value of each chunk. The value is from the first origin that has one.
+
+    If the chunk has no value, its document's value is used.
+    """
     values: dict[str, object] = {"field": declared.column}
     of_document, of_chunk = [], []
     for number, origin in enumerate(declared.origins):
@@ -255,13 +258,13 @@ def _operand(origin: str, key: str, source_types: Mapping[str, str]) -> str:
 
 
 def _spelled_key(origin: str) -> str:
-    """Return the last key of an origin in JSON form."""
+    """Return the last key of an origin as a JSON string: ``"metadata.team" → '"team"'``."""
     key = origin.rpartition(".")[2]
     return json.dumps(field_key(key) if _kind(origin) == "front_matter" else key, ensure_ascii=False)
 
 
 def _pointer(parts: Sequence[str]) -> str:
-    """Return a JSON pointer (RFC 6901)."""
+    """Return the JSON pointer (RFC 6901) to the value at some nested keys."""
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 

@@ -42,7 +42,7 @@ _WITH_TOKENS, _WITHOUT_TOKENS = "vectors_with_tokens", "vectors_without_tokens"
 
 
 class MovingTables(DuckDBTables):
-    """The part of a writer that opens the working file or only the documents' table."""
+    """The part of a writer that opens the working file, or only the table of documents if that is enough."""
 
     def __init__(self, file: Path, lock: Lock, layout: Layout) -> None:
         super().__init__(file, layout)
@@ -105,7 +105,7 @@ class MovingTables(DuckDBTables):
             yield connection
 
     def _write_documents(self) -> None:
-        """Write the documents' table for the next machine, if it is missing. A failure is only logged."""
+        """Write the file of the documents' table for the next machine, if it is missing. A failure is only logged."""
         if self._working is None or not self._lock.shares_files or self._documents_file.exists():
             return
         try:
@@ -123,7 +123,7 @@ class MovingTables(DuckDBTables):
         return super()._rows(statement, values)
 
     def _stored_counts(self) -> dict[str, int]:
-        """Return the counts of a working file on another machine."""
+        """Return the counts of a working file that is on another machine."""
         return dict(json.loads(dict(self._rows("select key, value from meta"))[_COUNTED]))
 
     def counts(self) -> Counts:
@@ -171,7 +171,7 @@ def _write(connection: Connection, file: Path, counted: Mapping[str, int]) -> No
 
 
 def facts_ahead(folder: Path, generation: str) -> Mapping[str, str] | None:
-    """Return how ``generation`` was made, from the documents' table; ``None`` if that names another."""
+    """Return how ``generation`` was made, from the documents' table; ``None`` if the table is of another generation."""
     with _reading(folder / DOCUMENTS_FILE) as (_, meta):
         manifest = json.loads(meta.get("published_manifest", "{}"))
         if manifest.get("generation") != generation:
@@ -181,7 +181,7 @@ def facts_ahead(folder: Path, generation: str) -> Mapping[str, str] | None:
 
 @contextmanager
 def _reading(file: Path) -> Iterator[tuple[Connection | None, Mapping[str, str]]]:
-    """Open the file with its metadata; no connection and empty metadata if it is missing or damaged."""
+    """Open a file. Yield its connection and metadata; ``None`` and empty metadata if it is missing or damaged."""
     with ExitStack() as stack:
         connection, meta = None, {}
         if file.is_file():

@@ -64,7 +64,7 @@ group by d.document_no
 
 
 class SegmentFill(NamedTuple):
-    """A segment that a build could keep: its number of chunks, and of chunks that are not gone."""
+    """A segment that a build could keep, with its number of chunks and its number of chunks that are not gone."""
 
     name: str
     chunks: int
@@ -74,8 +74,8 @@ class SegmentFill(NamedTuple):
 def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
     """Choose the segments to rewrite.
 
-    Over 365 days on each of which 50 of 60,000 documents change, this leaves at most 10 segments of together 1.3 times
-    the size of one, and writes a document 4 times (``python -m lab.bench --only segments``).
+    If 50 of 60,000 documents change on each of 365 days, this keeps at most 10 segments. Together they are 1.3 times as
+    large as a single segment, and a document is written 4 times (``python -m lab.bench --only segments``).
 
     Args:
         held: the segments of the last publication.
@@ -102,7 +102,7 @@ class Plan:
 
     Attributes:
         kept: the segments that stay, with their newly gone documents.
-        written: names of those that are to be built; the temporary table ``placed`` has the documents of each.
+        written: the names of the segments to build. The temporary table ``placed`` has the documents of each.
     """
 
     kept: tuple[SegmentFile, ...]
@@ -115,12 +115,13 @@ def plan(
     """Plan a build.
 
     Args:
-        connection: at the working file; the table ``placed`` is made there.
+        connection: a connection to the working file. The temporary table ``placed`` is created in it.
+        generation: the name of the candidate.
         published: the undamaged segments of the last publication that were built with the same settings.
-        files: of the domain. A segment with newly gone documents is downloaded.
+        files: the files of the domain. A segment with newly gone documents is downloaded.
 
     Raises:
-        StoreError: a segment cannot be brought.
+        StoreError: a segment cannot be downloaded.
         duckdb.Error: the working file or a segment is damaged.
     """
     connection.execute(_PLACED, [[segment.name for segment in published]])
@@ -143,7 +144,11 @@ def plan(
 
 
 def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, files: GenerationFiles) -> SegmentFile:
-    """Return a segment with its newly gone documents, or unchanged if it still has all ``documents``."""
+    """Return a segment with its newly gone documents marked; the same segment if none is newly gone.
+
+    Args:
+        documents: the number of its documents that still exist.
+    """
     if documents == segment.documents - segment.gone_documents:
         return segment
     file = files.folder / segment.name

@@ -42,11 +42,11 @@ def open_working_file(file: Path, dimensions: int) -> Connection:
     """Open a domain's working file for writing.
 
     Args:
-        file: created when it is not there; replaced when it has another schema.
-        dimensions: of the vectors; those of another size are forgotten.
+        file: the path. The file is created if it is missing, and replaced if it has another schema.
+        dimensions: the dimensions of the vectors. Stored vectors of other dimensions are deleted.
 
     Raises:
-        StoreError: the file is damaged; the message says what to do.
+        StoreError: the file is damaged. The message says what to do.
     """
     connection = connect_writer(file)
     try:
@@ -77,7 +77,7 @@ def read_meta(connection: Connection) -> dict[str, str]:
 
 
 def _migrate(connection: Connection, meta: dict[str, str]) -> dict[str, str]:
-    """Update an older working file to this version, step by step, as far as steps exist."""
+    """Update an older working file step by step, as far as there are steps. Return its metadata."""
     while step := MIGRATIONS.get(meta.get("schema", "")):
         schema, statement = step
         connection.begin()
@@ -116,7 +116,10 @@ TABLES = {
 
 
 def deleted_rows(rows: Callable[[str], list[tuple[Any, ...]]]) -> int:
-    """Count the deleted rows that are still stored, and the free blocks. All changes must be checkpointed."""
+    """Return the number of deleted rows that are still stored, plus the number of free blocks.
+
+    All changes must be checkpointed before.
+    """
     free = rows("select free_blocks from pragma_database_size() where database_name = current_database()")
     deleted = 0
     for table, column in TABLES.items():
@@ -135,7 +138,7 @@ def overwrite(file: Path) -> None:
     """Rewrite a closed working file without the bytes of deleted rows.
 
     Raises:
-        StoreError: it is damaged, or the disk is full; it stays as it was.
+        StoreError: the file is damaged, or the disk is full. The file is unchanged.
     """
     fresh = file.with_name(f".{file.name}.overwrite")
     try:

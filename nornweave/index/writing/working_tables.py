@@ -171,7 +171,7 @@ class WorkingTables(ABC):
             raise
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Return the outcomes of documents that were not stored, failures first."""
+        """Return the outcomes of documents that were not stored. Failures are first."""
         rows = self._rows(
             """
             select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
@@ -290,7 +290,8 @@ class WorkingTables(ABC):
     def _record(self, connection: Connection, candidate: Candidate) -> None:
         """Record a publication within a transaction. The caller writes its event.
 
-        Vectors that no chunk uses stay for ``keep_generations`` more: until then an undone edit finds them again.
+        Vectors that no chunk uses are kept for ``keep_generations`` more publications, so that an undone edit finds its
+        vectors again.
         """
         for statement in _NOTE_PUBLISHED:
             connection.execute(statement)
@@ -314,7 +315,7 @@ class WorkingTables(ABC):
         connection.execute("delete from embeddings where orphaned_in <= ?", [last])
 
     def _drop_unwanted_tokens(self) -> None:
-        """Delete vectors without tokens if tokens are wanted, else delete tokens."""
+        """Delete vectors without token vectors if token vectors are configured. Otherwise delete all token vectors."""
         wanted = bool(self._layout.token_vectors)
         unwanted = f"from embeddings where tokens is {'' if wanted else 'not '}null"
         if self._integer(f"select count(*) from (select 1 {unwanted} limit 1) one"):

@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 
 class DuckDBWriter(MovingTables):
-    """The one writer of a working file. Implements ``port.Writer``."""
+    """The only writer of a working file. Implements ``port.Writer``."""
 
     def __init__(self, file: Path, files: GenerationFiles, lock: Lock, layout: Layout) -> None:
-        """Store the parts. ``lock`` is the working file's and already held."""
+        """Store the arguments. ``lock`` is the lock of the working file, which must be held already."""
         super().__init__(file, lock, layout)
         self._files = files
 
@@ -59,13 +59,13 @@ class DuckDBWriter(MovingTables):
         return not self._is_published_sound() or self._is_unrecorded() or self.is_changed(facts)
 
     def _is_unrecorded(self) -> bool:
-        """Tell whether a killed writer published a generation without recording it."""
+        """Tell whether a generation is published but not recorded, because its writer was killed."""
         current = self._files.current()
         recorded = [number_of(name) for (name,) in self._rows("select generation from publications")]
         return current is not None and number_of(current) > max(recorded, default=0)
 
     def is_changed(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether the working file, or the way of building, differs from the last publication."""
+        """Tell whether the working file, or the way to build a generation, has changed since the last publication."""
         unplaced = "select count(*) from published where segment is null"
         return not self._is_made_so(facts) or self._has_changes() or self._integer(unplaced) > 0
 
@@ -201,11 +201,11 @@ class DuckDBWriter(MovingTables):
         return True
 
     def _hand_over(self, before: GenerationId | None) -> None:
-        """Give the files to other machines. If that fails, point local readers back to ``before``.
+        """Make the files available to other machines. If that fails, point local readers back to ``before``.
 
         Raises:
             StoreError: the lease is lost, or the server does not answer.
-            PublicationError: object storage did not take them.
+            PublicationError: object storage did not take the files.
         """
         if not self._lock.shares_files:
             return
@@ -223,7 +223,7 @@ class DuckDBWriter(MovingTables):
             self._lock.commit(overwriting=True)
 
     def _record_publication(self, candidate: Candidate, manifest: Manifest) -> None:
-        """Record a publication, and the segment of each document."""
+        """Record a publication, and for each document the segment that holds it."""
         with self._transaction() as connection:
             insert_publication(connection, candidate.publication)
             self._record(connection, candidate)
