@@ -51,6 +51,8 @@ MARKDOWN = [
     "<pre><!-- no1 -->yes1</pre>\n\n> yes2 <!-- no2 -->\n> <!-- no3\n> no4 -->\n\n1. yes3 <!--no5-->\n   <!-- no6 -->",
     "# yes1 <script> yes2\n\nA <template> yes3,\na <STYLE>\nyes4.\n\n- <script> yes5\n- yes6 <style>no1</style> yes7\n\n<script>\nno2\n\nno3</script>",
     "| <script> | yes1 |\n|---|---|\n| a <template> | yes2 |\n\n> holds a <style> tag\n> yes3 <script>no1</script> yes4 <script> yes5",
+    "yes1 <span style='font-size:0'>no1</span> <b style='color:red'>yes2</b>\n\n<p style='left: -9999px'>no2</p>\n\n<i style='opacity: 0.5'>yes3</i>",
+    "yes1\n\n{{< comment >}}\nno1\n\nno2\n{{< /comment >}}\n\nyes2 {{% comment %}}no3{{% /comment %}} yes3 {{< youtube comment >}}",
     "yes1 <!-- yes2 is never closed\n\nyes3 {# yes4\n\n`yes5 {# yes6",
 ]
 RST = [
@@ -65,6 +67,10 @@ HTML = [
     "<style>.a {display:none}</style><script>show()</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
     "<p style='visibility: hidden'>no1</p><dialog>no2</dialog><dialog open>yes1</dialog> <datalist><option>no3</datalist><p>yes2",
     "<template>no1</template><aside>yes1</aside><aside class='sidebar'>no2</aside><nav>no3</nav><details>yes2</details>",
+    "<p style='position:absolute; left:-9999px'>no1<p style='opacity:0'>no2<p style='color:#FFF;background-color:#ffffff'>no3<p style='font-size: 0px'>no4<p>yes1",
+    "<p style='clip: rect(0 0 0 0)'>no1<p style='text-indent:-9999px'>no2<p style='color: white; background: white url(x.png)'>no3<p>yes1",
+    "<p style='opacity:0.05'>yes1<p style='font-size:0.8em;left:-99px'>yes2<p style='color:#fff;background:#000'>yes3<p style='background-color:#fff;border-color:#fff'>yes4",
+    "<p style='opacity:0'>yes1<p style='clip: rect(0,0,10px,90px)'>yes2<script>fadeIn()</script>",
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
 ]
 ASCIIDOC = [

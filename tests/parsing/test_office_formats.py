@@ -173,6 +173,18 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     assert (document.text, document.metadata["left_out"]) == (
         "Shown.\n\nSeen.\n\nLast.", ("hidden text (2 runs)",)
     )  # fmt: skip
+    run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    white, tiny = '<w:color w:val="FFFFFF"/>', '<w:sz w:val="2"/>'
+    marked = white + '<w:highlight w:val="black"/>'
+    body = (
+        f"<w:p>{run.format('', 'Shown.')}{run.format(white, 'no')}{run.format(tiny, 'no')}</w:p>"
+        f"<w:p>{run.format(marked, 'Marked.')}</w:p>"
+        f'<w:p><w:pPr><w:shd w:val="clear" w:fill="002060"/></w:pPr>{run.format(white, "On a bar.")}</w:p>'
+        f"<w:tbl><w:tr><w:tc><w:p>{run.format(white, 'In a cell.')}</w:p></w:tc></w:tr></w:tbl>"
+    )
+    document = read("a.docx", word_file(body))
+    assert document.text.split() == ["Shown.", "Marked.", "On", "a", "bar.", "In", "a", "cell."]
+    assert document.metadata["left_out"] == ("hidden text (2 runs)",)
     slides = Presentation()
     for name in ("First", "Secret", "Third"):
         slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = name
@@ -189,6 +201,11 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     document = read("a.pptx", saved(slides))
     assert document.text == "# Slide 1\n\n# Third\n\nSeen."
     assert document.metadata["left_out"] == ("slide 2: hidden", "slide 3: a hidden shape")
+    for left, top in ((Inches(40), 0), (-Inches(2), 0), (0, Inches(20))):
+        slides.slides[2].shapes.add_textbox(left, top, Inches(1), Inches(1)).text_frame.text = "Secret."
+    document = read("a.pptx", saved(slides))
+    assert document.text == "# Slide 1\n\n# Third\n\nSeen."
+    assert document.metadata["left_out"].count("slide 3: a hidden shape") == 4
     group._element.find(".//{*}cNvPr").set("hidden", "1")
     assert "Seen" not in read("a.pptx", saved(slides)).text
     book = Workbook()
@@ -199,9 +216,11 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     shown.row_dimensions[4].hidden = True
     shown.column_dimensions["B"].hidden = True
     secret.sheet_state = "hidden"
+    shown["C2"].number_format = shown["D2"].number_format = ";;;"
+    shown["D2"], shown["E2"] = "secret", "seen"
     document = read("a.xlsx", saved(book))
     assert "secret" not in document.text.replace("hidden rows", "").casefold()
-    assert "| North | 1 |" in document.text and "| South | 2 |" in document.text
+    assert "| North |  | seen |" in document.text and "| South | 2 |" in document.text
     assert document.metadata["left_out"] == ("Sheet: 6 cells in hidden rows and columns", "Secret: a hidden sheet")
 
 

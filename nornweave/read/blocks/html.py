@@ -126,6 +126,7 @@ class HtmlWalker(HTMLParser):
         self._source = source
         self._policy = policy
         self._hidden = hidden_by_style(source)
+        self._is_animated = "<script" in source.lower()
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._pending: list[str] = []
         self._block_at = 0
@@ -215,7 +216,7 @@ class HtmlWalker(HTMLParser):
     def _left_out(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         if tag in VOID_TAGS or tag in {"body", "html", "main"}:
             return False
-        if is_hidden(attrs, tag) or (self._hidden and self._is_styled_away(tag, attrs)):
+        if is_hidden(attrs, tag, is_animated=self._is_animated) or (self._hidden and self._is_styled_away(tag, attrs)):
             return True
         named = " ".join(value for name, value in attrs if name in {"class", "id", "role", "aria-label"} and value)
         if tag == "aside" and self._policy.roles and _NAVIGATION.search(named):

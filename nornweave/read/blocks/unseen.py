@@ -26,28 +26,49 @@ _OPENING = re.compile(
     r"|(?P<never>\{\s*false\s*&&)"
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
-    r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display))|(?i:dialog|datalist))(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display|style))|(?i:dialog|datalist))(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display)"
+    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display|style)"
 )
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
 _NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none|visibility['\"]?\s*:\s*['\"]?hidden", re.IGNORECASE)
+# Far outside, without size, cut to nothing; and transparent, which a program of the page may change.
+_NOT_SEEN = re.compile(
+    r"(?:left|top|right|bottom|indent)['\"]?\s*:\s*['\"]?-\d{4,}|font-?size['\"]?\s*:\s*['\"]?0(?![.\d])"
+    r"|clip['\"]?\s*:\s*['\"]?rect\((?:[01](?:px)?[,\s]*){4}\)|clip-?path['\"]?\s*:\s*['\"]?inset\((?:50|100)%",
+    re.IGNORECASE,
+)
+_TRANSPARENT = re.compile(r"(?<![\w-])opacity['\"]?\s*:\s*['\"]?0(?:\.0*)?(?![.\d])", re.IGNORECASE)
+_COLOUR = re.compile(
+    r"(?<![\w-])(background(?:-?color)?|color)['\"]?\s*:\s*['\"]?([#\w]+(?:\([^()]*\))?)", re.IGNORECASE
+)
 _SLASHES_END = re.compile(r"\*/\s*-?\}{1,2}")
-_LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}", re.IGNORECASE)
+_LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
-def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "") -> bool:
-    """Tell whether an element with this name and these attributes is not displayed."""
+def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_animated: bool = False) -> bool:
+    """Tell whether nobody sees an element with this name and these attributes; a program may show transparent ones."""
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
     is_closed = name == "dialog" and "open" not in said
-    return not is_found and (is_marked or is_closed or _NOT_DISPLAYED.search(said.get("style", "")) is not None)
+    style = said.get("style", "")
+    is_styled_away = _NOT_DISPLAYED.search(style) or _NOT_SEEN.search(style) or _has_one_colour(style)
+    is_transparent = not is_animated and _TRANSPARENT.search(style) is not None
+    return not is_found and (is_marked or is_closed or bool(is_styled_away) or is_transparent)
+
+
+def _has_one_colour(style: str) -> bool:
+    """Tell whether a style states one colour for the text and what is behind it."""
+    stated = {key.lower()[:5]: value.lower() for key, value in _COLOUR.findall(style)}
+    full = {key: {"white": "#ffffff", "black": "#000000"}.get(value, value) for key, value in stated.items()}
+    full = {key: re.sub(r"^#(\w)(\w)(\w)$", r"#\1\1\2\2\3\3", value) for key, value in full.items()}
+    return len(full) == 2 and len(set(full.values())) == 1 and full["color"] != "inherit"
 
 
 _STYLE = re.compile(r"<style\b(?![^<>]*\bmedia)[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)

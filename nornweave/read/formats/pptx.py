@@ -67,6 +67,13 @@ def _is_hidden(shape: Any) -> bool:
     return properties is not None and properties.get("hidden") in {"1", "true"}
 
 
+def _is_beside_slide(shape: Any) -> bool:
+    """Tell whether a shape lies outside of its slide, where only its author sees it."""
+    slides = shape.part.package.presentation_part.presentation
+    places = ((shape.left, shape.width, slides.slide_width), (shape.top, shape.height, slides.slide_height))
+    return any(at is not None and (at >= most or at + (size or 0) < 0) for at, size, most in places)
+
+
 def _title(slide: Any) -> str:
     title = slide.shapes.title
     is_shown = title is not None and title.has_text_frame and not _is_hidden(title)
@@ -77,7 +84,7 @@ def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int 
     """Yield the text of shapes. The order is from top to bottom, and from left to right at the same height."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         try:
-            if _is_hidden(shape):
+            if _is_hidden(shape) or (depth == 0 and _is_beside_slide(shape)):
                 left_out.append(f"slide {number}: a hidden shape")
             elif hasattr(shape, "shapes"):
                 if depth < MAX_NESTING:

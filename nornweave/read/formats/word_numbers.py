@@ -20,6 +20,8 @@ _PICTURES = "word/media/"
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _MAX_BASES = 20
+_LEAST_HALF_POINTS = 2
+_DARK = ("shd", "highlight")
 
 
 def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
@@ -35,12 +37,20 @@ def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[
     numbers = _Numbers(archive, name)
     vanishing = numbers.vanishing()
     hidden, is_hidden = 0, False
+    # Cells, boxes, shaded paragraphs and marked text may be dark.
+    dark = [box for kind in ("tbl", "txbxContent", "p") for box in document.iter(f"{name}{kind}")]
+    dark = [box for box in dark if box.tag != f"{name}p" or any(True for at in _DARK for _ in box.iter(f"{name}{at}"))]
+    on_dark = {run for box in dark for run in box.iter(f"{name}r")}
+    is_dark = any(True for _ in document.iter(f"{name}background")) or numbers.has_shaded_styles()
     for parent in document.iter():
         if parent.tag == f"{name}p":
             is_hidden = numbers._value(parent, "pPr/pStyle") in vanishing
         for run in parent.findall(f"{name}r"):
             own = run.find(f"{name}rPr/{name}vanish")
-            if _is_on(own, name) or (own is None and (is_hidden or numbers._value(run, "rPr/rStyle") in vanishing)):
+            is_white = numbers._value(run, "rPr/color").upper() == "FFFFFF" and not is_dark and run not in on_dark
+            is_tiny = 0 < _whole(numbers._value(run, "rPr/sz")) <= _LEAST_HALF_POINTS
+            is_styled_away = own is None and (is_hidden or numbers._value(run, "rPr/rStyle") in vanishing)
+            if _is_on(own, name) or is_styled_away or is_white or is_tiny:
                 parent.remove(run)
                 hidden += 1
     is_numbered = False
@@ -111,6 +121,11 @@ class _Numbers:
                     at = self._value(self._styles[at], "basedOn")
             found |= {style} if _is_on(switch, self._name) else set()
         return frozenset(found)
+
+    def has_shaded_styles(self) -> bool:
+        """Tell whether a style of paragraphs or characters, not of tables, colours what is behind text."""
+        styles = (style for style in self._styles.values() if self._of(style, "type") != "table")
+        return any(style.find(f".//{self._name}shd") is not None for style in styles)
 
     def next_of(self, paragraph: Any) -> str:
         """Count a numbered paragraph, and return its number as Word shows it; empty if it is not numbered."""

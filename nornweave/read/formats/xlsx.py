@@ -28,8 +28,9 @@ MAX_SHEETS = 500
 MAX_CELL = 2_000
 """Characters of one cell."""
 
-_HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^<>]*\bhidden=[\"'](?:1|true)[\"'][^<>]*>")
+_HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^<>]*\b(?:hidden=[\"'](?:1|true)|(?:ht|width)=[\"']0)[\"'][^<>]*>")
 _ATTRIBUTE = re.compile(rb"\b(\w+)=[\"']([^\"']*)[\"']")
+_SHOWS_NOTHING = ";;;"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
@@ -151,7 +152,7 @@ def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
 
 def _filled(line: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:
     for column, cell in enumerate(line, 1):
-        if cell.value is not None:
+        if cell.value is not None and getattr(cell, "number_format", "") != _SHOWS_NOTHING:
             text = _shown(cell.value, cell)
             if text and not text.isspace():
                 yield column, CellValue(text[:MAX_CELL], _is_label(cell.value))
