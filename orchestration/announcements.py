@@ -63,7 +63,7 @@ class Receiver(Protocol):
 
 
 def publication_event(domain: Domain, publication: Publication) -> dict[str, Any]:
-    """Return the event of a publication: changed documents (``source_id/path``), generation and run."""
+    """Return the event of a publication, with changed documents (``source_id/path``), generation and run."""
     return {
         "event": "publication",
         "domain": domain.value,
@@ -194,7 +194,7 @@ class Webhook:
 
 
 def signature_headers(name: str, event: bytes, secret: str | None) -> dict[str, str]:
-    """Return the headers of Standard Webhooks: event id, time, and the signature over both and the body.
+    """Return the headers of Standard Webhooks. They are the event id, the time, and a signature of both and the body.
 
     Args:
         name: the event's id. It is the same at every attempt, so that a receiver recognises repetitions.

@@ -334,7 +334,7 @@ def has_unfinished_run(instance: dg.DagsterInstance, group: str) -> bool:
 
 
 def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
-    """Return the sources that can be listed every few seconds: the inbox and local ones."""
+    """Return the sources that can be listed every few seconds, which are the inbox and local sources."""
     sources = [source for source in settings.sources_of(domain) if not source.is_remote]
     named = {source.id: partial(open_source, source, settings.own_files) for source in sources}
     return {INBOX: partial(InboxSource, INBOX, domain, settings.inbox(domain)), **named}

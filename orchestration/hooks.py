@@ -56,7 +56,7 @@ class HookSyncs:
                 stopping.wait(AGAIN_S)
 
     def look(self) -> None:
-        """Record ended syncs and start due ones.
+        """Record syncs that have ended, and start syncs that are due.
 
         Raises:
             ConfigError: the configuration is wrong.

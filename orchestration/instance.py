@@ -67,7 +67,7 @@ def home_of(settings: Settings) -> Path:
 def write_instance(settings: Settings, environment: MutableMapping[str, str] | None = None) -> Path:
     """Write ``dagster.yaml`` and ``workspace.yaml`` from settings and environment. Return their folder.
 
-    The address of a PostgreSQL server stays in the environment: it holds a password.
+    The address of a PostgreSQL server stays in the environment, because it holds a password.
 
     Raises:
         ConfigError: the address is not valid, or the packages for PostgreSQL are not installed.
@@ -93,7 +93,7 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
 
 
 def _write(file: Path, content: Mapping[str, Any]) -> None:
-    """Write a file atomically if its content differs: other processes may be reading it."""
+    """Write a file if its content differs. The write is atomic, because other processes may be reading the file."""
     text = yaml.safe_dump(content, sort_keys=False)
     if not file.exists() or file.read_bytes() != text.encode():
         write_whole(file, text)
@@ -187,7 +187,7 @@ def postgres_url(address: str) -> str:
 def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None) -> int:
     """Delete at most ``FORGET_AT_ONCE`` runs older than ``KEEP_RUNS_DAYS``, with their events. Return their number.
 
-    Without this the history grows for ever: an hourly refresh is 35,000 runs a year.
+    If no runs were deleted, the history would grow for ever. An hourly refresh alone is 35,000 runs a year.
     """
     before = (now or datetime.now(UTC)) - timedelta(days=KEEP_RUNS_DAYS)
     runs = instance.get_runs(dg.RunsFilter(statuses=list(FINISHED), created_before=before), limit=FORGET_AT_ONCE)

@@ -20,7 +20,7 @@ CELL_CHARACTERS = 300
 
 
 def documents_metadata(changes: Changes, seconds: float) -> Metadata:
-    """Describe the listed documents compared with the stored ones."""
+    """Describe how the listed documents differ from the stored documents."""
     tables = {
         "held removals (confirm: nornweave sync --confirm-deletes)": table(
             ("source", "removals", "why"),

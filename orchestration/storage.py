@@ -77,7 +77,7 @@ class KeptEventLogStorage(_Kept, ConsolidatedSqliteEventLogStorage):
         return table_name in self._tables
 
     def watch(self, run_id: str, cursor: str | None, callback: Callable[..., Any]) -> None:
-        """Follow a run by polling. Dagster's class watches the main file, which a write-ahead log does not change."""
+        """Follow a run by polling. Dagster's class watches the main file, but new events are in the write-ahead log."""
         if self._watcher is None:
             self._watcher = SqlPollingEventWatcher(self)
         self._watcher.watch_run(run_id, cursor, callback)
@@ -124,7 +124,7 @@ class KeptScheduleStorage(_Kept, SqliteScheduleStorage):
     def purge_ticks(
         self, origin_id: str, selector_id: str, before: float, tick_statuses: Sequence[TickStatus] | None = None
     ) -> None:
-        """Delete a few old ticks after each tick: a large deletion would block other writers."""
+        """Delete only a few old ticks each time, because a large deletion would block other writers."""
         bounds = {"before": before, "limit": FORGET_AT_ONCE, "statuses": tick_statuses}
         old = self._ticks_query([JobTickTable.c.id], origin_id, selector_id, **bounds)
         with self.connect() as connection:

@@ -126,7 +126,7 @@ class Follower:
         self._stopping.set()
 
     def poll(self) -> bool:
-        """Poll everything once. Return whether that worked: the store answered and had everything that it names."""
+        """Poll everything once. Return whether the store answered and had everything that it names."""
         try:
             problem = self._look_at_workspace()
             self._note(replace(self._standing, problem=problem))

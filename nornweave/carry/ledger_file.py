@@ -101,7 +101,7 @@ def ledger_file(settings: Settings) -> Path:
 
 
 def ledger_place(settings: Settings) -> LedgerPlace:
-    """Return the place of a workspace's ledger: a file or PostgreSQL."""
+    """Return the place of a workspace's ledger, a file or a row in PostgreSQL."""
     server = workspace_server(settings)
     if server is None:
         return LedgerFile(ledger_file(settings))
@@ -207,7 +207,10 @@ def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
 
 
 def _plain(record: object) -> Any:
-    """Return a value that ``json`` can write: records as objects, times as ISO 8601, facts as in a generation."""
+    """Return a value that ``json`` can write.
+
+    Records become objects and times become ISO 8601. Facts are written as in a generation.
+    """
     if isinstance(record, datetime):
         return record.isoformat()
     if isinstance(record, Fact):

@@ -204,7 +204,7 @@ def pull(
 
     Raises:
         MissingObjectError: an object is gone.
-        PublicationError: the store cannot be reached, or what it has is damaged.
+        PublicationError: the store cannot be reached, or an object in it is damaged.
         OSError: a file cannot be written.
     """
     digests = Digests(folder)
@@ -232,7 +232,7 @@ def fetch(objects: Objects, file: StoredFile, path: Path, arrived: Callable[[int
 
     Raises:
         MissingObjectError: an object is gone.
-        PublicationError: the store cannot be reached, or what it has is damaged.
+        PublicationError: the store cannot be reached, or an object in it is damaged.
         OSError: the file cannot be written.
     """
     if len(file.parts) != -(-file.size // file.part_size):

@@ -148,7 +148,10 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
 
 
 def _verified_in_store(settings: Settings, domain: Domain) -> Verified | None:
-    """Return when sources confirmed the domain's copy in the store, with the ``bound`` of each; ``None`` if unknown."""
+    """Return when sources confirmed the domain's copy in the store; ``None`` if that is unknown.
+
+    Each source has its ``bound``, because replicas do not configure the source.
+    """
     copied = read_published(record_file(settings.data_dir, domain.value))
     verified = read_verified(domain_folder(settings, domain))
     if copied is None or not copied.built_as or copied.built_as != verified.generation:

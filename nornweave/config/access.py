@@ -38,7 +38,7 @@ def _checked_keys(text: str) -> str:
 
 
 class OidcSettings(FrozenSettings):
-    """An identity provider: the JSON Web Tokens that it signs and, with ``client_id``, sign-in in the browser."""
+    """An identity provider. It signs JSON Web Tokens. If ``client_id`` is set, people sign in there in the browser."""
 
     issuer: Annotated[Text, AfterValidator(checked_address)]
     """As tokens name it (``iss``), to the letter."""

@@ -59,7 +59,7 @@ class FieldWeights(_Weights):
 
 
 class Bm25Settings(FrozenSettings):
-    """How BM25 weighs the occurrences of a term: saturation, length normalisation, and a weight for each field."""
+    """How BM25 weighs the occurrences of a term: saturation ``k1``, length normalisation ``b`` and field weights."""
 
     fields: FieldWeights = FieldWeights()
     k1: float = Field(1.2, ge=0.01, le=10)
@@ -193,7 +193,7 @@ class EvaluationSettings(FrozenSettings):
 
 
 class DomainSettings(FrozenSettings):
-    """The settings of one domain: its domain file, overridden by ``nornweave.yaml``."""
+    """The settings of one domain. They come from its domain file, and ``nornweave.yaml`` overrides them."""
 
     agent_id: str
     domain_id: Domain

@@ -185,7 +185,7 @@ def _load_domain(
 
 @lru_cache
 def _defaults_of(domain: Domain) -> Mapping[str, Any]:
-    """Read a domain file. It is cached, because the four files take most of the time of reading a configuration."""
+    """Read a domain file. It is cached, because domain files take most of the time of reading a configuration."""
     return _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
 
 

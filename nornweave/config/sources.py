@@ -44,7 +44,7 @@ class SourceSettings(FrozenSettings):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The globs of files to read (``include`` and ``only``), for kinds of sources without default file types."""
+        """The globs of files to read (``include`` and ``only``) for a kind of source that has no default file types."""
         return (*self.include, *self.only)
 
     @property

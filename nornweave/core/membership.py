@@ -292,7 +292,7 @@ class Memberships:
         }
 
     def counts(self, verified_at: float, now: float) -> bool:
-        """Tell whether a grant of this time is recent enough. One from the future is not, because a clock is wrong."""
+        """Tell whether a grant of this time is recent enough. A time in the future is not valid: a clock is wrong."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
 
     def _current(self) -> _Grants:
@@ -323,7 +323,7 @@ class Memberships:
 
 
 def expanded(memberships: Memberships | None, names: Collection[str], accounts: Collection[str] = ()) -> frozenset[str]:
-    """Return ``memberships.expanded(…)``. If it is ``None``, return the groups without any principal."""
+    """Return ``memberships.expanded(…)``. If ``memberships`` is ``None``, return the groups without any principal."""
     return memberships.expanded(names, accounts) if memberships else storable_groups(names)
 
 

@@ -42,13 +42,13 @@ class Signer:
         return PREFIX + base64.b64encode(self.key.public_key().public_bytes_raw()).decode()
 
     def signed(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a document with ``signed_by``, the public key, and ``signature``."""
+        """Return a document with two more keys: ``signed_by`` (the public key) and ``signature``."""
         whole = {**document, "signed_by": self.public_key}
         return {**whole, "signature": base64.b64encode(self.key.sign(signed_bytes(whole))).decode()}
 
 
 def signed_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return the bytes to sign: the document without ``signature`` as compact JSON, keys sorted, UTF-8."""
+    """Return the bytes to sign: compact JSON with sorted keys, in UTF-8, of the document without ``signature``."""
     unsigned = {name: value for name, value in document.items() if name != "signature"}
     return json.dumps(unsigned, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
@@ -129,7 +129,7 @@ def signer_of(data_dir: Path, name: str = SIGNING) -> Signer:
 
 
 def own_keys(data_dir: Path) -> tuple[str, ...]:
-    """Return the public keys of a workspace: the current one, then retired ones, newest first."""
+    """Return the public keys of a workspace: first the current key, then retired keys, newest first."""
     try:
         retired = (data_dir / FOLDER / RETIRED).read_text(encoding="ascii").split()
     except FileNotFoundError:

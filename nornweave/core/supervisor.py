@@ -179,7 +179,7 @@ def _in_child(supervisor: int) -> None:
 
 
 def _stop(running: Mapping[Child, subprocess.Popen[bytes]], say: Say) -> None:
-    """Ask the children to stop. Kill those that do not. Documents that a sync has stored are not lost."""
+    """Ask the children to stop, and kill children that do not stop. Documents that a sync has stored are not lost."""
     for process in running.values():
         # To the whole group at once: Dagster's processes then stop side by side. Not SIGINT, as a terminal does on
         # Ctrl-C: a process that still imports what it needs would print where it was.

@@ -119,7 +119,7 @@ class EvaluationHistory(ABC):
 def rows_of(
     evaluation: Evaluation, values: Sequence[QueryValue]
 ) -> Iterator[tuple[str, Sequence[str], list[tuple[Any, ...]]]]:
-    """Yield the rows of an evaluation: table, column names, values."""
+    """Yield the rows of an evaluation for each table, as table name, column names and rows."""
     identity = evaluation.evaluation_id
     values_of_fields = (getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS)
     # Until 2026-11 a plan could be tuned. Histories have the column, and it takes no null.
@@ -254,7 +254,7 @@ def _is_held(error: duckdb.Error) -> bool:
     """Tell whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
 
     Another process holds its lock, or this process has it open in the other mode. Only the beginning of the message is
-    compared: the rest names the file.
+    compared, because the rest names the file.
     """
     return str(error).startswith(_HELD)
 

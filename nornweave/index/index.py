@@ -122,8 +122,8 @@ class Index:
     def seen_by(self, viewer: Viewer) -> Index:
         """Return a viewer's view of the generation, as if the rest had never existed.
 
-        The view shares everything with the generation. Do not use it after the generation is closed, and do not close
-        it.
+        The view shares its files with the generation. Do not close the view, and do not use it after the generation is
+        closed.
         """
         return _view(self, self._parts.seen_by(viewer))
 

@@ -101,7 +101,7 @@ class Manifest(_Record):
     def counts(self) -> GenerationCounts:
         """Return the sums over all segments, without gone documents.
 
-        Every chunk has a vector and terms: a segment without them is never published.
+        Every chunk counts as having a vector and terms, because a segment without them is never published.
         """
         gone = sum(segment.gone_chunks for segment in self.segments)
         return GenerationCounts(

@@ -24,7 +24,7 @@ RANK = 32
 
 
 class QueryMap(BaseModel):
-    """The map ``q → (q + up · down · q)``, normalised: identity plus a change of low rank.
+    """The map ``q → q + up · down · q`` of query vectors. The result is normalised.
 
     Attributes:
         encoder: the version of the encoder whose vectors it maps.

@@ -119,7 +119,7 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
 
 
 def _reading_order(stored: Stored | None) -> int:
-    """Return a sort key for reading: postponed documents first, failed ones last.
+    """Return a sort key for reading. Postponed documents are first, failed documents last.
 
     This order keeps a document that crashes its reader at every sync from delaying the other documents.
     """

@@ -318,7 +318,7 @@ def _intake(parts: DomainParts, listings: Mapping[str, Listing | Unavailable], *
 
 
 def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:
-    """Tell whether to build a generation: ``full`` is set, or it would differ from the published one."""
+    """Tell whether to build a generation, because ``full`` is set or it would differ from the published generation."""
     if writer.current() is None and not writer.size()[0]:
         return False  # nothing was ever ingested: there is nothing to answer from
     return full or writer.unpublished(parts.provenance())

@@ -151,7 +151,10 @@ class Intake:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _fetch(self, wanted: DueDocument) -> bytes | DocumentError:
-        """Return a document's bytes or its error. Sources need not be thread-safe."""
+        """Return a document's bytes, or the error of fetching it.
+
+        It is called in one thread, because sources need not be thread-safe.
+        """
         try:
             return self.sources[wanted.source_id].fetch(wanted.entry)
         except DocumentError as error:

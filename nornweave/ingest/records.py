@@ -163,7 +163,7 @@ class Build:
     invariants: tuple[Invariant, ...]
 
     def refusal(self) -> ReconciliationError | None:
-        """Return the error of the invariants that do not hold, or ``None``."""
+        """Return the error of the invariants that do not hold; ``None`` if all hold."""
         broken = "; ".join(str(invariant) for invariant in self.invariants if not invariant.holds)
         remedy = "`nornweave sync --full` stores everything afresh"
         return ReconciliationError(f"nothing is published: {broken}; {remedy}") if broken else None

@@ -98,7 +98,7 @@ def _install(requirement: str, sha256: str, building: Path) -> None:
 
 
 def _installers() -> Iterator[Sequence[str]]:
-    """Yield the start of an install command for each installer that is present: pip, then uv."""
+    """Yield the start of an install command for pip and then for uv, as far as they are installed."""
     if importlib.util.find_spec("pip"):
         yield sys.executable, "-m", "pip", "--disable-pip-version-check", "install"
     if uv := shutil.which("uv"):

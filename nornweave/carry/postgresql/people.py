@@ -73,7 +73,7 @@ def _show_segment(connection: Connection, name: str, file: DataFile) -> None:
 
 
 def _insert(connection: Connection, table: Literal["documents", "chunks"], rows: Iterator[list[Any]]) -> None:
-    """Insert rows. ``copy`` does not work with row-level security."""
+    """Insert rows. ``insert`` is used because ``copy`` does not work with row-level security."""
     first = next(rows, None)
     if first is not None:
         statement = f"insert into {table} values ({', '.join(['%s'] * len(first))})"

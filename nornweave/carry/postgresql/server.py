@@ -316,7 +316,7 @@ def translate_errors(server: Server, what: str) -> Iterator[None]:
 
 
 def check_answers(url: str, variable: str) -> None:
-    """Check that a database answers, whose address is in an environment variable.
+    """Check that a database answers. Its address is in the environment variable ``variable``.
 
     Raises:
         StoreError: the database does not answer. The message repeats no part of the address.

@@ -133,7 +133,7 @@ class DistributedEncoder:
         return vectors
 
     def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
-        """Submit batches and collect their vectors. While workers are late, encode more and more of them here."""
+        """Submit batches and collect their vectors. While workers are late, encode more and more batches here."""
         self._is_late |= not self._submit(waiting)
         last, pause_s, encoded_here = self.clock(), POLL_S, 1
         while waiting:

@@ -117,9 +117,9 @@ def _places(chain: tuple[BaseException, ...], text: str) -> Iterator[Path]:
 
 
 def _full_folder(places: list[Path]) -> Path:
-    """Return the folder of the first place whose disk is full, else the folder of the first place.
+    """Return the first of these folders whose disk is full; the first folder if no disk is full.
 
-    A place that does not exist counts as its nearest existing parent folder.
+    For a path that is not a folder, use its nearest parent folder that exists.
     """
     # Not Path.is_dir(): that raises where a folder on the way may not be searched.
     there = [next(folder for folder in (place, *place.parents) if os.path.isdir(folder)) for place in places]  # noqa: PTH112

@@ -60,9 +60,10 @@ class _Child:
         self.is_leaving = False
 
     def ask(self, request: Mapping[str, object], raw: bytes, cpu_s: float) -> Mapping[str, JsonValue]:
-        """Send a request. Wait for the answer as long as the process uses processor time; its CPU limit ends it.
+        """Send a request. Return the answer, and wait for it as long as the process uses processor time.
 
-        There is no limit by the clock, because a busy machine must not change which documents can be read.
+        Only the CPU limit ends a process that works. A limit by the clock would mean that a busy machine cannot read
+        some documents.
 
         Raises:
             TimeoutError: the process used almost no processor time.
@@ -188,7 +189,7 @@ class Pool:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment variables of a pool process: the import path, one thread for computing."""
+    """Return the environment variables of a pool process. They set the import path and one computing thread."""
     here = str(Path(__file__).resolve().parents[3])
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     path = os.pathsep.join(filter(None, (here, inherited.get("PYTHONPATH"))))

@@ -211,7 +211,7 @@ def _decode_damaged(raw: bytes) -> str | None:
 
 
 def _sample(files: Iterable[bytes]) -> bytes:
-    """Return lines that are not ASCII, only as many as a guess needs."""
+    """Return the first lines that are not ASCII, as many as are needed to guess the encoding."""
     lines: list[bytes] = []
     size = 0
     for raw in files:
@@ -223,6 +223,6 @@ def _sample(files: Iterable[bytes]) -> bytes:
 
 
 def _odd_share(text: str) -> float:
-    """Return the share of the non-ASCII words that do not look like words of a Western language."""
+    """Return which share of the non-ASCII words does not look like a Western language."""
     beyond = [word for word in text.split() if not word.isascii()]
     return sum(bool(_NO_WORD.search(word)) for word in beyond) / (len(beyond) or 1)

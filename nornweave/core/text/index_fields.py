@@ -95,7 +95,7 @@ _NUMBERED = frozenset({"github", "gitlab", "jira"})
 
 
 def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
-    """Count the terms of a chunk: term → occurrences in each of ``types.FIELDS``.
+    """Return term → its number of occurrences in each of ``types.FIELDS``, for the terms of a chunk.
 
     Every code chunk has its language as a term. So "python" in "python sort a list" prefers all Python code, not only
     chunks that mention the word.
@@ -163,7 +163,7 @@ def release_keys(text: str) -> set[str]:
 
 
 def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
-    """Return the version of a changelog section, or the numbers of its day; empty for any other section."""
+    """Return the version of a changelog section, or else its year, month and day; empty for any other section."""
     headings = filter(None, (*reversed((section or "").split(" > ")), title)) if is_changelog(path) else ()
     return next(filter(None, map(released, headings)), ())
 
@@ -179,7 +179,7 @@ def is_day(heading: str) -> bool:
 
 
 def released(heading: str) -> tuple[int, ...]:
-    """Return the version in a changelog heading, or the numbers of its day; empty if it has neither."""
+    """Return the version in a changelog heading, or else its year, month and day; empty if it has neither."""
     number, day = _RELEASE.match(heading), _RELEASED.search(heading)
     return tuple(int(part) for part in re.findall(r"\d+", number[1] or number[2] if number else day[0] if day else ""))
 

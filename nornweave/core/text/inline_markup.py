@@ -98,7 +98,7 @@ def closing_fence(fence: str) -> re.Pattern[str]:
 
 
 def plain_line(markdown: str) -> str:
-    """Return the visible text of one line of Markdown: no tags, emphasis, link targets or escapes."""
+    """Return the visible text of one line of Markdown, without tags, emphasis, link targets and escapes."""
     if len(markdown) > LINE_BOUND or not _MARKS.search(markdown):
         return one_line(markdown[:LINE_BOUND])
     (inline,) = _parser().parseInline(markdown)

@@ -17,7 +17,7 @@ _LINE_START = re.compile(r"\n(?=[^\n])")
 
 
 def line_of(speaker: str, body: str) -> str:
-    """Write one message: ``speaker: body``, or ``— body`` if the speaker is unknown."""
+    """Return the text of a message: ``speaker: body``, or ``— body`` if the speaker is unknown."""
     return f"{label_of(speaker)}{indented_body(body)}"
 
 

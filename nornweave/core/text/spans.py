@@ -69,7 +69,7 @@ class TokenIndex:
         return TokenIndex(text, KnownStarts(starts))
 
     def offset_after(self, start: int, tokens: int) -> int:
-        """Return the start of the token that comes ``tokens`` after ``start``; the end of the text if there is none."""
+        """Skip this number of tokens from ``start`` on. Return the start of the next token, or the end of the text."""
         position = bisect_left(self._starts, start) + tokens
         return self._starts[position] if position < len(self._starts) else len(self.text)
 

@@ -22,7 +22,7 @@ from nornweave.core.text.legible import UNSEEN, legible
 
 
 class Terminal(Console):
-    """A rich console that prints plain text: no markup, no emoji codes, no control characters of foreign text."""
+    """A rich console that prints plain text. Markup, emoji codes and control characters in the text have no effect."""
 
     def __init__(self, file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> None:
         super().__init__(file=file, stderr=stderr, width=width, markup=False, emoji=False, highlight=False)

@@ -99,7 +99,7 @@ def _compare(file: Path, stored: str) -> str | None:
 
 
 def _measure(file: Path) -> tuple[int, str]:
-    """Return a file's size in bytes and CRC-32, in constant memory."""
+    """Return a file's size in bytes and its CRC-32. The file is read piece by piece."""
     size = checksum = 0
     buffer = memoryview(bytearray(_BUFFER))
     with file.open("rb", buffering=0) as stream:

@@ -58,7 +58,7 @@ class Elsewhere(Protocol):
 class SegmentFiles:
     """The files of segments below ``folder``.
 
-    Files may be missing there and be in the remote place ``elsewhere``. They are downloaded when they are read.
+    A file that is missing below ``folder`` may be in the remote place ``elsewhere``. It is downloaded when it is read.
     """
 
     def __init__(self, folder: Path, elsewhere: Elsewhere | None = None) -> None:
@@ -186,7 +186,7 @@ class KeptGenerations(SegmentFiles):
         return tuple(DataFile(self._data_file(each.name), each.gone_numbers()) for each in segments)
 
     def named_files(self, generation: GenerationId) -> tuple[DataFile, ...]:
-        """Return a generation's files; only the manifest if it cannot be read."""
+        """Return a generation's files. If the manifest cannot be read, return only the manifest."""
         try:
             return self.data_files(generation)
         except StoreError:
@@ -196,7 +196,7 @@ class KeptGenerations(SegmentFiles):
         """Return all files of a generation, the manifest first.
 
         Raises:
-            StoreError: its manifest cannot be read.
+            StoreError: the manifest cannot be read.
         """
         files = (each for file in self._files_of(generation) for each in (file.path, arrays_file(file.path)))
         return tuple(dict.fromkeys((self.path(generation), *files)))

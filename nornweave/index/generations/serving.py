@@ -336,7 +336,7 @@ class ServedGeneration:
 
     @contextmanager
     def using(self, viewer: Viewer, as_of: AsOf | None) -> Iterator[tuple[Index, str | None]]:
-        """Open a viewer's view of the generation at a moment (``None``: now), with a notice for the asker.
+        """Open a viewer's view of the generation at a moment (``None`` for now). Yield it with a notice for the asker.
 
         Raises:
             GenerationNotKeptError: no generation is kept that was published by then.

@@ -337,7 +337,10 @@ def _ranges(content: str) -> list[str]:
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Return a range of characters as ranges without the path separator; empty if its ends are reversed."""
+    """Return a range of characters as ``["a-z"]``. One around the path separator becomes two ranges without it.
+
+    Return no range if ``high`` comes before ``low``.
+    """
     if low <= "/" <= high:
         return [*_range(low, "."), *_range("0", high)] if low != high else []
     return [f"{_escaped(low)}-{_escaped(high)}"] if low <= high else []

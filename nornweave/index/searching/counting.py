@@ -99,7 +99,7 @@ class FileCounts:
         )
 
     def field_values(self, field: str, type_: str) -> FieldValues:
-        """Return the values of a field with their chunks, including invisible ones."""
+        """Return the values of a field with their chunks, including invisible chunks."""
         with self._file.reading() as cursor:
             return field_values(cursor, field, type_)
 
@@ -107,7 +107,7 @@ class FileCounts:
         return unread_values(self.unread_rows(field), self._file.documents, limit, self._within_seen(within))
 
     def unread_rows(self, field: str) -> list[UnreadRow]:
-        """Return values of the wrong type from all documents, including invisible ones."""
+        """Return values of the wrong type from all documents, including invisible documents."""
         with self._file.reading() as cursor:
             return unread_rows(cursor, field)
 

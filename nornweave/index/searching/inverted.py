@@ -199,7 +199,7 @@ class FrequentTerms:
 
 
 def write_names(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the lookup keys of the table ``named``: ``field:value`` → chunks.
+    """Write the lookup keys (``field:value``) of the table ``named`` as an index from key to chunks.
 
     Raises:
         OSError: the disk is full.
@@ -213,7 +213,7 @@ def write_names(connection: Connection, arrays: ArrayWriter) -> None:
 
 
 def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the word pairs of the table ``pairs``: pair key → chunks.
+    """Write the word pairs of the table ``pairs`` as an index from pair key to chunks.
 
     Raises:
         OSError: the disk is full.

@@ -140,7 +140,7 @@ class FileTexts:
             return cursor.sql("select source_id, path from documents order by document_no").to_arrow_table()
 
     def live_paths(self) -> list[str]:
-        """Return the paths of all documents that are not gone, including invisible ones."""
+        """Return the paths of all documents that are not gone, including invisible documents."""
         paths: list[str] = self.document_places()["path"].to_pylist()
         return paths if self._live is None else [path for path, there in zip(paths, self._live, strict=True) if there]
 
@@ -149,7 +149,7 @@ class FileTexts:
         return [place for place in self.places(holding) if counts[place.path] == 1]
 
     def places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
-        """Return the places of the visible chunks."""
+        """Return the places of the visible chunks. For ``holding`` see ``read_places``."""
         return [place for place in read_places(self._file.rows, holding) if self.sees_document(place.document_no)]
 
     def document_texts(self, documents: Iterable[int]) -> dict[int, str]:

@@ -64,6 +64,9 @@ order by c.chunk_no
 def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
     """Return the places of a file's chunks, in order.
 
+    Args:
+        holding: texts. Only chunks that contain at least one of them are returned; all chunks if it is empty.
+
     Raises:
         StoreError: the generation cannot be read.
     """

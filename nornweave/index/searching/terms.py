@@ -73,8 +73,8 @@ _SLICE = 1 << 18
 class WeightedTerms:
     """The chunks of each term, and its weight in each of them before idf, for one BM25 setting. Thread-safe.
 
-    Weights are computed from frequencies on demand: they depend on the corpus's average length, which changes with
-    every publication.
+    Weights are computed from frequencies on demand, because they depend on the corpus's average length, which changes
+    with every publication.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class WeightedTerms:
 
 
 class TermLists:
-    """The BM25 tables: chunks and occurrences of each term, and lengths of chunks. Thread-safe."""
+    """The BM25 tables. They hold the chunks and occurrences of each term, and the lengths of chunks. Thread-safe."""
 
     def __init__(self, arrays: Arrays) -> None:
         """Open the arrays of ``write_terms``."""
@@ -140,7 +140,7 @@ class TermLists:
         self.by = lru_cache(maxsize=_REMEMBERED_SETTINGS)(self._by)
 
     def _by(self, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
-        """Return the weighted terms for a BM25 setting. Lengths are relative to the average in ``corpus``."""
+        """Return the weighted terms for a BM25 setting. ``corpus`` gives the average length of a chunk."""
         half = saturations(self.lengths, corpus.average(bm25), bm25)
         return WeightedTerms(self.lists, self.frequencies(bm25.fields), half, bm25)
 

@@ -87,7 +87,7 @@ class Visible:
         return self._lengths
 
     def _by(self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths) -> WeightedTerms:
-        """Return the weighted terms of the visible chunks for a BM25 setting, relative to ``corpus``."""
+        """Return the weighted terms of the visible chunks. ``corpus`` gives the average length of a chunk."""
         half = np.ones(len(self.chunks), np.float32)
         half[self.numbers] = saturations(terms.lengths[self.numbers], corpus.average(bm25), bm25)
         return WeightedTerms(terms.lists, terms.frequencies(bm25.fields), half, bm25, self.chunks)

@@ -40,7 +40,7 @@ class UnreadableValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """A value for comparison: a text, a number, or the first and last moment of a date."""
+    """A value in comparable form. It is a text, a number, or the first and last moment of a date."""
 
     text: str | None = None
     number: float | None = None

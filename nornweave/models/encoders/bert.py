@@ -39,8 +39,8 @@ def import_openvino() -> Any:
     """Import OpenVINO without its telemetry.
 
     ``import openvino`` (2026.4) sends an event to Google Analytics, from a forked process, unless a consent file in the
-    home folder forbids it. OpenVINO works without its telemetry package, so that package is marked as missing: its
-    entry in ``sys.modules`` is ``None``.
+    home folder forbids it. OpenVINO works without its telemetry package, so that package is marked as missing by an
+    entry ``None`` in ``sys.modules``.
     """
     if "openvino" not in sys.modules:
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
@@ -262,7 +262,7 @@ class _Graph:
     def _linear(self, hidden: Any, place: str, names: Sequence[str] = ()) -> list[Any]:
         """Return the products of an input with the weights of each of ``names``, by default of ``place``.
 
-        ``place`` is the name of the recipe's steps for the input.
+        The recipe names the quantisation of the input by ``place``.
         """
         ops, steps = self._ops, self._recipe and self._recipe.inputs.get(place)
         if steps:

@@ -24,7 +24,7 @@ TRIGRAM_WEIGHT = 0.3
 class HashEncoder:
     """Hashes words and character trigrams. A text has the same vector on every machine.
 
-    Texts that share words are similar. Meaning does not count.
+    Texts that share words are similar. Words of the same meaning are not.
     """
 
     max_tokens = 1_000_000

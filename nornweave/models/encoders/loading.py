@@ -88,7 +88,7 @@ def machine_cache(fallback: Path) -> Path:
 def speeds_of(
     open_encoder: Callable[[Precision], Encoder], model: ModelFolder, bert: BertFolder, cache: Path
 ) -> Speeds:
-    """Return the speeds on this CPU. The first call measures them: half a second on two idle cores.
+    """Return the speeds on this CPU. The first call measures them, which takes half a second on two idle cores.
 
     Args:
         open_encoder: opens the model with a precision.
@@ -134,7 +134,7 @@ def _cosine(vectors: Vectors, exact: Vectors) -> float:
 
 
 def _cpu() -> str:
-    """Return text that identifies the CPU: its name and more, because different virtual CPUs have the same name."""
+    """Return text that identifies the CPU. It is more than the name, which different virtual CPUs have in common."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
     except OSError:  # not Linux

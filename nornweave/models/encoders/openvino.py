@@ -35,7 +35,7 @@ _PRECISIONS: Mapping[Precision, Mapping[str, str | int]] = {
 
 
 class OpenVinoSession:
-    """OpenVINO in one process: the compiled models and the idle requests."""
+    """A session that OpenVINO runs. It holds the compiled models and the idle requests."""
 
     NAME: str = "OpenVINO"
 
