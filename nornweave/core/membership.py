@@ -292,7 +292,7 @@ class Memberships:
         }
 
     def counts(self, verified_at: float, now: float) -> bool:
-        """Tell whether a grant of this time is recent enough. A time in the future is not valid: a clock is wrong."""
+        """Tell whether a grant of this time is recent enough. A time in the future does not count (wrong clock)."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
 
     def _current(self) -> _Grants:

@@ -189,7 +189,7 @@ class Pool:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment variables of a pool process. They set the import path and one computing thread."""
+    """Return the environment of a pool process. It holds the import path and allows one computing thread."""
     here = str(Path(__file__).resolve().parents[3])
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     path = os.pathsep.join(filter(None, (here, inherited.get("PYTHONPATH"))))

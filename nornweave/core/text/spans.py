@@ -58,7 +58,10 @@ class TokenIndex:
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
     def without(self, text: str, hidden: Sequence[Span]) -> TokenIndex:
-        """Return the index of ``text``, which is this text with blanks in the ``hidden`` spans, which are in order."""
+        """Return the index of ``text``, a copy of the index's own text with blanks in the ``hidden`` spans.
+
+        The spans must be in order.
+        """
         if not hidden:
             return self
         starts: list[int] = []

@@ -214,7 +214,7 @@ class KeptGenerations(SegmentFiles):
         """Open a generation for reading.
 
         Raises:
-            StoreError: it is missing, damaged or of another schema.
+            StoreError: the generation is missing, damaged or of another schema.
         """
         manifest = self.manifest(generation)
         files = [self._data_file(segment.name) for segment in manifest.segments]

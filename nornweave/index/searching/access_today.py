@@ -49,11 +49,12 @@ class AccessToday:
 def access_today(
     folder: Path, published: Sequence[DataFile], later: Sequence[DataFile], removed: Collection[int]
 ) -> AccessToday:
-    """Read today's access rules.
+    """Return today's access rules for the documents of an older generation.
 
     Args:
+        folder: the folder of the generations.
         published: the files of the published generation.
-        later: the files of other generations after the older one.
+        later: the files of the kept generations between the older and the published generation.
         removed: the numbers of later generations that are not kept. Their rules should be stored in ``folder``.
 
     Raises:

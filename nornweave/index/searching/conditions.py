@@ -337,9 +337,9 @@ def _ranges(content: str) -> list[str]:
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Return a range of characters as ``["a-z"]``. One around the path separator becomes two ranges without it.
+    """Return a range of characters as ``["a-z"]``; empty if ``high`` comes before ``low``.
 
-    Return no range if ``high`` comes before ``low``.
+    A range that contains the path separator is split into two ranges without it.
     """
     if low <= "/" <= high:
         return [*_range(low, "."), *_range("0", high)] if low != high else []
