@@ -73,7 +73,7 @@ TextOf = Callable[[SourceFile], str]
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name on a page; ``line`` from 0; ``beside`` a letter the long flags of its line."""
+    """A name on a page. ``line`` counts from 0; ``beside`` holds the long flags of a letter's line."""
 
     written: str
     path: str
@@ -233,7 +233,7 @@ def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tup
 
 
 def aligned(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int | None]]:
-    """Yield the places of what stands in the place of what: a few in the place of as many; ``None`` for nothing."""
+    """Yield pairs of an old item's place and the new one's, ``None`` if it is gone, if only a few items changed."""
     lead = _shared(was, now)
     tail = _shared(was[lead:][::-1], now[lead:][::-1])
     old, new = was[lead : len(was) - tail], now[lead : len(now) - tail]
@@ -252,7 +252,7 @@ def _shared(old: Sequence[str], new: Sequence[str]) -> int:
 
 
 def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[_Renamed]:
-    """Yield each word of a program in whose place another stands at the head, with its line at the base."""
+    """Yield each word of a program that another word replaced at the head, with its line at the base."""
     was, now = (tokens_of_code(text_of(one), PurePosixPath(file.path).suffix) for one in (file, after[file.path]))
     words = [[at for at, one in enumerate(side) if one.kind in {"name", "string"}] for side in (was, now)]
     for i, k in aligned(
@@ -291,7 +291,7 @@ def role_of(tokens: Sequence[CodeToken], at: int) -> str:
 
 
 def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
-    """Yield each name of a page with the one that stands in its place at the head."""
+    """Yield each name of a page with the one that replaced it at the head."""
     was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
     spelt = [[one.written for one in side] for side in (was, now)]
     for one, other in ((was[i], now[k]) for i, k in aligned(*spelt) if k is not None):

@@ -109,7 +109,7 @@ class Coverage:
         options_not_compared: reason → number of options.
         read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
             that it agrees with.
-        not_compared: reason → how many of the others.
+        not_compared: reason → number of values.
         others: what pages state beside values (names, lists of choices, statuses, required versions) → how many they
             state, and of how many code has what they say: only these can a range of commits break.
     """

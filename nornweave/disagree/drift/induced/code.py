@@ -164,7 +164,7 @@ def code_statements(
 
 
 def code_uses(text: str, suffix: str) -> Iterator[tuple[str, Literal["type", "function", "value"]]]:
-    """Yield the names and the strings of a program, outside of comments, each with what it is there."""
+    """Yield the names and strings of a program, outside of comments, each with its role."""
     tokens = tokens_of_code(text, suffix)
     for at, token in enumerate(tokens):
         if token.kind in {"name", "string"}:
@@ -236,7 +236,7 @@ def _value_at(
 
 
 def _end_of(tokens: Sequence[CodeToken], at: int) -> int:
-    """Return the place behind an expression."""
+    """Return the place after an expression."""
     depth = 0
     for place in range(at, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -252,7 +252,7 @@ def _end_of(tokens: Sequence[CodeToken], at: int) -> int:
 
 
 def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places behind a name whose literals may belong to it; behind its own value stands the next name's."""
+    """Yield the places after a name whose literals may belong to it, up to the next name."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at + 1, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -265,7 +265,7 @@ def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Ite
 
 
 def _before(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places before a name whose literals may belong to it: of one that takes a value only annotations."""
+    """Yield the places before a name whose literals may belong to it. Before a key, only annotations count."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]
@@ -282,7 +282,7 @@ def _is_key(tokens: Sequence[CodeToken], at: int) -> bool:
 
 
 def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last: int) -> int:
-    """Return whether a value that ends at ``last`` is called a default, or only tested, or a choice."""
+    """Return the role of a value that ends at ``last``: called a default, only tested, or a choice."""
     between = tokens[at + 1 : place] if place > at else tokens[last + 1 : at]
     around = {one.text for one in tokens[max(0, min(at, place) - 4) : min(at, place)]}
     behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
@@ -323,7 +323,7 @@ def _statement(tokens: Sequence[CodeToken], at: int, name: Name, place: int, fou
 
 
 def _shapes(tokens: Sequence[CodeToken]) -> list[str]:
-    """Return what tokens are in a template; the name of a type is any type: ``-> u64 {``, ``: int =``."""
+    """Return the forms of tokens in a template. All type names have the same form: ``-> u64 {``, ``: int =``."""
     shapes = [one.shape for one in tokens]
     for at in range(1, len(tokens)):
         is_behind = tokens[at - 1].text == "->" or (tokens[at - 1].text == ":" and shapes[at + 1 : at + 2] == ["="])
@@ -333,7 +333,7 @@ def _shapes(tokens: Sequence[CodeToken]) -> list[str]:
 
 
 def _without_groups(tokens: Sequence[CodeToken]) -> list[CodeToken]:
-    """Leave out what stands in brackets that are closed again."""
+    """Leave out the content of closed brackets."""
     kept: list[CodeToken] = []
     for token in tokens:
         kept.append(token)
