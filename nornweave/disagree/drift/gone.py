@@ -26,7 +26,7 @@ from nornweave.disagree.drift.files import SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
 from nornweave.disagree.drift.options import documented_options
-from nornweave.disagree.drift.records import GONE, Finding, Place
+from nornweave.disagree.drift.records import Finding, Place, Which
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
 from nornweave.read.chunking.languages import language_of
@@ -405,42 +405,39 @@ def _finding(
     first = mentions[0]
     is_file = first.name == path
     by = f", removed by {commit}" if commit else ""
-    pages = _places(mentions, lines)
     what = "a file that is gone" if is_file else f"which the code no longer has; it was in {path}:{line + 1}"
-    return Finding(
-        rule=GONE.id,
-        name=first.written,
-        attribute="gone",
-        message=f"{first.path}:{first.line + 1} says {first.written}, {what}{by}",
-        fingerprint=digest("drift-1", "gone", first.path, first.written),
-        confidence=CONFIDENCE,
-        first=Place(
-            path=path, line=line + 1, side="code", value=f"gone{by}", text="" if is_file else lines(path)[line]
-        ),
-        second=pages[0],
-        also=tuple(pages[1 : MAX_ALSO + 1]),
-        moved="first",
-        was=first.written,
-    )
+    message = f"{first.path}:{first.line + 1} says {first.written}, {what}{by}"
+    code = Place(path=path, line=line + 1, side="code", value=f"gone{by}", text="" if is_file else lines(path)[line])
+    return page_finding("gone", first.written, message, code, _places(mentions, lines), was=first.written)
 
 
 def _misnamed(
     place: tuple[str, int], was: str, mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]]
 ) -> Finding:
     """Return the finding for pages that use a name of their own for something that the code still has."""
-    (path, line), now, pages = place, mentions[0], _places(mentions, lines)
+    (path, line), now = place, mentions[0]
+    message = (
+        f"{now.path}:{now.line + 1} says {now.written}, which the code does not have; it has {was} in {path}:{line + 1}"
+    )
+    code = Place(path=path, line=line + 1, side="code", value=was, text=lines(path)[line])
+    return page_finding("gone", now.written, message, code, _places(mentions, lines), was=was, moved="second")
+
+
+def page_finding(
+    word: str, name: str, message: str, code: Place, pages: Sequence[Place], *, was: str, moved: Which = "first"
+) -> Finding:
+    """Return the finding of a rule over a range of commits: what pages say, and the place of the code that differs."""
     return Finding(
-        rule=GONE.id,
-        name=now.written,
-        attribute="gone",
-        message=f"{now.path}:{now.line + 1} says {now.written}, which the code does not have; "
-        f"it has {was} in {path}:{line + 1}",
-        fingerprint=digest("drift-1", "gone", now.path, now.written),
+        rule=f"nornweave/{word}",
+        name=name,
+        attribute=word,
+        message=message,
+        fingerprint=digest("drift-1", word, pages[0].path, name),
         confidence=CONFIDENCE,
-        first=Place(path=path, line=line + 1, side="code", value=was, text=lines(path)[line]),
+        first=code,
         second=pages[0],
         also=tuple(pages[1 : MAX_ALSO + 1]),
-        moved="second",
+        moved=moved,
         was=was,
     )
 

@@ -66,6 +66,7 @@ from nornweave.disagree.drift.options import CodeWords, not_held, states_of, wit
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages
 from nornweave.disagree.drift.reading import FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Report, UnreadFile
+from nornweave.disagree.drift.replaced import replaced
 from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
 from nornweave.disagree.facts.code import Comment
 
@@ -252,6 +253,9 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
         names = gone(root, (base, head), old, new, lambda file: _text(after, file))
+        told = {(place.path, place.line) for one in names for place in (one.second, *one.also)}
+        names += (one for one in replaced(old, new, lambda file: _text(after, file))
+                  if (one.second.path, one.second.line) not in told)  # fmt: skip
         report = _report(root, options, lost, (), texts, head, later, names)
         others = others_stated(new, lambda file: _text(after, file))
         documented = [one for one, _ in _documented(later, _held(now), lambda file: _text(after, file))]

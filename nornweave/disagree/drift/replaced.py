@@ -1,0 +1,242 @@
+"""Values that code replaced by others while a page still says the old one beside the same words.
+
+Agreements are believed by templates and votes, so that one more file can silence them. A change says more: at one
+place of the code one literal replaced another, beside a name. A page that says the old value with all words of that
+name, and not the new one, is about that place. So is a page that lists the old value among other choices of the code.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from nornweave.core.text.legible import lines_of
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.gone import TextOf, aligned, page_finding
+from nornweave.disagree.drift.induced.code import CodeToken, tokens_of_code
+from nornweave.disagree.drift.options import documented_options
+from nornweave.disagree.drift.records import Finding, Place
+from nornweave.disagree.facts.configuration import is_configuration
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import words_of
+
+MAX_REPLACED = 200
+"""Values of a range of commits that are looked for on pages."""
+BACK, AROUND, NEAR, ENTRY_LINES = 8, 16, 3, 12
+"""Tokens before a value that may name it; tokens beside a choice; lines around one on a page; lines of an entry."""
+_SAYS_NOTHING = frozenset(
+    """
+    a an the of to in is it be by or and for with value val var let const int integer str string bool boolean float i64
+    number uint long self this set get new option options opt opts config configuration setting settings convention i32
+    default static final public private return if else func function def fn property flag arg version required min max
+    type add pub case returns setdefault are not than less more supports u8 u16 u32 u64 usize duration seconds ms time
+    """.split()  # noqa: SIM905
+)
+_LITERAL = lazy_pattern(r"(?i:true|false|yes|no|on|off)|[@$:]*(?:(?:\w+(?:\.|::|->))+[A-Z]\w*|[A-Z][A-Z0-9_]+)")
+_ENUMERATES, _BEHIND_MEMBER = frozenset(("enum", "union", "case")), frozenset(",=}(|;")
+_BEFORE_MEMBER = frozenset(("{", ",", "|", "]", ")", "case"))
+_VERSION, _BOUND = lazy_pattern(r"\d+(?:\.\d+){1,2}"), lazy_pattern(r"^[<>=~^! ]*v?(?=\d)")
+_REQUIRES = lazy_pattern(r"newer|later|higher|above|at least|require|minim|support|[>^~]|\d\+", re.IGNORECASE)
+_DEFAULT, _WORD = lazy_pattern(r"default", re.IGNORECASE), lazy_pattern(r"[A-Za-z_][\w-]*")
+_LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(,-] ?)([\w-]{3,})(?=[`*\"':|\]),\n]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Replacement:
+    """A value that replaced another.
+
+    Attributes:
+        line: at the head, from 0.
+        key: words of the name that has the value; ``lead`` the token before the value.
+        choices: values like it around it, in lower case, if it may be one of them.
+        is_default: its line calls it a default; ``is_required`` a requirement.
+    """
+
+    path: str
+    line: int
+    old: str
+    new: str
+    key: tuple[str, ...]
+    lead: str
+    choices: frozenset[str]
+    is_default: bool
+    is_required: bool
+
+
+def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf) -> list[Finding]:
+    """Return a finding for each value that code replaced and pages still say in lines that are older.
+
+    Args:
+        old, new: the files of both commits; their blobs show which changed.
+    """
+    before, after = ({file.path: file for file in files} for files in (old, new))
+    found = [
+        one
+        for path, file in before.items()
+        if file.kind == "code" and not re.search(r"(?:^|/)\.", path)  # a tool's, such as a workflow
+        if path in after and after[path].version != file.version
+        for one in _replacements(path, text_of(file), text_of(after[path]))
+    ][:MAX_REPLACED]
+    pages = [_Page(file.path, text_of(file), text_of(before[file.path])) for file in new
+             if found and file.kind == "documentation" and file.path in before]  # fmt: skip
+    reports, told = [], set[tuple[str, int]]()
+    for one in found:
+        said = {(page.path, line): page for page in pages for line in page.says(one) if (page.path, line) not in told}
+        if said and not _is_held(one, (file for file in new if file.kind == "code"), text_of):
+            told |= said.keys()
+            text = lines_of(text_of(after[one.path]))[one.line]
+            code = Place(path=one.path, line=one.line + 1, side="code", value=one.new, text=text)
+            places = [Place(path=path, line=line + 1, side="documentation", value=one.old, text=page.lines[line])
+                      for (path, line), page in said.items()]  # fmt: skip
+            name, (path, line) = " ".join(one.key) or one.old, next(iter(said))
+            message = f"{name}: {path}:{line + 1} says {one.old}; {one.path}:{one.line + 1} did, and is {one.new} now"
+            reports.append(page_finding("value", name, message, code, places, was=one.old))
+    return reports
+
+
+def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
+    """Yield the values of a program that others replaced; of a configuration only required versions."""
+    tokens, later = (tokens_of_code(text, PurePosixPath(path).suffix) for text in (old, new))
+    at_of, now = ([at for at, one in enumerate(side) if one.kind != "mark"] for side in (tokens, later))
+    for i, k in aligned([tokens[at].text for at in at_of], [later[at].text for at in now]):
+        at, token, other = at_of[i], tokens[at_of[i]], tokens[at_of[i]] if k is None else later[now[k]]
+        before, after = _value(token), _value(other)
+        is_member = token.kind == "name" and _is_enumerated(tokens, at)
+        if token.kind == "name":
+            stem = before.rpartition("_")[0] + "_"  # ``NOMAP_ERROR``, ``NOMAP_IGNORE``
+            before, after = (one.removeprefix(stem) if after.startswith(stem) else one for one in (before, after))
+            owners = {token.text.removesuffix(before), other.text.removesuffix(after)}
+            if not is_member and (len(owners) > 1 or not all(_LITERAL.fullmatch(one.text) for one in (token, other))):
+                continue
+        value = read_value(before)  # ``10`` is ``10.0``, and ``state:`` still says ``state``
+        is_same = _pattern(before).search(after) or (value and value.text and value == read_value(after))
+        if other.kind != token.kind or not before or " " in before or is_same:
+            continue
+        row = [one for one in tokens[max(0, at - 2 * AROUND) : at + 2 * AROUND] if one.line == token.line]
+        is_required = any(_REQUIRES.search(one.text) for one in row if one.kind != "mark")
+        if is_required or not (is_configuration("", path) or _VERSION.fullmatch(before)):
+            yield _Replacement(
+                path, other.line, before, after, () if is_member else _key(tokens, at),
+                tokens[at - 1].text, _beside(tokens, at) if is_member or token.kind == "string" else frozenset(),
+                any(_DEFAULT.search(one.text) for one in row), is_required,
+            )  # fmt: skip
+
+
+def _value(token: CodeToken) -> str:
+    """Return the value of a token: a number, a string, or a member of an enumeration."""
+    if token.kind == "string":
+        return _BOUND.sub("", token.text.strip("\"'`"))
+    return token.text.replace("_", "") if token.kind == "number" else re.split(r"\.|::|->|[@$:]", token.text)[-1]
+
+
+def _beside(tokens: Sequence[CodeToken], at: int) -> frozenset[str]:
+    """Return the values of the same kind around one, in lower case."""
+    around = tokens[max(0, at - AROUND) : at + AROUND]
+    return frozenset(_value(one).lower() for one in around if one.kind == tokens[at].kind and one is not tokens[at])
+
+
+def _is_enumerated(tokens: Sequence[CodeToken], at: int) -> bool:
+    """Tell whether a name is a member where an enumeration is declared."""
+    ends = [one.text for one in (*tokens[at - 1 : at], *tokens[at + 1 : at + 2])]
+    is_member = len(ends) == 2 and ends[0] in _BEFORE_MEMBER and ends[1] in _BEHIND_MEMBER
+    return is_member and any(one.text in _ENUMERATES for one in tokens[max(0, at - 4 * AROUND) : at])
+
+
+def _key(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
+    """Return the words of the name that a value belongs to: the nearest before it that says something."""
+    for one in reversed(tokens[max(0, at - BACK) : at]):
+        if tokens[at].line - one.line > 2 or one.text in {";", "}"}:
+            break
+        for part in reversed(re.split(r"\.|::|->", one.text if one.kind != "mark" else "")):
+            if words := tuple(word for word in words_of(part) if word not in _SAYS_NOTHING):
+                return words
+    return ()
+
+
+class _Page:
+    """A page with the entries above its lines."""
+
+    def __init__(self, path: str, text: str, before: str) -> None:
+        """Take the text of a page at the head and at the base."""
+        self.path, self.lines, self._text = path, lines_of(text), text.lower()
+        self._known = {line for line in lines_of(before) if not re.match(r"\s*\[[^]]+\]:", line)}  # no link's address
+        self._entries = sorted((line, written) for written, line in documented_options(text))
+
+    def entry(self, line: int) -> str:
+        """Return the name of the entry that a line belongs to; empty if there is none."""
+        at = bisect_right(self._entries, (line, "\uffff")) - 1
+        return self._entries[at][1] if at >= 0 and line - self._entries[at][0] <= ENTRY_LINES else ""
+
+    def says(self, one: _Replacement) -> Iterator[int]:
+        """Yield the lines, from 0, that say the old value and said it at the base."""
+        for line, text in enumerate(self.lines) if one.old.lower() in self._text else ():
+            is_said = text in self._known and _pattern(one.old).search(text)
+            if is_said and (self._is_choice(one, line) or self._is_value(one, line)):
+                yield line
+
+    def _is_value(self, one: _Replacement, line: int) -> bool:
+        """Tell whether a line says the old value of the name that has it in the code."""
+        text, old = self.lines[line], _pattern(one.old).pattern
+        said = {word for written in _WORD.findall(text) for word in words_of(written)}
+        entry = {word for word in words_of(self.entry(line)) if word not in _SAYS_NOTHING}
+        is_fenced = sum(before.lstrip().startswith(("```", "~~~")) for before in self.lines[:line]) % 2
+        if not one.key or not all(_has(word, said if is_fenced else said | entry) for word in one.key):
+            return False
+        calls_default = self._is_in_column(line, one.old) or re.search(
+            rf"default\w*\b[^.;\n]{{0,40}}?{old}|{old}[`\"'*)\]]{{0,3}}(?: \w+)?[ ]?\(?(?:by |as |the )?default",
+            text, re.IGNORECASE,
+        )  # fmt: skip
+        if (is_fenced and not one.is_default) or (not calls_default and _pattern(one.new).search(text)):
+            return False
+        if _VERSION.fullmatch(one.old) and one.is_required:
+            return _REQUIRES.search(text) is not None
+        is_named = len(one.key) > 1 or entry == set(one.key)
+        if not re.search(r"\d\d|\d\.\d", one.old) and not (one.old.isupper() and len(one.old) > 3 and one.old in text):
+            return bool(calls_default or one.is_default) and is_named
+        return bool(is_named or calls_default or (one.is_default and _DEFAULT.search(text)))
+
+    def _is_in_column(self, line: int, value: str) -> bool:
+        """Tell whether a value has a cell of its own below a heading that calls it a default."""
+        cells = [cell.strip(" `\"'") for cell in self.lines[line].split("|")]
+        while line and "|" in self.lines[line - 1]:
+            line -= 1
+        heads = self.lines[line].split("|")
+        return any(cell == value and _DEFAULT.search(head) for cell, head in zip(cells, heads, strict=False))
+
+    def _is_choice(self, one: _Replacement, line: int) -> bool:
+        """Tell whether a page lists a value beside two that stand around it in the code."""
+        near = "\n".join(self.lines[max(0, line - NEAR) : line + NEAR + 1]).lower()
+        listed = set(_LISTED.findall(near)) if len(one.choices) > 1 else set()
+        return one.old.lower() in listed and len(one.choices & listed) > 1 and not _pattern(one.new).search(near)
+
+
+def _pattern(value: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./])(?<!\w-){re.escape(value)}(?!\w|[.-]\w)", re.IGNORECASE)
+
+
+def _has(word: str, said: Iterable[str]) -> bool:
+    """Tell whether a word stands among others, or one that begins with it or with which it begins: ``ext``."""
+    word = word.rstrip("0123456789") or word
+    return any(
+        one in {word, f"lib{word}"} or (min(len(word), len(one)) > 2 and (one.startswith(word) or word.startswith(one)))
+        for one in said
+    )
+
+
+def _is_held(one: _Replacement, files: Iterable[SourceFile], text_of: TextOf) -> bool:
+    """Tell whether a program still gives the name the old value, or has the choice among the same others."""
+    for file in files:
+        text = text_of(file)
+        tokens = tokens_of_code(text, PurePosixPath(file.path).suffix) if one.old in text else []
+        for at, token in enumerate(tokens):
+            if token.kind == "mark" or _value(token) != one.old:
+                continue
+            if one.key and at and tokens[at - 1].text == one.lead and _key(tokens, at) == one.key:
+                return True
+            if (token.kind != "name" or _is_enumerated(tokens, at)) and len(one.choices & _beside(tokens, at)) > 1:
+                return True
+    return False

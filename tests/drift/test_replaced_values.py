@@ -1,0 +1,94 @@
+"""Values that code replaced in their place while a page still says the old one."""
+
+from pathlib import Path
+
+import pytest
+from git_repository import Repository
+
+from nornweave.disagree.drift.scan import DriftOptions, scan
+
+DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
+TABLE = """# Lamp server
+
+| Command | What | Defaults |
+|---|---|---|
+| `-c` | Seconds in the cupboard, such as `-c60` | `900` |
+| `-q` | Pause of the queue, `-q0` for none | `45` |
+| `-s` or `--suffix` | Default suffix of a lamp's file | `lmp` |
+"""
+SERVER = """const opts = { defaultSuffix: "lmp", other: "lmp" };
+this.lamps.setPause(45);
+if (other.suffix !== "lmp") { log("suffix", 45); }
+"""
+
+
+def broken(root: Path, page: str, code: str, changed: str, *, name: str = "src/lamp.js", **files: str) -> list[str]:
+    """Return place and old value of what a commit broke that replaced one program by another."""
+    repository = Repository(root)
+    base = repository.commit({"docs/lamp.md": page, name: code, **files}, DATES[0])
+    repository.commit({name: changed}, DATES[1])
+    found = scan(root, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    return [f"{one.second.line} {one.was}".replace('"', "") for one in found]
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), [
+    ("setPause(45)", "setPause(90)", ["6 45"]),
+    ('defaultSuffix: "lmp"', 'defaultSuffix: "lamp"', ["7 lmp"]),
+    ('other: "lmp"', 'other: "lamp"', []),  # of another name
+    ('log("suffix", 45)', 'log("suffix", 46)', []),
+    ("setPause(45)", "setPause(PAUSE = 45)", []),  # nothing was replaced
+])  # fmt: skip
+def test_a_value_in_a_column_of_defaults_needs_no_name_but_the_words_of_its_row(
+    tmp_path: Path, old: str, new: str, expected: list[str]
+) -> None:
+    files = {"src/copy.js": 'export const kind = "lmp", wait = 45;\n'}
+    assert broken(tmp_path, TABLE, SERVER, SERVER.replace(old, new), **files) == expected
+
+
+PLACES = """enum Shade {
+    Dim,
+    Bright,
+    Strobe,
+}
+fn name(shade: Shade) -> u16 { match shade { Shade::Strobe => 1, _ => 2 } }
+"""
+
+
+@pytest.mark.parametrize(("page", "name", "code", "old", "new", "expected"), [
+    ("Shades: [possible values: dim, bright, strobe]\n", "src/s.rs", PLACES, "Strobe", "Flash", ["1 Strobe"]),
+    ("Shades: [possible values: dim, bright, flash]\n", "src/s.rs", PLACES, "Strobe", "Flash", []),
+    ("It is dim, and the strobe is bright.\n", "src/s.rs", PLACES, "Strobe", "Flash", []),  # a sentence
+    ("- `mains`\n- `solar`\n- `crank`\n", "src/p.py", 'POWER = ("mains", "solar", "crank")\n', "crank", "hand",
+     ["3 crank"]),
+    ("Over `mains`, `solar` or `crank`.\n", "src/p.go",
+     'switch p {\ncase "mains":\n\ta()\ncase "solar":\n\tb()\ncase "crank":\n\tc()\n}\n', '"crank"', '"hand"',
+     ["1 crank"]),
+    ("You need libglow 2.1.0 or newer.\n", "meson.build", "glow = dependency('glow', version: '>= 2.1.0')\n", "2.1.0",
+     "2.4.0", ["1 2.1.0"]),
+    ("Get glow 2.1.0 here.\n", "meson.build", "glow = dependency('glow', version: '>= 2.1.0')\n", "2.1.0", "2.4.0", []),
+    ("The moth needs at least glow 2.1.0.\n", "meson.build", "glow = '2.1.0'\n", "2.1.0", "2.4.0", []),  # a pin
+    ("It runs for 45.0 `beam seconds`.\n", "src/b.py", "beam_width = 45.0\n", "45.0", "45", []),  # the same number
+    ("The `beam width` is 45 cm by default.\n", "src/b.py", "beam_width = 45\n", "45", "BEAM_WIDTH", []),  # named
+    ("The `dimmed lamp` is off by default: false\n", "src/b.py", "x(dimmed_lamp=False)\n", "=False", "=is_dimmed", []),
+    ("- `state`\n- `level`\n- `colour`\n", "src/q.py", 'x("state", "level", "colour")\n', '"state"', '"state:"', []),
+    ("The `beam width` is 45 cm by default.\n", ".github/b.py", "beam_width = 45\n", "45", "90", []),  # a workflow's
+    ("- [Dim](#dim)\n- [Lamp](#lamp)\n- [Shade](#shade)\n", "src/e.swift",
+     "enum Kind { case dim, lamp }\nfunc f(a: Dim, b: Lamp, c: Shade)\n", "a: Dim", "a: Glow", []),  # types
+    ("The lamp level is INFO.\n", "src/log.rb", "@level = lamp_level || ::Logger::INFO\n", "INFO", "WARN", ["1 INFO"]),
+    ("- **softFall**: Falls slowly. Not if this is `false`. The default value is `true`\n", "src/L.swift",
+     "static let softFallDefault = true\n", "true", "false", ["1 true"]),
+])  # fmt: skip
+def test_choices_versions_and_words_that_code_replaced(
+    tmp_path: Path, page: str, name: str, code: str, old: str, new: str, expected: list[str]
+) -> None:
+    assert broken(tmp_path, page, code, code.replace(old, new), name=name) == expected
+
+
+@pytest.mark.parametrize(("page", "expected"), [
+    ("The `beam width` is 45 cm by default.\n", ["1 45"]),
+    ("The `beam width` is 45 cm by default, since 2.0 it is 90.\n", ["1 45"]),
+    ("The `beam width` was 45 and is 90.\n", []),
+])  # fmt: skip
+def test_a_page_that_says_the_new_value_is_not_told(tmp_path: Path, page: str, expected: list[str]) -> None:
+    code = "let beamWidth = 45;\n"
+    assert broken(tmp_path, page, code, "let beamWidth = 90;\n") == expected
