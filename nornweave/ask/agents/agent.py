@@ -74,10 +74,10 @@ class RemoteAgent:
         return read_filters(self.filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:
-        """Ask the agent, by the question's deadline or the agent's own, whichever is earlier.
+        """Ask the agent, and wait until the question's deadline or the agent's own, whichever is earlier.
 
         Raises:
-            AgentError: the agent gives no answer, or not a usable one.
+            AgentError: the agent gives no answer, or gives one that cannot be used.
         """
         if question.as_of is not None:
             raise AgentError("agents on other machines answer from what they have now, not as of an earlier time")
@@ -133,7 +133,7 @@ class RemoteAgent:
 
 
 def _groups_for(viewer: Viewer, allowed: AllowedAgent) -> str | None:
-    """Return the groups to send to an agent; empty if it does not check any, ``None`` if the viewer sees all."""
+    """Return the groups to send to an agent: empty if it checks no groups, ``None`` for a viewer who sees everything."""
     if viewer.sees_everything:
         return None
     return groups_text(viewer) if allowed.checks_groups else ""

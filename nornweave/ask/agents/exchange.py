@@ -157,7 +157,7 @@ MAX_GROUPS = 200
 
 
 def recall_body(question: Question, domain: Domain, capabilities: Capabilities, left_ms: int | None) -> bytes:
-    """Return the body of a recall. Fields beyond the first three are sent only if the agent accepts them."""
+    """Return the body of a recall: query, ``top_k`` and filters, and further fields only if the agent accepts them."""
     fields: dict[str, object] = {
         "query_text": " ".join((question.text, *(f'-"{word}"' for word in question.left_out))),
         "top_k": question.top_k,

@@ -39,7 +39,7 @@ Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
 class Capabilities(BaseModel):
-    """Fields that an agent accepts beyond ``query_text`` and ``top_k``. Unknown ones are ignored."""
+    """Fields that an agent accepts beyond ``query_text`` and ``top_k``. Unknown fields are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -65,8 +65,8 @@ class Registration:
     """A registered agent.
 
     Attributes:
-        url: of the server; it answers at ``<url>/recall``.
-        state: the last reported one.
+        url: the address of the agent's server, which answers at ``<url>/recall``.
+        state: the state that the agent reported last.
         registered_at, seen_at, expires_at: seconds since 1970.
     """
 

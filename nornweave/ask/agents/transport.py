@@ -38,7 +38,7 @@ class Transport:
         self._closed = False
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-        """Run a coroutine in the event loop; wait at most ``seconds``.
+        """Run a coroutine in the event loop and return its result; wait at most ``timeout_s`` seconds.
 
         Raises:
             AgentError: it took longer, or the transport is closed.

@@ -33,7 +33,7 @@ def estimate_tokens(text: str) -> int:
 def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]:
     """Cut a ranking to ``top_k``, ``min_score`` and ``max_tokens``. ``shortened`` marks items that are not shown whole.
 
-    ``top_k``: the largest number of items, ≥ 1. An item that only a lost conflict would remove is kept, at its place.
+    ``top_k``: the largest number of items, ≥ 1. An item that would be cut only because it lost a conflict is kept.
     ``max_tokens``: never exceeded. Long items are shortened to fair shares, by relevance; an item that does not fit
     even then is skipped, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: see
     ``diversified``; with more than 0, two domains are among the items whenever two are among the candidates, ``top_k``
@@ -106,9 +106,9 @@ def shown_conflicts(
 
 
 def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:
-    """Put items back that only their demotion removed, in place of the last ones without a conflict.
+    """Put back items that were cut only because they lost a conflict; remove the last items without a conflict instead.
 
-    A demotion must not hide an item, because the reader should see its conflict.
+    A lost conflict must not hide an item, because the reader should see the conflict.
     """
     here = {item.chunk_id for item in chosen}
     undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]
@@ -119,13 +119,13 @@ def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Se
 
 
 def _two_domains_first(items: Sequence[FusedItem]) -> list[int]:
-    """Return the places in the order of getting tokens: the first item, the best of a second domain, then the rest."""
+    """Return item indexes in the order in which items get tokens: the first, the best of a second domain, the rest."""
     second = next((place for place, item in enumerate(items) if item.domain != items[0].domain), 0)
     return sorted(range(len(items)), key=lambda place: (place not in {0, second}, place))
 
 
 def _within(items: Sequence[FusedItem], order: Sequence[int], query: str, max_tokens: int | None) -> dict[int, str]:
-    """Return the content of each remaining item, by its place."""
+    """Return index → content, possibly shortened, of the items that fit into ``max_tokens``."""
     contents = {place: items[place].item.content for place in order}
     sizes = {place: estimate_tokens(content) for place, content in contents.items()}
     if max_tokens is None or sum(sizes.values()) <= max_tokens:
@@ -159,7 +159,7 @@ def _share(waiting: Sequence[int], left: int) -> int:
     """Return how many tokens the first waiting item may have.
 
     This is the share by max-min fairness, but at least a paragraph. So that a second item still fits, the paragraph is
-    not more than half of the rest, unless the half would be too short to be useful.
+    not more than half of ``left``, unless that half would be too short to be useful.
     """
     if len(waiting) == 1:
         return left

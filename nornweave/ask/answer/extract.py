@@ -139,13 +139,13 @@ class _Candidate:
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
     """Choose up to three sentences that answer, best first, each from another passage.
 
-    A passage that lost a conflict with another one is not quoted. Nor is one that affirms what the question negates, if
-    another does not, or a page of another version than the first, unless versions are compared.
+    Not quoted are: a passage that lost a conflict; a passage that affirms what the question negates, if another passage
+    does not; and a page of another version than the first passage, unless the question compares versions.
 
     Returns:
-        Nothing if no sentence holds a word of the question. For a question about a whole release, such as "what changed
-        in 2.1", three sentences from the beginning of its section. For a question about the past, the subject of a
-        commit with its author and date.
+        The sentences; empty if none holds a word of the question. For a question about a whole release, such as "what
+        changed in 2.1", these are the first three sentences of its section. For a question about the past, they are the
+        subject of a commit with its author and date.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
     if holding and (begins := _extract_release(holding[0], question) or _extract_commit(holding[0], question)):
@@ -198,7 +198,7 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
 def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
     """Return the first sentences of a release's section. Its heading comes first if the newest release is asked for.
 
-    Nothing if the passage is not such a section, or the question asks for a detail in it.
+    The result is empty if the passage is not a release's section, or if the question asks for a detail in it.
     """
     citation = item.citation
     words = [word.whole for word in read_query(question).words if not word.is_function_word]
@@ -218,7 +218,7 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
     """Return a commit's subject, author and date, or the first lines of a release.
 
-    Nothing if the question does not ask for the past.
+    The result is empty if the question does not ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
     if kind not in {COMMIT, RELEASE} or not asks_for_past(question):
@@ -232,7 +232,7 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
 def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
     """Return the best sentences of a doubtful answer; empty if the answer is not doubtful or nothing may answer.
 
-    They are for people, who also see the doubt. Programs get no sentence in this case.
+    These sentences are shown to people, who also see the doubt. Programs get no sentence of a doubtful answer.
     """
     return extract(answer.items, answer.question.text) if answer.answerable.may_answer else ()
 
@@ -283,12 +283,13 @@ def _is_in(name: str, names: frozenset[str]) -> bool:
 def _candidates(
     item: FusedItem, asked: _Asked, valued: frozenset[str], declared: frozenset[tuple[str, str]]
 ) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage. Of code, also lines or lines that state a setting, if these are asked for.
+    """Yield the sentences of a passage; of code, also its lines if code may answer, or lines that state a setting.
 
     Args:
-        valued: names of facts with a value; a fact *none* is skipped if the passage also states a value, ``"unset"``
-            always.
-        declared: names with their defaults; if a default is asked for, statements of other values come last.
+        valued: names of the settings for which some passage states a value. A statement that such a setting is unset is
+            skipped; a statement that its value is *none* is skipped only if its own passage also states a value.
+        declared: names of settings with their defaults; if a default is asked for, statements of other values come
+            last.
     """
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
@@ -343,7 +344,7 @@ def _candidates(
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:
-    """Return the text that states the value of the described setting, with the words that describe it."""
+    """Return the text that states the value of the setting that the question describes, with the words about it."""
     text, at = item.item.content, _place(fact, item)
     before = [each for each in item.facts if each.span.start <= fact.span.start]
     read = [unit for each, unit in described(before, text, fact.span.start - at[0]) if each == fact]
@@ -360,10 +361,10 @@ def _told(item: FusedItem, fact: Fact) -> _Candidate:
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:
-    """Return the sentences of comments, and the lines that state a value with the words that describe it.
+    """Return the sentences of comments, and the lines that state a value, each joined to the words that describe it.
 
-    A comment directly above such a line is joined to it, and so is the name that a comment gives to a default. If a
-    value is asked for, lines of a configuration are also read without such words.
+    These words are the comment directly above the line, or the name that a comment gives to a default. If a value is
+    asked for, a line of a configuration is also returned without such words.
     """
     units = list(comments)
     for fact, at in stated:
@@ -393,7 +394,7 @@ def _place(fact: Fact, item: FusedItem) -> Unit:
 
 
 def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Unit:
-    """Return the range that states a value, from the sentence or heading with the setting's name on.
+    """Return the range from the sentence or heading that names the setting to the end of the sentence with its value.
 
     If the value comes first below the heading, the sentence after it is included for its subject.
     """
@@ -420,7 +421,7 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
 def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]:
     """Join each line that is only a label for a wanted word with the text below it; drop a label without text.
 
-    If a value is asked for and stands before the next such line, all text up to it is joined, else one sentence.
+    If a value is asked for and stands before the next label, all text up to the value is joined, else one sentence.
     """
     says = _DEFAULT if asked.for_default else _QUANTITY if asked.for_quantity else _WORDS
     joined: list[Unit] = []
@@ -445,7 +446,7 @@ def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]
 
 
 def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units. An item of a denied list starts at the sentence that denies it; it is dropped if that is far."""
+    """Yield the units. An item of a list that a sentence denies starts at that sentence, or is dropped if it is far."""
     denied_from: int | None = None
     for first, last in units:
         said = text[first:last].strip()

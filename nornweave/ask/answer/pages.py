@@ -34,11 +34,11 @@ class AnswerPage:
         lead: the beginning of the first page: doubts, and the sentences that answer or come nearest.
         body: the conflicts, the items, and the gaps, as ``text_renderer`` writes them.
         items: the shown items in order, with their shown contents.
-        cited: the items that the text numbers, shown or only quoted, by number; from 1 on in the whole ranking.
-        start: the place of the first of them in the ranking, from 0.
-        left: the number of items after them in the ranking.
-        conflicts: the number of conflicts of these items.
-        conflicts_shown: of those, how many the text shows: such as the question asks about.
+        cited: number in the text → item, for shown and only quoted items; numbers are places in the ranking, from 1.
+        start: the place of the page's first item in the ranking, from 0.
+        left: the number of items in the ranking after those of the page.
+        conflicts: the number of conflicts of the shown items.
+        conflicts_shown: the number of conflicts that the text shows; they are about what the question asks.
     """
 
     lead: str
@@ -65,10 +65,10 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         fits: tells whether a page is small enough; a page with fewer items of the same answer is smaller.
 
     Returns:
-        The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first
-        least, and then conflicts are left out. If that is not enough, the page has as many items as get ``LEAST_SHARE``
-        characters are on it, with the best sentence and their own. The last resort is a page that does not fit, with
-        one item of ``LEAST_CHARACTERS``.
+        The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first one
+        least, and then conflicts are left out. If still fewer fit, the page has as many items as can get at least
+        ``LEAST_SHARE`` characters each, and quotes only the best sentence and sentences of these items. If nothing
+        fits, the page has one item of ``LEAST_CHARACTERS`` and is too large.
     """
     answer = replace(answer, extract=answer.extract or nearest(answer))
     wanted = min(ITEMS_WANTED, len(answer.items) - start)

@@ -70,11 +70,11 @@ def shorten(
     goes to neighbouring units, earliest first.
 
     Args:
-        around: the range that answers: it stays, and other units count less with their distance from it.
+        around: the range that answers; it is kept, and other units count less with their distance from it.
 
     Returns:
-        ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
-        nothing, where not even one word fits.
+        ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. If not even one word
+        fits, the mark alone or an empty text.
     """
     if len(text) <= max_characters:
         return text
@@ -104,8 +104,8 @@ def cut(text: str, max_characters: int, *, is_code: bool) -> str:
     If whole units fill less than half of the room, the next unit is cut between words.
 
     Returns:
-        ``text`` itself if it fits; never more than ``max_characters``. The mark alone, or nothing, where not even one
-        word fits.
+        ``text`` itself if it fits; never more than ``max_characters``. If not even one word fits, the mark alone or an
+        empty text.
     """
     if len(text) <= max_characters:
         return text
@@ -141,8 +141,8 @@ def _only_mark(max_characters: int) -> str:
 def units_of(text: str, room: int, *, is_code: bool, is_manual: bool = False) -> list[Unit]:
     """Tile a text with sentences, or lines of code, of at most ``room`` characters.
 
-    Blank space belongs to the unit before it, indentation to the one after. A line of a manual ends where a macro did,
-    so that there a short line ends a unit only as a tag.
+    Blank space belongs to the unit before it, indentation to the unit after it. In a manual, whose lines end where
+    macros ended, a short line does not end a unit, unless it is the tag of an entry.
     """
     ends = _line_ends(text) if is_code else _sentence_ends(text, is_manual=is_manual)
     units = [unit for unit in pairwise([0, *ends, len(text)]) if unit[0] < unit[1]]
@@ -210,7 +210,7 @@ def _windows(text: str, start: int, end: int, size: int) -> Iterator[Unit]:
 def _word_end(text: str, start: int, limit: int) -> int:
     """Return a place at or before ``limit`` where the text can be cut between words.
 
-    Only a first word that is longer than the limit ends after it.
+    If the first word is longer than ``limit``, the place is the end of that word.
     """
     piece = text[start:limit]
     words = piece.split()
@@ -229,7 +229,7 @@ def _word_end(text: str, start: int, limit: int) -> int:
 def _by_relevance(
     text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, said: Span | None, *, is_code: bool
 ) -> tuple[list[int], list[int]]:
-    """Return the numbers of the units to keep, most important first, and those of units without relevance."""
+    """Return the numbers of relevant units, most important first, and the numbers of units without relevance."""
     relevance = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
     around = [0.0, *relevance, 0.0]
     worth = [own + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, own in enumerate(relevance)]
@@ -313,10 +313,10 @@ def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
 def _fitting(
     text: str, units: Sequence[Unit], relevant: Sequence[int], rest: Sequence[int], max_characters: int
 ) -> list[int]:
-    """Choose units in this order while they and the marks of gaps fit; then add neighbours.
+    """Choose units, first ``relevant``, then those of ``rest`` next to a chosen unit, as long as they fit with marks.
 
     Returns:
-        Places in reading order.
+        The indexes of the chosen units, in reading order.
     """
     is_chosen = [True, *[False] * len(units), units[-1][1] == len(text)]
     used = MARK_ROOM  # at first everything is one gap
