@@ -200,7 +200,7 @@ class Engine:
         self._warn_of_groups(agent)
 
     def _warn_of_groups(self, agent: Agent) -> None:
-        """Warn about documents that are hidden from everybody: they name groups, and no configuration fills these."""
+        """Warn about documents that are hidden from everybody, because no configuration gives their groups members."""
         count = agent.generation.restricted_documents
         if count and self._settings.access is None:
             log.warning(

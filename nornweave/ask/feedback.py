@@ -111,7 +111,7 @@ class ShownItem:
     Attributes:
         rank: from 1.
         line_range: first and last line, from 1; ``None`` if lines are not cited.
-        message_ids: of the messages that the chunk itself holds; empty outside conversations.
+        message_ids: the ids of the messages that the chunk itself holds; empty outside conversations.
     """
 
     chunk_id: str
@@ -129,7 +129,7 @@ class JudgedAnswer:
     """An answer with at least one judged item.
 
     Attributes:
-        items: all that were shown, best first.
+        items: all shown items, best first.
         votes: chunk → whether it was useful; only for shown items.
     """
 
@@ -235,7 +235,7 @@ class FeedbackBook:
         """Return every judged answer, oldest first.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the feedback cannot be read.
         """
         if not self.file.exists():
             return ()
@@ -250,8 +250,8 @@ class FeedbackBook:
     def tidy(self) -> None:
         """Delete expired answers, at most once a minute. Never raises.
 
-        This deletes answers without a judgment: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
-        them, and all of them if queries must not be kept.
+        An answer without a judgment expires after ``REMEMBERED_DAYS``, or when ``REMEMBERED_ANSWERS`` newer ones are
+        stored, or at once if queries must not be kept.
         """
         if time.monotonic() < self._tidy_at or not self.file.exists():
             return
@@ -272,7 +272,7 @@ class FeedbackBook:
         """Return every remembered answer: query id, question, and items as JSON.
 
         Raises:
-            StoreError: they cannot be read.
+            StoreError: the answers cannot be read.
         """
         if not self.file.exists():
             return []
@@ -388,11 +388,11 @@ def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite
     Args:
         file: its folder is made as well.
         patience_s: how long to wait for other processes, which write a few milliseconds at a time.
-        synchronous: a commit survives a crash of the machine; otherwise only one of the process.
+        synchronous: whether a commit survives a crash of the machine; otherwise it survives a crash of the process.
 
     Raises:
-        OSError, sqlite3.Error: it cannot be opened.
-        StoreError: another version wrote it.
+        OSError, sqlite3.Error: the file cannot be opened.
+        StoreError: another version wrote the file.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     # Transactions are begun by hand; who shares a connection between threads sees to it that they take turns.

@@ -96,8 +96,8 @@ def to_recalled(
 ) -> Recalled:
     """Return the agents' answers together with how strongly the question concerns each domain.
 
-    The signal of a domain combines the question's words with how well the domain answered, if its scores
-    are calibrated: other scores do not compare.
+    The signal of a domain comes from the question's words and, if the domain's scores are calibrated, also from how
+    well the domain answered. Other scores do not compare between domains.
     """
     evidence: dict[Domain, float] = {}
     for key, response in responses.items():

@@ -119,7 +119,7 @@ def documents_at(agents: Mapping[Domain, Agent], path: str) -> list[PlacedDocume
     """Return the documents at a path or ``source/path``; if there are none, those whose paths end with it.
 
     Args:
-        path: also with lines, as in citations.
+        path: it may end with line numbers, as in citations.
 
     Raises:
         StoreError: a published generation cannot be read.

@@ -133,7 +133,7 @@ class RemoteAgent:
 
 
 def _groups_for(viewer: Viewer, allowed: AllowedAgent) -> str | None:
-    """Return the groups to send to an agent: empty if it checks no groups, ``None`` for a viewer who sees everything."""
+    """Return the groups to send to an agent: empty if it checks no groups, ``None`` for a viewer who sees all."""
     if viewer.sees_everything:
         return None
     return groups_text(viewer) if allowed.checks_groups else ""

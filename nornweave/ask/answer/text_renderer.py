@@ -59,7 +59,7 @@ _NO_NAME = re.compile(r"[^\w .-]+|_{3,}|-{3,}")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One item: its citation, its text, and its place alone."""
+    """One item: its citation, its text, and its place as it is named without a text."""
 
     citation: str
     text: str
@@ -98,13 +98,13 @@ def render_text(
 
     Args:
         items: in their final order; an item that was found twice is shown once, at its first place.
-        conflicts: the list of ``FusedItem.conflict``; each is shown with both sides, why one holds, or that none
-            does.
+        conflicts: the list into which ``FusedItem.conflict`` is an index; each conflict is shown with both sides, and
+            why one side holds, or that none does.
         synthesis: a model's text about the items; it comes first.
         doubt: why the items may not answer; it comes before them.
         max_chars_per_source: the limit for a section below its header, ≥ 100, if there are several sources;
-            cuts are marked, and items left out are still cited as far as there is room. A source that is alone
-            comes whole, without a header.
+            cuts are marked, and items left out are still cited as far as there is room. A single source is shown
+            whole, without a header.
     """
     sections = _sections(items)
     cited = synthesis is not None and synthesis.text is not None
@@ -127,7 +127,7 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     """Render the beginning of an answer for a reader with little room: doubts, and the sentences that answer.
 
     Args:
-        numbers: of the items, by chunk.
+        numbers: chunk → the number of its item.
     """
     domains = {item.chunk_id: item.domain for item in answer.items}
     said = [
@@ -150,7 +150,7 @@ def render_numbered(
     coverage_gaps: Sequence[CoverageGap] = (),
     also: Sequence[FusedItem] = (),
 ) -> str:
-    """Render the rest: conflicts, a section per source with numbered items, and the places of further items."""
+    """Render an answer below its lead: conflicts, a section per source with numbered items, places of further items."""
     pieces = {
         source: [_piece(item, len(conflicts), number=numbers[item.chunk_id]) for item in section]
         for source, section in _sections(items).items()

@@ -28,7 +28,7 @@ _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 @dataclass(frozen=True, slots=True)
 class AnswerableModel:
-    """The model, and the probability below which nothing answers; it separates questions of other fields."""
+    """The model, and ``nothing_below``: below this probability the question is of another field and has no answer."""
 
     model: Model
     nothing_below: float
@@ -36,10 +36,10 @@ class AnswerableModel:
 
 @dataclass(frozen=True, slots=True)
 class Answerable:
-    """Whether an answer answers.
+    """How probable it is that an answer answers its question.
 
     Attributes:
-        probability: in (0, 1); ``None`` if a remote agent answered, whose search gives no signals.
+        probability: in (0, 1); ``None`` if a remote agent answered, because its search gives no signals.
         unknown_words: words of the question that occur nowhere in the asked domains, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
         read_as: a note if the question was not read as it is: shortened, or with words left out.
@@ -52,12 +52,12 @@ class Answerable:
 
     @property
     def is_doubtful(self) -> bool:
-        """Tell whether it is doubtful that something answers."""
+        """Tell whether it is doubtful that any item answers the question."""
         return self.probability is not None and self.probability < UNSURE_BELOW
 
     @property
     def may_answer(self) -> bool:
-        """Tell whether something may still answer a doubtful question.
+        """Tell whether an item may answer the question although this is doubtful.
 
         This holds for three in five doubtful questions that have an answer.
         """

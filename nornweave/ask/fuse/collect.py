@@ -32,8 +32,8 @@ NEUTRAL = 0.5
 def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
     """Gather the items of all answers, in the order of the answers, each best first.
 
-    If an agent sends no facts, they are read from the text of its items: of a long text from the beginning, of very
-    many items from the best of each answer.
+    If an agent sends no facts, they are read from the text of its items. Of a long text only the beginning is read, and
+    of very many items only the best of each answer.
     """
     unread = sorted(
         (rank, place, min(max(len(item.content), _LEAST), MAX_COMPARED))
@@ -61,8 +61,8 @@ def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale 
 def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]:
     """Bring relevance to [0, 1].
 
-    ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 if they are all the same. It is for agents whose scores
-    do not compare. It makes every agent's best item a 1, relevant or not. ``calibrated`` therefore keeps scores that
+    ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 if all scores are the same. It is for agents whose scores
+    do not compare. It gives every agent's best item 1, relevant or not. ``calibrated`` therefore keeps scores that
     agents declare as comparable, cut to [0, 1]. ``mixed``: comparable scores stay, and items of the other agents are
     placed by their ranks (``_by_rank``).
     """
@@ -113,10 +113,9 @@ def _cut(fused: FusedItem) -> FusedItem:
 def _by_rank(items: Sequence[FusedItem]) -> tuple[FusedItem, ...]:
     """Keep calibrated scores; place the items of each other agent by reciprocal rank.
 
-    In reciprocal rank fusion, items of one rank in rankings without a common item are equal: an agent's item of rank
-    ``r`` gets the mean relevance of the calibrated items of ranks ``r`` and ``r + 1``, so that of equal items the one
-    whose relevance is known comes first. Below the last of ``n`` calibrated items relevance falls as ``1 / (60 +
-    rank)``.
+    An agent's item of rank ``r`` gets the mean relevance of the calibrated items of ranks ``r`` and ``r + 1``. It comes
+    just after the calibrated item of its own rank, because reciprocal rank fusion counts the two as equal and the
+    relevance of the calibrated one is known. Below the last calibrated item, relevance falls as ``1 / (60 + rank)``.
     """
     known = sorted((_cut(fused).relevance for fused in items if fused.calibrated), reverse=True)
 

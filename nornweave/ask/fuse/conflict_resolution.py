@@ -49,16 +49,16 @@ class ConflictRules:
     """How conflicts are settled.
 
     Attributes:
-        penalty: what a loser's relevance goes down by: where min-max has stretched it over [0, 1] this much, where it
-            is calibrated, which seldom reaches 0.6, this share.
+        penalty: how much a lost conflict lowers relevance: min-max normalised relevance by this number, calibrated
+            relevance, which seldom reaches 0.6, by this share of itself.
         policy: ``demote`` keeps losers with a lower relevance, ``drop`` removes them.
-        tie_window_hours: of ``RECENCY_THEN_FLAG``.
+        tie_window_hours: under ``RECENCY_THEN_FLAG``, no side holds if the sides are not further apart in time.
         query_type: decides the order of ``SOURCE_AUTHORITY``.
         stretched: whether relevance is min-max normalised.
         settle_from: the probability from which on a conflict is settled; a less certain one is only shown.
         question: what was asked; a conflict about something else is only shown.
-        is_chosen: whoever asked chose the strategy. By default the side that holds has to be the one that the ledger
-            suggests as well: the one that is closest to what runs.
+        is_chosen: whether the asker chose the strategy. If not, a side holds only if it is also the one closest to what
+            runs, which the ledger suggests.
     """
 
     strategy: ConflictStrategy = ConflictStrategy.RECENCY
@@ -74,7 +74,7 @@ class ConflictRules:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Which member holds, or ``None``; and why."""
+    """The member that holds, ``None`` if none does, and the reason."""
 
     winner: int | None
     reason: str
@@ -82,19 +82,19 @@ class _Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Disagreements about one property of one thing that share items; ``members`` by place, ascending."""
+    """Disagreements about one property of one thing, linked by shared items; ``members`` are item indexes, ascending."""
 
     members: tuple[int, ...]
     disagreements: tuple[Disagreement, ...]
 
     @property
     def confidence(self) -> float:
-        """The probability of its surest disagreement."""
+        """The highest confidence of its disagreements."""
         return max(disagreement.confidence for disagreement in self.disagreements)
 
     @property
     def facts(self) -> dict[int, Fact]:
-        """What each member says, of its surest disagreement."""
+        """Member → the fact that it states in its disagreement with the highest confidence."""
         facts: dict[int, Fact] = {}
         for disagreement in sorted(self.disagreements, key=lambda disagreement: -disagreement.confidence):
             facts.setdefault(disagreement.first, disagreement.facts[0])
@@ -102,7 +102,7 @@ class _Group:
         return facts
 
     def against(self, member: int) -> set[int]:
-        """Return who disagrees with a member."""
+        """Return the members that disagree with a member."""
         pairs = [(disagreement.first, disagreement.second) for disagreement in self.disagreements]
         return {other for pair in pairs if member in pair for other in pair if other != member}
 
@@ -110,12 +110,12 @@ class _Group:
 def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: LedgerNotes = NO_NOTES) -> ResolvedItems:
     """Find the items that contradict each other and settle each conflict.
 
-    Recency compares when lines were written where that is known of all sides, else documents. Pairs that somebody has
-    dismissed are no conflict.
+    Recency compares the times at which the lines were written if they are known for all sides, else the times of the
+    documents. A pair that somebody has dismissed is no conflict.
 
     Returns:
-        The items in their order and one record a conflict: those that the question asks about first, then by
-        confidence. An item that loses several conflicts is demoted once.
+        The items in their order, and one record for each conflict: first those that the question asks about, then the
+        others, by confidence. An item that loses several conflicts is demoted once.
     """
     lines = _Lines(items, notes.origins)
     judge = _Judge(items, rules, lines)
@@ -137,19 +137,19 @@ def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: L
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Who wrote the lines that items state their facts in."""
+    """The authors and times of the lines in which items state their facts."""
 
     items: Sequence[FusedItem]
     origins: Origins
 
     def origin(self, member: int, fact: Fact | None) -> Origin | None:
-        """Return who wrote the line of a fact of an item; ``None`` if unknown."""
+        """Return who wrote the line in which an item states a fact; ``None`` if unknown."""
         citation = self.items[member].citation
         place = (self.items[member].domain, citation.source_id, citation.source_path)
         return self.origins.get(key_of(place, fact)) if fact else None
 
     def moments(self, group: _Group) -> dict[int, datetime]:
-        """Return when each member was written: its line where that of every member is known, else its document."""
+        """Return member → when its line was written, if this is known for all; else member → the time of its document."""
         facts = group.facts
         written = {member: self.origin(member, facts.get(member)) for member in group.members}
         known = {member: origin.written_at for member, origin in written.items() if origin and origin.written_at}
@@ -180,7 +180,7 @@ class _Judge:
         self.strategy = rules.strategy
 
     def settle(self, group: _Group) -> _Verdict:
-        """Return which side holds; none where a rule does not let the conflict change the order."""
+        """Return which side holds; no side holds if a rule forbids the conflict to change the order."""
         verdict = self._decide(group)
         if group.confidence < self._rules.settle_from:
             kept = f"may disagree (confidence {group.confidence:.2f})"
@@ -266,10 +266,10 @@ def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], l
 
 
 def _is_named(fact: Fact, asked: Collection[str]) -> bool:
-    """Tell whether words name the thing of a fact.
+    """Tell whether the asked words name the setting of a fact.
 
-    Of its name two words have to be there, and all that say more than what kind of value it is. Of a name that says
-    nothing else (``timeout``), a word of the owner too.
+    They must contain two words of its name (one if it has only one), and every word of it that is not generic, such as
+    ``timeout``. If all words of the name are generic, they must also contain a word of the owner's name.
     """
 
     def is_asked(word: str) -> bool:
@@ -329,7 +329,7 @@ def _demote(fused: FusedItem, rules: ConflictRules) -> FusedItem:
 
 
 def _moment(fused: FusedItem) -> datetime | None:
-    """Return when an item was written. The date of a PDF file is that of its printing, and says nothing of its text."""
+    """Return when an item was written; ``None`` if unknown, and for a PDF file, whose date is only that of its printing."""
     moment = fused.citation.timestamp
     return None if moment is None or fused.citation.source_path.lower().endswith(".pdf") else aware(moment)
 
@@ -346,11 +346,11 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
     """Return the pairs of items that contradict each other.
 
     Args:
-        question: what was asked; what sentences contradict is left out where it is about something else.
+        question: what was asked; contradictions between sentences are left out if they are about something else.
 
     Returns:
-        At most one per pair, thing and attribute, the most confident one, by ``first``, then ``second``. What sentences
-        contradict is left out where facts of the pair differ in the same attribute.
+        The disagreements, ordered by ``first``, then ``second``: for each pair, thing and attribute only the one with
+        the highest confidence. If facts of a pair differ in an attribute, its sentences are not reported for it.
     """
     located = [fact for place, fused in enumerate(items) for fact in _locate_facts(place, fused)]
     best: dict[tuple[int, int, str, str], Disagreement] = {}
@@ -368,7 +368,7 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
 
 
 def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
-    """Return what an item states; what a test or an example sets is no statement about the product."""
+    """Return the facts of an item; none for a test or an example, which states nothing about the product."""
     citation = fused.citation
     if fused.domain == Domain.CODE and is_aside(citation.source_path):
         return []

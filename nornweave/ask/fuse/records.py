@@ -144,7 +144,7 @@ class ConflictRecord:
         items: the chunks of its sides, best first.
         sides: one for each item, in the order of ``items``.
         resolved_to: the item that holds; ``None`` for a flagged conflict.
-        reason: why that one holds, or why none does.
+        reason: why ``resolved_to`` holds, or why no item does.
         confidence: the probability that it is a contradiction, in [0, 1].
         asked_about: whether the question names its subject; other conflicts do not change the order.
     """
@@ -210,8 +210,8 @@ class Recalled:
     """The agents' answers to a question, from an engine or collected by another program.
 
     Attributes:
-        asked: domain → agent, for all that were asked, in their order; for given answers, those that answered.
-        domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
+        asked: domain → agent, in the order of asking; for answers collected elsewhere, the agents that answered.
+        domain_signals: domain → how strongly the question is about it, in [0, 1]; a missing domain counts as 0.5.
     """
 
     asked: Mapping[str, str]
@@ -247,7 +247,7 @@ class Answer:
         items: the shown items, in reading order.
         extract: the sentences of the items that answer, the best first.
         conflicts: conflicts with a shown side; ``FusedItem.conflict`` is an index into them.
-        answerable: how probable it is that one of them answers.
+        answerable: how probable it is that one of the items answers.
         synthesis: a model's text about the items; ``None`` if none was asked for.
         stage_latency_ms: stage → time that it took.
     """

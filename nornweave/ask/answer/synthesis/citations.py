@@ -53,9 +53,9 @@ class Citations:
     """Checks the citations of an answer, part by part. No citation may cross the end of a part.
 
     A citation is ``domain:chunk_id`` in brackets, alone or among others, where the domain is one of ours, one of
-    ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has; so ``[1]``,
-    ``[note: x]`` and ``[code: 200 OK]`` are none. Letter case and blank space around the domain do not matter, those of
-    the chunk id do.
+    ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has. So ``[1]``,
+    ``[note: x]`` and ``[code: 200 OK]`` are no citations. Letter case and blank space around the domain do not matter,
+    but those of the chunk id do.
 
     Attributes:
         unknown: citations of nothing allowed, as written, in order, each once.

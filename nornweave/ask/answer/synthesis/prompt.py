@@ -72,8 +72,8 @@ class _Note:
 def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
     """Return the prompt with the question and the best items. The same input gives the same prompt.
 
-    ``top_k`` items are shown, up to ``ITEM_CHARS`` characters each. Conflicts are noted at every shown item that
-    disagrees with the one that holds, or else with the best. Blank space in the question collapses.
+    ``top_k`` items are shown, up to ``ITEM_CHARS`` characters each. A conflict is noted at every shown item that
+    disagrees with the side that holds or, if none holds, with the best side. Blank space in the question collapses.
     """
     shown = context.items[:top_k]
     keys = [_name(item) for item in shown]
@@ -140,7 +140,7 @@ def _where(item: FusedItem) -> str:
 def _conflict_notes(
     shown: Sequence[tuple[str, str]], conflicts: Sequence[ConflictRecord]
 ) -> Mapping[int, tuple[_Note, ...]]:
-    """Return the notes for each place, counted from 1."""
+    """Return number of an item, from 1 → its notes."""
     places = {name: place for place, name in reversed(list(enumerate(shown, 1)))}
     notes: dict[int, dict[_Note, None]] = {}
     for record in conflicts:

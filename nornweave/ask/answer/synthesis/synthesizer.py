@@ -60,7 +60,7 @@ class Synthesizer:
     def synthesize(self, context: PromptContext, *, timeout_ms: int | None = None) -> Synthesis:
         """Let a model answer the question from the items.
 
-        The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
+        The model and its fallback have ``synthesis_timeout_ms`` together. The time starts when LiteLLM is loaded.
 
         Returns:
             The text after ``check_written``. Its ``reason`` says why there is no text, or a remark on the text:

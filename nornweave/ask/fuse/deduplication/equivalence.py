@@ -61,11 +61,11 @@ class Likeness:
 def compare(
     first: TextReading, second: TextReading, *, threshold: float, cosine: float | None = None
 ) -> Likeness | None:
-    """Tell whether two texts say the same.
+    """Compare two texts that may say the same.
 
     Args:
         threshold: the least ``token_sort_ratio``, in [0, 1].
-        cosine: of their embeddings; ``None`` without.
+        cosine: the cosine of their embeddings; ``None`` if they have none.
 
     Returns:
         ``None`` if they do not say the same. Otherwise at least one of the two may be dropped.
@@ -154,8 +154,8 @@ def _misspelt(one: str, other: str) -> bool:
 def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     """Tell whether the same words have exchanged places (``on Linux a, on macOS b``).
 
-    Neighbours or clauses that change places (``b and a``) say the same as before. In that case all places from
-    the first to the last difference differ.
+    Texts in which only neighbours or clauses have changed places (``b and a``) say the same, and are not meant. They
+    are told by this: every place from the first to the last difference differs.
     """
     if len(mine) != len(theirs) or mine == theirs:
         return False

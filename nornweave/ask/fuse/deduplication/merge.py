@@ -38,7 +38,7 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     An item is dropped only for one that says all of it. The two are compared directly and not through a third one. Of
     two equal items the one with the higher score stays; of a text and a longer one that holds it, the longer. The item
     that stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other citations
-    of all items merged into it, the highest score first. Items folded behind those are folded behind it.
+    of all items merged into it, the highest score first. Items folded behind merged items are folded behind it.
 
     Returns:
         The items that stay, in the order of their first versions. The same items merge in whatever order

@@ -28,15 +28,15 @@ class Leftovers:
     """The content words of one text that the other does not have.
 
     Attributes:
-        sentences, words: how many there are.
-        sentences_there, words_there: how many of them the other text holds in substance.
-        slots: words of the short gaps of matching units of prose, and of the first lines of functions.
-        turns: words of any gap of a matching unit that turn its sense around.
-        inner: words of gaps of short units, those at either end of what they say aside.
-        alone: the other words of prose that do not match.
-        code_differs: whether a line of code matches, but not every word of it.
-        code_matches: of each line of code, in order, whether it matches.
-        lines: the matching lines of code → their operators.
+        sentences, words: the number of sentences and words of the text.
+        sentences_there, words_there: the number of them that the other text holds in substance.
+        slots: the words in short gaps (runs of missing words) of matching prose and of first lines of functions.
+        turns: the words in any gap of a matching unit that reverse its sense, such as ``not``.
+        inner: the words in gaps inside short units, not at either end of them.
+        alone: the missing words of sentences that do not match.
+        code_differs: whether some line of code matches although words of it are missing.
+        code_matches: for each line of code, in order, whether it matches.
+        lines: matching line of code → its operators.
     """
 
     sorts: Mapping[str, int]
