@@ -82,7 +82,7 @@ class _Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Disagreements about one property of one thing, linked by shared items; ``members`` are item indexes, ascending."""
+    """Disagreements about one property of one thing, which share items; ``members`` are item indexes, ascending."""
 
     members: tuple[int, ...]
     disagreements: tuple[Disagreement, ...]
@@ -149,7 +149,7 @@ class _Lines:
         return self.origins.get(key_of(place, fact)) if fact else None
 
     def moments(self, group: _Group) -> dict[int, datetime]:
-        """Return member → when its line was written, if this is known for all; else member → the time of its document."""
+        """Return member → when its line was written, if known for all; else member → the time of its document."""
         facts = group.facts
         written = {member: self.origin(member, facts.get(member)) for member in group.members}
         known = {member: origin.written_at for member, origin in written.items() if origin and origin.written_at}
@@ -329,7 +329,7 @@ def _demote(fused: FusedItem, rules: ConflictRules) -> FusedItem:
 
 
 def _moment(fused: FusedItem) -> datetime | None:
-    """Return when an item was written; ``None`` if unknown, and for a PDF file, whose date is only that of its printing."""
+    """Return when an item was written; ``None`` if unknown, and for a PDF file (its date is that of printing)."""
     moment = fused.citation.timestamp
     return None if moment is None or fused.citation.source_path.lower().endswith(".pdf") else aware(moment)
 
