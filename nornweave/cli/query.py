@@ -15,6 +15,7 @@ from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
+from nornweave.core.text.legible import counted
 from nornweave.core.text.terminal import print_json, print_text
 from nornweave.core.types import Domain, present
 from nornweave.index.generations.moves import read_as_of
@@ -205,6 +206,8 @@ def _print_lines(found: FindDocument, *, as_json: bool) -> int:
             print_text(f"{place}: {match['text'].strip()}")
     if found["truncated"]:
         messages.print("there are more lines, or the time was up; narrow it down, or raise --limit", style="yellow")
+    if found["hidden"]:
+        messages.print(f"not shown: {counted(found['hidden'], 'line')} of hidden text", style="yellow")
     for domain in found["not_searched"]:
         messages.print(f"not searched: {domain['domain_id']}: {domain['reason']}", style="yellow", soft_wrap=True)
     return 0 if found["matches"] else 1

@@ -203,3 +203,30 @@ def test_status_before_anything_was_ingested(workspace: Path) -> None:
     status = as_json(workspace, "status")
     assert status["code"]["generation"] is None
     assert "never" in nornweave(workspace, "status").stdout
+
+
+def test_lines_of_hidden_text_are_not_found_but_counted(tmp_path: Path) -> None:
+    hidden = "".join(f"<!-- quokka number {number} -->\n\n" for number in range(5))
+    pages = {
+        "a.md": f"# Pumps\n\n{hidden}A quokka pump starts. <!-- the quokka is ill -->\n\nIt stops. <!-- quokka -->",
+        "b.rst": "Pumps\n=====\n\n.. the quokka leaves\n\nA quokka stays.\n",
+        "c.adoc": "= Pumps\n\n// no quokka here\nOne quokka sleeps.\n",
+    }
+    (tmp_path / "docs").mkdir()
+    for name, text in pages.items():
+        (tmp_path / "docs" / name).write_text(text)
+    write_config(tmp_path, files("docs", path="docs"))
+    assert nornweave(tmp_path, "sync").returncode == 0
+    found = as_json(tmp_path, "find", "quokka")
+    lines = [(match["source_path"], match["line"], match["text"].strip()) for match in found["matches"]]
+    assert lines == [
+        ("a.md", 13, "A quokka pump starts."),
+        ("b.rst", 6, "A quokka stays."),
+        ("c.adoc", 4, "One quokka sleeps."),
+    ]
+    assert (found["hidden"], found["truncated"]) == (8, False)
+    found = as_json(tmp_path, "find", "QUOKKA", "-i", "--limit", "2")
+    assert [match["source_path"] for match in found["matches"]] == ["a.md", "b.rst"] and found["truncated"]
+    assert "ill" not in nornweave(tmp_path, "find", "quok+a", "--regex").stdout
+    done = nornweave(tmp_path, "find", "quokka number")
+    assert done.returncode == 1 and "not shown: 5 lines of hidden text" in done.stderr

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -30,10 +31,20 @@ from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import QueryError, StoreError
+from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Domain
+from nornweave.index.index import Index
+from nornweave.index.port import Mask
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
-from nornweave.index.searching.finding import Completion
+from nornweave.index.searching.finding import (
+    BEFORE_CHARACTERS,
+    SHOWN_CHARACTERS,
+    Completion,
+    LineMatch,
+    LinePattern,
+)
+from nornweave.read.blocks.reader import FORMATS, shown_text
 
 MOST_ABOUT = 20
 log = logging.getLogger(__name__)
@@ -108,7 +119,7 @@ class SeenTexts:
             QueryError: the expression or a filter is wrong.
             NoGenerationError, StoreError: none of the domains can be read.
         """
-        document: FindDocument = {"matches": [], "truncated": False, "not_searched": []}
+        document: FindDocument = {"matches": [], "hidden": 0, "truncated": False, "not_searched": []}
         errors: list[StoreError] = []
         agents = [agent for domain, agent in self._agents.items() if not query.domains or domain in query.domains]
         for agent in agents:
@@ -117,16 +128,17 @@ class SeenTexts:
             try:
                 with agent.generation.use(self._viewer) as generation:
                     within = generation.within(conditions) if conditions else None
-                    found = generation.find(query.pattern, left, deadline, within)
+                    shown, hidden, is_complete = _find_shown(generation, query.pattern, left, deadline, within)
             except StoreError as error:
                 errors.append(error)
                 document["not_searched"].append({"domain_id": agent.domain.value, "reason": str(error)})
                 continue
             document["matches"] += [
                 in_shape(LineMatchDocument, match, domain_id=agent.domain.value, source_path=match.path)
-                for match in found.matches
+                for match in shown
             ]
-            document["truncated"] = document["truncated"] or not found.is_complete
+            document["hidden"] += hidden
+            document["truncated"] = document["truncated"] or not is_complete
         if errors and len(errors) == len(agents):
             raise errors[0]
         return document
@@ -166,6 +178,39 @@ class SeenTexts:
                 found += [(completion, domain) for completion in generation.complete(typed, limit)]
         best = sorted(found, key=lambda each: each[0].order)[:limit]
         return {"completions": [in_shape(CompletionDocument, each, domain_id=domain.value) for each, domain in best]}
+
+
+def _find_shown(
+    generation: Index, pattern: LinePattern, limit: int, deadline: float, within: Mask | None
+) -> tuple[list[LineMatch], int, bool]:
+    """Return the first matches in shown text, the number of hidden matches, and whether there are no more."""
+    wanted = limit
+    while True:
+        found = generation.find(pattern, wanted, deadline, within)
+        shown = list(_shown(generation, found.matches, pattern))
+        hidden = len(found.matches) - len(shown)
+        if found.is_complete or not hidden or len(shown) >= limit or time.monotonic() >= deadline:
+            return shown[:limit], hidden, found.is_complete and len(shown) <= limit
+        wanted *= 2
+
+
+def _shown(generation: Index, matches: Iterable[LineMatch], pattern: LinePattern) -> Iterator[LineMatch]:
+    """Yield the matches in text that readers of the document see, without the hidden parts of their lines."""
+    texts: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    said = "" if pattern.is_regex else pattern.expression.casefold()
+    for match in matches:
+        at = match.source_id, match.path
+        if not match.is_quoted and at not in texts:
+            stored = generation.document(*at)
+            is_read = stored is not None and stored.format in FORMATS
+            both = (stored.text, shown_text(stored.text, stored.format)) if stored and is_read else ("", "")
+            texts[at] = lines_of(both[0]), lines_of(both[1])
+        whole, seen = ("", "") if match.is_quoted else (lines[match.line - 1 :][:1] for lines in texts[at])
+        if whole == seen:
+            yield match
+        elif seen[0].strip() and said in seen[0].casefold():
+            start = max(0, seen[0].casefold().find(said) - BEFORE_CHARACTERS)
+            yield replace(match, text=seen[0][start : start + SHOWN_CHARACTERS])
 
 
 @contextmanager

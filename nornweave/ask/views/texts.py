@@ -102,6 +102,7 @@ class FindDocument(TypedDict):
     """Matching lines, by domain, source, path and line."""
 
     matches: list[LineMatchDocument]
+    hidden: Annotated[int, Field(description="matches in text that no reader of the document sees, not shown")]
     truncated: Annotated[bool, Field(description="there are more than `limit`, or the time was up")]
     not_searched: list[UnsearchedDocument]
 

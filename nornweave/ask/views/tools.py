@@ -24,7 +24,7 @@ from nornweave.ask.views.tool_results import (
     SourceDocument,
 )
 from nornweave.ask.views.uses import UsesDocument
-from nornweave.core.text.legible import legible
+from nornweave.core.text.legible import counted, legible
 from nornweave.core.types import JsonValue
 
 TITLE_CHARACTERS = 160
@@ -79,6 +79,8 @@ def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
     notes = [
         f"not searched: {one['domain_id']}: {line(one['reason'], LINE_CHARACTERS)}" for one in found["not_searched"]
     ]
+    if found["hidden"]:
+        notes.append(f"not shown: {counted(found['hidden'], 'line')} of hidden text")
     return {**document, "notes": notes} if notes else document
 
 

@@ -54,13 +54,17 @@ class LinePattern:
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A matching line. ``line`` counts from 1. ``chunk_id`` is the chunk that contains the match."""
+    """A matching line. ``line`` counts from 1. ``chunk_id`` is the chunk that contains the match.
+
+    ``is_quoted`` is true if the chunk has the whole line. Otherwise the line may be hidden text of the document.
+    """
 
     source_id: str
     path: str
     line: int
     text: str
     chunk_id: str | None
+    is_quoted: bool = False
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -169,6 +173,12 @@ select
     select arg_min(chunk_id, (not contains(lower(c.content), lower(matched)), chunk_no))
     from chunks c
     where c.document_no = m.document_no and m.line_no between c.line_start and c.line_end
+  ),
+  exists (
+    select 1
+    from chunks c
+    where c.document_no = m.document_no and m.line_no between c.line_start and c.line_end
+      and contains(c.content, trim(line))
   )
 from matches m
 order by document_no, line_no
