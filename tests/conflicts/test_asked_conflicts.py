@@ -30,6 +30,8 @@ MANIFEST = passage('[project]\nname = "gate"\nrequires-python = ">=3.12"\n', "co
          code("    night_mode: bool = False\n")),
         ("can riders pay with Zugo?", "Riders can pay by card or with Zugo.",
          talk("we dropped Zugo from the gate last week, it is gone for good")),
+        ("when is the rehearsal?", "The rehearsal is on Monday 4 May.", talk("the rehearsal is on Wednesday 6 May")),
+        ("when is the rehearsal?", "The rehearsal is on 4 May.", talk("the rehearsal is on Wednesday, May 6")),
         ("which Python version does the gate need?", "The gate runs on Python 3.8.", MANIFEST),
         ("which status does a ride with a wrong token get?", "A ride with a wrong token gets status 422.",
          code('    return Response("wrong token", status_code=400)\n')),
@@ -60,6 +62,9 @@ def test_what_is_asked_for_is_compared_in_any_words(question: str, one: str, oth
         ("does it support Windows?", "On Windows, the old tool may work better.",
          "don't bother telling it to support windows"),
         ("who may read the log?", "Everybody may read the log.", "anybody may read the log"),
+        ("when is the rehearsal?", "The rehearsal is on Monday 4 May.", "the rehearsal is on Monday"),
+        ("when is the rehearsal?", "The rehearsal is on Monday, May 4.", "the rehearsal is on 4 May"),
+        ("how long can a tram wait?", "Trams wait for between 10 and 14 minutes.", "trams wait for 12 minutes"),
         ("where are the rules?", "The rules are in `/etc/gate/rules`.", "the rules are in `gate/rules`"),
     ],
 )  # fmt: skip

@@ -57,11 +57,13 @@ _MONTH = (
     "|Nov(?:ember)?|Dec(?:ember)?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _TOKEN = lazy_pattern(
-    r"(?P<date>(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
+    rf"(?P<date>(?:(?P<weekday2>{_WEEKDAY}),? (?:the )?)?(?:"
+    r"(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
     rf"|(?P<month2>{_MONTH})\.? (?P<day2>[0-3]?\d)(?:st|nd|rd|th)?\b(?:,? (?P<year2>(?:19|20)\d\d)\b)?"
-    rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?"
-    r"|(?P<weekday>(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b)"
+    rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?)"
+    rf"|(?P<weekday>{_WEEKDAY})\b)"
     r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
@@ -539,6 +541,9 @@ class Sentence:
         is_of = following[0] == "of" and before[-1:] in (["version"], ["release"]) and self._are_names(at + 2)
         if is_of and forms.SINCE.isdisjoint(before):
             self._add("version", self.forms[at + 2], {figure}, at, at + 1, {self.forms[at + 2]})
+            return
+        if before[-1:] == ["between"] and "and" in following:  # a range is no single value
+            self.taken.update(range(at, at + following.index("and") + 3))
             return
         if self._is_since(before, figure):
             self.taken.add(at)
