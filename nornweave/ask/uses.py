@@ -147,7 +147,7 @@ def draw_graph(
     """Return the imports of a file and the files that import it; ``None`` if this viewer can see no such file.
 
     Args:
-        within: returns the chunks of a source.
+        within: returns the chunks of a source in which to look; ``None`` for all its chunks.
 
     Raises:
         QueryError: several sources have the path.

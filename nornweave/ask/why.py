@@ -76,12 +76,12 @@ class Why:
     """Why a place is not in an answer.
 
     Attributes:
-        stage: at which it lost; ``None`` if it is shown.
-        rank: in the ranking of all domains or, if it is not there, in that of its own domain; from 1.
-        margin: how far its score is below the last shown one, in the ranking of ``rank``; ``None`` without a rank.
+        stage: the stage at which the place lost; ``None`` if it is shown.
+        rank: its rank among all domains or, if it has none, in its own domain; from 1.
+        margin: how far its score is below that of the last shown item, in the same ranking; ``None`` without a rank.
         change: the smallest change that helps, in words; empty if none was found.
         changed: the changed question.
-        retrievers: retriever → rank there; those that did not find it are left out.
+        retrievers: retriever → the place's rank in its result; retrievers that did not find the place are left out.
     """
 
     stage: Stage | None

@@ -50,7 +50,7 @@ class Agent:
     """A program that uses tools.
 
     Attributes:
-        name: for ``--agent``.
+        name: its name for ``--agent``.
         program: the name of its executable.
         folders: one of these exists if the agent is used; below ``~`` or the project's folder.
         files: its possible configuration files, in order; if none exists, the last one is made.

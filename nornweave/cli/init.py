@@ -101,7 +101,7 @@ def _sources_at(file: Path, place: str) -> list[dict[str, Any]]:
     """Return the settings of the sources that can be read at a place.
 
     Raises:
-        ConfigError: it is no address and no folder with anything that can be read.
+        ConfigError: the place is neither an address nor a folder with anything that can be read.
     """
     name = (
         re.sub(r"[^a-z0-9]+", "-", re.sub(r"^\w+://|\.git$", "", place.rstrip("/")).lower()).strip("-")[-40:].strip("-")

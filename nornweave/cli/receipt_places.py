@@ -40,7 +40,7 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     """Return every place, in the order in which they are purged.
 
     Args:
-        writer: of the domain; ``None`` for a replica, which writes nothing.
+        writer: the locked writer of the domain; ``None`` for a replica, which writes nothing.
     """
     from orchestration.instance import runs_place
 
@@ -239,9 +239,9 @@ def _read(file: Path) -> Any:
 
 
 def _without(value: Any, deleted: Deleted) -> tuple[Any, int]:
-    """Return JSON without entries of lists that name the document, and how many were left out.
+    """Return JSON without those list entries that name the document, and how many were left out.
 
-    Lists of removed documents keep theirs.
+    Lists under the key ``removed`` stay as they are.
     """
     if isinstance(value, list):
         rest = [_without(each, deleted) for each in value if not _names(each, deleted)]

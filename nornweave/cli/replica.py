@@ -31,8 +31,8 @@ def replica(url: str, data_dir: Path | None, config: Path) -> Iterator[Follower]
 
     Args:
         data_dir: the folder for the copy; by default one below the user's cache folder.
-        config: this machine's configuration, if there is one. Of it are used `access`, `synthesis_model` with its
-            fallback, and the connection to the store.
+        config: this machine's configuration, if there is one. Only its `access`, its `synthesis_model` with the
+            fallback, and its connection to the store are used.
 
     Raises:
         ConfigError: the address is not valid, or another process uses the folder.

@@ -49,7 +49,7 @@ def print_status(statuses: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _lag_text(source: Mapping[str, Any]) -> str:
-    """Return how far a repository is ahead of the index, in brackets; empty if it is not, or not known."""
+    """Return how far a repository is ahead of the index, in brackets; empty if it is not ahead or this is unknown."""
     commits = f"{counted(source['commits_behind'], 'commit')} behind" if source["commits_behind"] else ""
     changed = "uncommitted changes" if source["uncommitted"] else ""
     said = ", ".join(filter(None, (commits, changed)))

@@ -21,8 +21,8 @@ class Leg:
     """The scores that one retriever gives the candidates.
 
     Attributes:
-        scores: one per candidate, in [0, 1] on the source's theoretical bounds, 0 where it found nothing.
-        ranked: the chunks that it found, best first.
+        scores: one per candidate; 0 and 1 are the least and greatest possible score, 0 also if it was not found.
+        ranked: the chunks that the retriever found, best first.
     """
 
     name: str
@@ -36,8 +36,8 @@ class ExactEvidence:
 
     Attributes:
         scores: exact evidence, one value per chunk, in [0, 1]; ``None`` if there is none.
-        kept: chunks, ascending, that keep only a share of their score, in [0, 1]: tests and import blocks.
-        places: mark → its chunks, ascending; such as ``place:aside`` if the query does not ask for tests.
+        kept: chunks, ascending, that keep only a share of their score, and this share: for tests and import blocks.
+        places: mark → its chunks, ascending; for example ``place:aside`` → tests, if the query does not ask for tests.
     """
 
     scores: Scores | None

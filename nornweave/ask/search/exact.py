@@ -361,9 +361,9 @@ def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], sea
 
 
 def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index) -> list[Numbers | None]:
-    """Return for each qualifier the chunks that define the name exactly as the query writes it, ``None`` for none.
+    """Return for each qualifier the chunks that define the name exactly as the query writes it; ``None`` without any.
 
-    If none does, ``upsertAll`` also finds ``upsert_all``, but not the type ``UpsertAll``.
+    If no chunk defines ``upsertAll``, definitions of ``upsert_all`` are returned, but not the type ``UpsertAll``.
     """
     written = defined.word.written
     if defined.most < DEFINED:
@@ -453,7 +453,7 @@ def _newest(searched: _Searched) -> Scores | None:
 
 
 def _saying(searched: _Searched) -> Scores | None:
-    """Return evidence for runs of words that chunks share with the query; ``None`` if all may be chance."""
+    """Return evidence for runs of words that chunks share with the query; ``None`` if all such runs may be chance."""
     query, statistics = searched.query, searched.statistics
     values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
     weights = [
@@ -530,7 +530,7 @@ def kinds_asked(question: str) -> frozenset[str]:
 def _holding(
     named: Mapping[str, Sequence[Word]], asks: Collection[str], count: Callable[[Numbers], int], searched: _Searched
 ) -> Scores | None:
-    """Return evidence for chunks that hold a key, by the share of the query that names the key; ``None`` for no chunk.
+    """Return evidence for chunks with a key, by the share of the query that names it; ``None`` if no chunk has a key.
 
     Args:
         named: key → the words of the query that name it.

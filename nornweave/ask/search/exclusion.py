@@ -21,8 +21,9 @@ def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask |
     """Prepare a question that excludes words (``-redis``).
 
     Returns:
-        The question; excluded words that passages write with the sign, such as the flag ``-race``, are put back. The
-        chunks that hold none of the other words, ``None`` for all. And word → how many chunks hold it.
+        First the question: words that passages write with the sign, such as the flag ``-race``, are no exclusions and
+        are put back. Then the chunks without an excluded word, ``None`` if these are all. Then excluded word → the
+        number of chunks that hold it.
     """
     flags = [word for word in question.left_out if len(generation.containing(f" -{word}", 1))]
     words = [word for word in question.left_out if word not in flags]

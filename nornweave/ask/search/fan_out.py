@@ -97,7 +97,7 @@ def recall_everywhere(
 def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
     """Merge rankings by calibrated scores. A chunk keeps its best score; ties follow the order of the rankings.
 
-    Every ranking keeps its own order, so that the first five are the first five of ten.
+    Every ranking keeps its own order, so that five merged items are the first five of ten.
     """
     best: dict[str, RecallItem] = {}
     for item in (item for ranking in rankings for item in ranking):

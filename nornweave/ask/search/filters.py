@@ -208,7 +208,7 @@ def _check_count(values: Sequence[JsonValue], where: str) -> None:
 
 
 def _refuse(value: JsonValue, where: str, kind: str) -> NoReturn:
-    """Raise an error: a value has another type than its filter."""
+    """Raise the error for a value of another type than its filter."""
     raise QueryError(where, f"expected {_EXPECTED[kind]}, found {shown(value)}")
 
 
@@ -231,12 +231,12 @@ def parse_filter_options(
 ) -> dict[Domain, dict[str, JsonValue]]:
     """Parse the values of ``--filter`` on the command line.
 
-    ``code.language=python`` · lists separated by commas, with a value in double quotes where it holds one itself, and
-    repeated to add to them: ``research.authors=Vaswani,"Shazeer, N."`` · ``date_range`` as ``2026-01-01..2026-02-01``,
-    ``2026-01-01..`` or ``..2026-02-01``; numbers as ``3``, ``3,4`` or ``2..4``.
+    A text: ``code.language=python``. A list, with commas between values, and double quotes around a value that has a
+    comma: ``research.authors=Vaswani,"Shazeer, N."``; a repeated option adds to the list. A range of dates:
+    ``2026-01-01..2026-02-01``, ``2026-01-01..`` or ``..2026-02-01``. Numbers: ``3``, ``3,4`` or ``2..4``.
 
     Returns:
-        For each domain filter key → value; ``read_filters`` still has to check the values.
+        Domain → filter key → value; ``read_filters`` still has to check the values.
 
     Raises:
         QueryError: an option is not ``DOMAIN.KEY=VALUE``; an unknown domain or key; a second value for a single one.

@@ -107,11 +107,11 @@ def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dic
 def _of_one_page(
     chunks: Mapping[int, StoredChunk], text: str, *, is_compared: bool, generation: Index
 ) -> dict[int, int]:
-    """Return which variant of a page leads which others.
+    """Return folded chunk → leading chunk, for variants of one page: its translations and versions.
 
-    The leader has the language of the asker and the version that is named, or the newest.
+    The leader is in the asker's language, and of the version that the question names or else of the newest.
 
-    A folder is a translation only if its text is in another language too: ``hr/`` may be a department. A
+    A folder is a translation only if its text is in another language too, because ``hr/`` may be a department. A
     section folds only behind the same section of another version. A section of one version alone keeps its place.
     """
     families: dict[tuple[str, str], list[tuple[Variant, int]]] = defaultdict(list)

@@ -26,7 +26,7 @@ class Lags:
     """How many commits repositories are ahead of the index. Git is asked in the background; methods are thread-safe.
 
     Args:
-        sources: in repositories on this machine.
+        sources: those that are in repositories on this machine.
     """
 
     def __init__(self, sources: Iterable[SourceSettings]) -> None:

@@ -205,7 +205,8 @@ def _in_order_of_time(
 ) -> NDArray[np.float64]:
     """Return factors that put the commits with the asked names first, in order of time.
 
-    The newest comes first if the last change is asked for, the oldest if the first change is; else nothing changes.
+    The newest comes first if the last change is asked for, the oldest if the first change is asked for. Otherwise the
+    factors are returned unchanged.
     """
     newest = _NEWEST.search(text)
     names = [name.strip("`").removesuffix("()").lower() for name in _NAME.findall(text)]

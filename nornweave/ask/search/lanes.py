@@ -28,8 +28,8 @@ class Lanes:
     to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which all
     questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared threads
     are replaced. From then on the slow agent has threads of its own, until it is quick again: an agent that hangs holds
-    only its own threads. Remote agents always have their own and must not slow a question down: once there is a quorum,
-    all local agents or else half of the remote ones, the others have ``budget_s`` left.
+    only its own threads. Remote agents always have their own and must not slow a question down: when all local agents
+    have ended (without local agents, half of the remote ones), the others have ``budget_s`` left.
     """
 
     def __init__(

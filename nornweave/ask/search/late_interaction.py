@@ -40,7 +40,7 @@ def late_interaction(
         candidates: ascending.
 
     Returns:
-        The new ranking; ``None`` if there are no token vectors, or no word can be weighed.
+        The new scores and ranking; ``None`` if there are no token vectors, or no word can be weighed.
     """
     if query.tokens is None or generation.meta.get("token_vectors") != VERSION:
         return None

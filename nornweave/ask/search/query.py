@@ -51,7 +51,7 @@ class Word:
         written: the word as written.
         spelled: the form that all its spellings share.
         is_name: whether it is written as a name, or the query is not a sentence.
-        whole: the term of the whole word in the index, which also has its parts.
+        whole: the index's term for the whole word; the index also has terms for its parts.
         is_function_word: whether it only shapes the sentence.
         is_repeated: whether the query has it twice: ``delay.delay``.
     """

@@ -82,8 +82,8 @@ class Question:
         domains: the domains to ask; ``None`` lets routing choose.
         top_k: the number of items, 1 to 100; a fusion of given answers may keep more.
         filters: by domain, declared filter key → value; only chunks that pass all of them are searched.
-        expand: add variants of the query: by rule, always, never.
-        rerank: use the cross-encoder: as the plan says, always, never.
+        expand: whether to add variants of the query; ``auto`` decides by rule.
+        rerank: whether to use the cross-encoder; ``auto`` does what the plan says.
         deadline: when the answer is due, from what has arrived by then; ``None`` waits for everything.
         explain: give every item its ``Explanation``, and the answer its merges.
         trace: add the findings of every stage to the responses, for evaluations.
@@ -92,7 +92,7 @@ class Question:
         max_tokens, min_score, diversity: the context budget (``answer/context_budget.py``).
         synthesize: whether a model writes an answer, in the remaining time.
         asked: the original question, if ``text`` is only a part of it.
-        shortened: a note on the searched part, if that is not all.
+        shortened: a note on the searched part; empty if the whole text is searched.
         left_out: excluded words (``-redis``), which ``text`` does not contain.
     """
 

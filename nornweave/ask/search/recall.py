@@ -106,7 +106,7 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
 
 
 def rank_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> DomainRank | None:
-    """Return the rank of the best of some chunks or of one that folds it; ``None`` if no retriever found any."""
+    """Return the best rank of some chunks or of the leaders that fold them; ``None`` if no retriever found any."""
     ranking = searched.ranking
     leading = [leader for leader, behind in searched.folded.items() if np.isin(behind, numbers).any()]
     places = np.flatnonzero(np.isin(ranking.numbers, [*numbers, *leading]))

@@ -103,9 +103,9 @@ class DomainRank:
     """The rank of a document in its domain.
 
     Attributes:
-        rank: of its best chunk, from 1.
-        margin: how far its score is below the last wanted one; negative if it is among them.
-        retrievers: retriever → rank there, from 1.
+        rank: the rank of its best chunk, from 1.
+        margin: how far its score is below that of the last wanted item; zero or less if it is wanted itself.
+        retrievers: retriever → the document's rank in that retriever's result, from 1.
     """
 
     rank: int
@@ -118,12 +118,12 @@ class Explanation:
     """The parts of an item's score.
 
     Attributes:
-        weights: retrieval source → its share, together 1.
+        weights: retrieval source → its weight; the weights add up to 1.
         contributions: retrieval source → its part of ``combined``.
-        combined: the score before reranking, in [0, 1]. The item's final score depends on its place in that
-            order, by weights common to all domains.
+        combined: the score before reranking, in [0, 1]. It decides the item's place; the final score is the score of
+            that place under the weights common to all domains.
         bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
-        model_score: of the cross-encoder, in [0, 1], if one ran.
+        model_score: the score of the cross-encoder, in [0, 1], if one ran.
         query_map: whether dense retrieval searched with the query changed by the domain's map.
     """
 

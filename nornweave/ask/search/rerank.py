@@ -68,8 +68,8 @@ def rerank(
 
     Args:
         items: in any order.
-        model_scores: of the cross-encoder, in [0, 1], one per item in their order.
-        heuristics: ``False`` leaves the bonuses out; the final score is then the model's, or the old one.
+        model_scores: the scores of the cross-encoder, in [0, 1], one per item in their order.
+        heuristics: ``False`` leaves the bonuses out; the final score is then the model's or, without a model, the old.
 
     Returns:
         Every item once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.

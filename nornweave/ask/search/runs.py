@@ -18,9 +18,9 @@ SHORT_RUN = 0.5
 class Runs:
     """Pairs of neighbouring words of a query, and the chunks that hold each.
 
-    The index has no places of word pairs: neighbouring pairs of a chunk are taken for a run, which they nearly
-    always are. Two function words form no pair and do not end a run; nor does a value, in whose
-    place the chunk may have another value or none.
+    The index does not say where in a chunk a pair is. If a chunk has pairs that are neighbours in the query, they are
+    taken for a run, which is nearly always true. Two function words form no pair and do not end a run. A value does not
+    end a run either, because the chunk may have another value or none in its place.
 
     Attributes:
         pairs: the place of each pair's first word in the query, and the chunks with the pair, ascending.

@@ -96,8 +96,8 @@ class SearchOutcome:
     """The combined result of the retrieval sources.
 
     Attributes:
-        findings: of the retrievers that answered.
-        states: of all four.
+        findings: retriever → its finding, for the retrievers that answered.
+        states: retriever → its state, for all four.
         weights: the weight of each retriever; the sum is 1.
         statistics: those of the query's terms in the domain.
         places: mark → its chunks (``ExactEvidence``).
@@ -119,9 +119,9 @@ class ExpandedOutcome:
     """The ranking of a question, with the searches behind it.
 
     Attributes:
-        ranking: of all wordings together.
-        outcomes: of each wording, the question itself first; the last one is of commits and releases alone, if
-            ``past``.
+        ranking: the ranking of all wordings together.
+        outcomes: one for each wording, the question itself first; if ``past``, another one for commits and releases
+            alone comes last.
         past: whether commits and releases were searched apart.
         folded: chunk → the chunks folded behind it, which are not in the ranking, best first.
     """
@@ -134,7 +134,7 @@ class ExpandedOutcome:
 
     @property
     def states(self) -> Mapping[str, SourceState]:
-        """The states for the question itself. A retriever that found something only for a variant is ``ok``."""
+        """Retriever → its state for the question itself; ``ok`` also if it found something only for a variant."""
         found = {name for each in self.outcomes for name, state in each.states.items() if state == "ok"}
         first = self.outcomes[0].states
         return {name: "ok" if state == "empty" and name in found else state for name, state in first.items()}
@@ -178,7 +178,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
 def _tell(
     query: Query, statistics: TermStatistics, findings: Mapping[str, RetrieverFinding], context: SearchContext
 ) -> Told | None:
-    """Weigh the settings near a question."""
+    """Return what ``tell`` says of the chunks that were found; ``None`` if dense retrieval did not answer."""
     dense = findings.get(_DENSE)
     if dense is None or dense.query is None:
         return None

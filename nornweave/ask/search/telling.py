@@ -68,16 +68,16 @@ def tell(
     generation: Index,
     near: Sequence[Numbers],
 ) -> Told | None:
-    """Weigh the settings of chunks by how well they are what a question asks the value of.
+    """Return how well each chunk's settings fit the setting whose value a question asks for.
 
-    Meaning is compared where the generation has the vectors of what describes its settings.
+    Meaning is compared if the generation has vectors of the descriptions of settings.
 
     Args:
         encoded: by the encoder of the generation.
         near: what each retriever found, best first.
 
     Returns:
-        ``None`` where the question asks for no value, or calls a thing by a name.
+        ``None`` if the question asks for no value, or calls a thing by its name.
     """
     is_named = any(is_identifier(word.written) or word.whole in ASKS_WHERE for word in query.words)
     if is_named or not ASKS_VALUE.search(query.text) or FLAG.search(query.text):

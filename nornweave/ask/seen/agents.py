@@ -57,12 +57,12 @@ class SeenAgent:
 
     @property
     def encoder_version(self) -> str | None:
-        """The version of its encoder; ``None`` if none can be loaded. Vectors of other versions do not compare."""
+        """The version of its encoder; ``None`` if it cannot be loaded. Vectors of different versions do not compare."""
         memo = self._agent.encoder()
         return memo.encoder.version if memo else None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Encode texts as questions, a row of length 1 each; raises ``EncoderError`` if no model answers."""
+        """Return a vector of length 1 for each text, as for a question; raises ``EncoderError`` if no model answers."""
         memo = self._agent.encoder()
         if memo is None:
             raise EncoderError(self._agent.encoding.problem or "no encoder")

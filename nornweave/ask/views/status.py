@@ -142,10 +142,11 @@ class SourceRightsDocument(TypedDict):
     Attributes:
         documents: the number of documents with known rights.
         hidden: the number of documents without known rights, which nobody may see.
-        principals: the number of principals with known members; ``expired``: with members that are too old to count.
+        principals: the number of principals with known members.
+        expired: the number of principals whose members were listed too long ago to count.
         people: the number of known e-mail addresses.
-        verified_at: the age of the oldest statement; ``asked_at``: when the source was asked last.
-        problems: statements that were missing then.
+        verified_at: the time of the oldest statement; ``asked_at``: when the source was asked last.
+        problems: statements that were missing when the source was asked last.
     """
 
     documents: int
@@ -161,8 +162,8 @@ class SourceRightsDocument(TypedDict):
 class AccessDocument(TypedDict):
     """The access rules of a domain: groups of sources, and single documents.
 
-    For sources that state themselves who may read, ``rights`` counts the documents; those without further statements
-    are not in ``documents``.
+    If a source states itself who may read its documents, ``rights`` counts these documents, and ``documents`` lists
+    only those with further statements.
     ``unmatched`` are entries of metadata files that match no document, by source; they restrict nothing.
     """
 
