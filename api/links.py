@@ -71,7 +71,7 @@ def own_address(public_url: str | None, request: Request) -> str:
 def own_links(base: str) -> Link:
     """Return a function that links a passage to its original, else to its page.
 
-    It is for readers of whom no server may run.
+    It is for readers who may have no running server.
     """
     pages = permalinks(base)
     return lambda chunk_id, url: original(url) or pages(chunk_id, url)

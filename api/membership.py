@@ -34,11 +34,11 @@ class Offer:
     """The agent that is offered, and the registry.
 
     Attributes:
-        registry: address of the server that will ask the agent.
-        token: with which agents register there.
-        own_token: of this agent there, which protects its name; with ``None`` the registry makes one.
+        registry: the address of the server that will ask the agent.
+        token: the token with which any agent registers at the registry.
+        own_token: the token that protects this agent's name at the registry; with ``None`` the registry makes one.
         url: the address of this server as the registry reaches it.
-        interval_s: between heartbeats.
+        interval_s: the seconds between two heartbeats.
     """
 
     registry: str
@@ -172,7 +172,7 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
     """Return the ``Membership`` of an agent that is served alone; ``None`` if no registry is configured.
 
     Args:
-        url: of the agent on this machine; ``AGENT_URL`` replaces it if the registry reaches it by another one.
+        url: the agent's address on this machine; ``AGENT_URL`` replaces it if the registry needs another address.
         environment: holds ``REGISTRY_URL`` and the token for it.
 
     Raises:

@@ -24,10 +24,10 @@ class Worked:
     """One request with its answer.
 
     Attributes:
-        path: of the route, its parameters in braces.
-        method: in lower case.
-        parameters: of the path and behind the question mark.
-        answer: JSON, or text where ``media_type`` says so.
+        path: the path of the route, with its parameters in braces.
+        method: the HTTP method, in lower case.
+        parameters: the values of parameters in the path and in the query.
+        answer: JSON, or text if ``media_type`` says so.
     """
 
     name: str

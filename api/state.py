@@ -58,9 +58,9 @@ class Shared:
 
     Attributes:
         alone: the only domain that is served, also at the root; ``None`` serves all.
-        timeout_ms: the default for questions.
-        syncs: starts syncs for people; ``None`` if nobody may.
-        settings: of the workspace; with ``None`` nobody can ask for a receipt of a deletion.
+        timeout_ms: the time for an answer to a question that names no time.
+        syncs: starts syncs for people; ``None`` if nobody may start one.
+        settings: the settings of the workspace; with ``None`` nobody can ask for a receipt of a deletion.
         dagster_url: the address of Dagster's UI; ``None`` if not known.
         public_url: the address of the pages for people; ``None`` takes the address of the request.
         admission: limits how many recalls run and wait.
@@ -127,7 +127,7 @@ class Serving(Shared):
     """The service on behalf of one viewer.
 
     Attributes:
-        engine: limited to what the viewer may see.
+        engine: the engine, limited to what the viewer may see.
     """
 
     engine: SeenEngine

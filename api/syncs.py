@@ -36,8 +36,8 @@ class Running:
 
     Attributes:
         step: the current step; empty before the first report.
-        done: of ``total``, in units of the step. The total of a listing may be 0, which means not known.
-        pace: the same in words, with rate and remaining time.
+        done: how much of ``total`` is done, in units of the step. The total of a listing is 0 if it is unknown.
+        pace: ``done`` and ``total`` in words, with the rate and the remaining time.
     """
 
     since: datetime

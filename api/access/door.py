@@ -97,9 +97,9 @@ class Door:
         Args:
             data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
-            client_secret: of this service at the identity provider, if there is one.
-            shared_key: of sessions, instead of the one in ``data_dir``.
-            memberships: returns the principals of a person; without it nobody is in any.
+            client_secret: the secret of this service at the identity provider, if there is one.
+            shared_key: the key of sessions to use instead of the one in ``data_dir``.
+            memberships: returns the principals of a person; without it nobody has principals.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.

@@ -36,7 +36,7 @@ class Identity:
 
     Attributes:
         name: issuer and subject.
-        groups: of the provider, and if wanted the accounts that it proves.
+        groups: the groups that the provider names and, if wanted, the accounts that it proves.
         expires: when the token expires, seconds since 1970.
     """
 
@@ -220,7 +220,7 @@ class SigningKey:
 
 
 class SigningKeys:
-    """The keys by id; every method may be called from any thread, and may wait for the network."""
+    """A provider's keys by id. Every method may be called from any thread, and may wait for the network."""
 
     def __init__(self, settings: OidcSettings, *, now: Callable[[], float] = time.monotonic) -> None:
         """Store where the keys are. They are read when the first key is asked for.

@@ -36,7 +36,7 @@ class OwnToken:
 
     Attributes:
         maker: the name of the viewer who made it.
-        groups: of the maker when the token was made.
+        groups: the maker's groups when the token was made.
         used_on: the last day on which it was used; ``None`` for never.
     """
 
@@ -88,7 +88,7 @@ class OwnTokens:
         """Make a token and return it with its record; ``None`` if its maker has ``MAX_EACH`` already.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         secret, now, groups = new_token(), present(), tuple(sorted(groups))
         moments = _written(now), _written(now + timedelta(days=days))
@@ -104,10 +104,10 @@ class OwnTokens:
         return (secret, made) if changed else None
 
     def revoke(self, token_id: str, maker: str | None = None) -> bool:
-        """Remove a token; with ``maker`` only one of this maker. Return whether it was removed.
+        """Remove a token; if ``maker`` is given, only if it made the token. Return whether the token was removed.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         return bool(
             self._rows.change(("delete from tokens where id = ? and coalesce(?, maker) = maker", [token_id, maker]))

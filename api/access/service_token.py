@@ -147,7 +147,7 @@ class BearerAuth:
     """Finds the viewer of each request. Answers 401 to requests without a valid token or session.
 
     Args:
-        open_paths: need no token. A viewer is stored all the same if a token is sent.
+        open_paths: paths that need no token. If a token is sent all the same, its viewer is stored.
         forms: paths that check the CSRF token of a session themselves, in a field of their form.
         login: makes the answer to a browser that asks for a page, instead of the 401.
     """

@@ -170,7 +170,7 @@ class EndedSessions:
         """Remember that a session ended and forget expired ones; return whether it had not ended before.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         forgotten = ("delete from ended where at < ?", [time.time() - LASTS_S])
         ended = ("insert or ignore into ended values (?, ?)", [hash_of(session), time.time()])

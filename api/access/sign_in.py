@@ -85,7 +85,7 @@ class SignIn:
         """Store the parameters. The provider is asked when somebody signs in.
 
         Args:
-            key: of sessions.
+            key: the key of sessions.
         """
         self._settings, self._provider, self._secret, self._now = settings, provider, client_secret, now
         self._key = key
@@ -125,7 +125,7 @@ class SignIn:
         """Return the sign-in of a state; ``None`` if this browser began none or it has expired.
 
         Args:
-            cookies: of the request, by name.
+            cookies: the cookies of the request, by name.
         """
         name = COOKIE + state[:16]
         value = cookies.get(name, "") if _STATE.fullmatch(state) else ""
@@ -170,7 +170,7 @@ class SignIn:
         """Ask the provider for new tokens of the same person.
 
         Args:
-            name: of the identity that the new tokens must have.
+            name: the name of the identity to which the new tokens must belong.
 
         Raises:
             NotRenewedError: the provider names nobody or another person.

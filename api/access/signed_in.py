@@ -39,7 +39,7 @@ class SignedInPerson:
         asked_at: when the provider named the groups, seconds since 1970.
         try_at: the provider is not asked again before this time.
         sealed: the provider's tokens, encrypted.
-        is_renewable: there is a refresh token.
+        is_renewable: whether there is a refresh token.
     """
 
     groups: frozenset[str]
@@ -56,7 +56,7 @@ class SignedInPeople:
         """Store the parameters and the place of the file.
 
         Args:
-            key: of sessions.
+            key: the key of sessions.
             renew_s: the time after which the provider is asked again.
         """
         self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s
@@ -74,7 +74,7 @@ class SignedInPeople:
         """Return the groups of a session; ``None`` if the provider named them too long ago.
 
         Args:
-            who: the content of its cookie.
+            who: the content of the session's cookie.
         """
         kept = self._kept(session)
         if kept is None:
@@ -91,7 +91,7 @@ class SignedInPeople:
         """Store a new session and return its cookie; forget sessions that have ended.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         identity, due = signed_in.identity, time.time() + self._renew_s
         who = {"kind": SIGNED_IN, "name": identity.name, "groups": sorted(identity.groups), "until": int(due)}
@@ -107,10 +107,10 @@ class SignedInPeople:
         """Ask the provider again, unless another process does; end the session if the provider does not confirm it.
 
         Args:
-            name: of the session's person.
+            name: the name of the session's person.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
             ProblemError: 503, the provider cannot be asked; it is asked again after ``TRY_AGAIN_S``.
         """
         now = time.time()

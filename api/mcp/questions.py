@@ -33,7 +33,7 @@ CHANGED = "the index has changed since the part before: something may be shown t
 
 @dataclass(frozen=True, slots=True)
 class HandlePlace:
-    """The place where a part of a result begins. It has a note if something was published since."""
+    """The place where a part of a result begins, with a note if a generation was published after the part before it."""
 
     start: int
     notes: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ class ToolCall:
     """A call of a tool.
 
     Attributes:
-        arrived: its question without text: the viewer and the deadline.
+        arrived: a question without text, which holds the viewer and the deadline of the call.
     """
 
     serving: Serving

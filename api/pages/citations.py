@@ -25,13 +25,13 @@ class CitedPlace:
         domain: its domain.
         crumbs: source, path and sections, outermost first.
         detail: lines, page or messages, in words; empty where none is known.
-        day: of the document, ``2026-01-20``; empty where unknown.
-        href: permalink of the passage; empty where it is not known.
+        day: the day of the document, ``2026-01-20``; empty if unknown.
+        href: the permalink of the passage; empty if unknown.
         original: the address of the original with its lines, if a link may be followed; else ``None``.
         opens: the text of the link to ``original``.
         spot: path and line, as editors read them.
         revision: short name of the version; empty where there is none.
-        stale: a newer version could not be read.
+        stale: whether there is a newer version that could not be read.
     """
 
     domain: str

@@ -50,7 +50,7 @@ class Block:
         lines: the numbers of the first and the last line in the document.
         runs: its own text.
         blocks: the blocks inside it.
-        level: of a heading; of an ordered list the number that it begins with.
+        level: the level of a heading, or the number with which an ordered list begins.
         cited: whether it is in the cited lines.
     """
 

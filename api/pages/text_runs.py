@@ -27,9 +27,9 @@ class TextRun(NamedTuple):
     """A piece of text.
 
     Attributes:
-        kind: ``hit``, ``unseen``, a kind of token, or nothing special.
-        style: ``strong``, ``em``, ``del`` or ``code`` of markup; ``cite`` for a link to a passage.
-        href: the address of a link that may be followed.
+        kind: ``hit``, ``unseen`` (an invisible character), or a kind of token of code; empty for other text.
+        style: ``strong``, ``em``, ``del`` or ``code`` of markup; ``cite`` for a link to a passage; else empty.
+        href: the address of a link that may be followed; empty if the text is no link.
     """
 
     text: str

@@ -20,10 +20,10 @@ class MessageView:
     """A message, or lines before the first message, which have no speaker.
 
     Attributes:
-        speaker: empty if not known.
-        letter: for the avatar.
-        hue: the same number for the same speaker.
-        time: of the day, UTC; empty if not known.
+        speaker: the name of the speaker; empty if unknown.
+        letter: the letter shown as the avatar.
+        hue: the colour of the avatar, the same number for the same speaker.
+        time: the time of day in UTC; empty if unknown.
         blocks: the text, as markup.
         number: the number of its first line in the document.
         cited: whether it is in the cited part.
@@ -48,7 +48,7 @@ def messages_of(
         terms: words to mark.
         first_line: the number of its first line.
         cited: numbers of lines that are cited.
-        ids: of the cited messages, or of all if no lines are cited. Ids of Slack give the time.
+        ids: the ids of the cited messages, or of all if no lines are cited. Ids of Slack give the time.
     """
     messages = tuple(_messages(text, terms, first_line, cited))
     dated = [message.number for message in messages if message.speaker and (message.cited or not cited)]

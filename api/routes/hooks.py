@@ -78,7 +78,7 @@ async def _take_event(service: str, request: Request) -> tuple[HookDocument | Ch
 
     Raises:
         ProblemError: 401, 409, 413 or 422; 503, this is a replica, or too many events wait.
-        StoreError: it cannot be written.
+        StoreError: the event cannot be written.
     """
     keys: HookKeys = request.app.state.hook_keys
     if keys.settings.replica_of:

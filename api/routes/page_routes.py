@@ -46,7 +46,7 @@ class HtmlRoute(Route):
 
 
 def both(path: str, endpoint: Endpoint) -> list[Route]:
-    """Return the routes of a page and of its data. The route with ``.json`` comes first: a name may end so too."""
+    """Return the routes of a page and of its data. The ``.json`` route is first, because names may end in it."""
     return [Route(f"{path}.json", endpoint, methods=["GET"]), Route(path, endpoint, methods=["GET"])]
 
 

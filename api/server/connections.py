@@ -52,9 +52,9 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Make room, and start to wait for a request.
 
-        If there are too many, the one that has waited longest for its client is ended. A client that opens
-        connections and sends nothing loses its own, and ``/health`` is answered meanwhile. One address gets half of all
-        connections.
+        If there are too many connections, the one that has waited longest for its client is ended. So a client that
+        opens many and sends nothing loses its own. A few connections are reserved for ``/health``. One address gets
+        half of all connections.
         """
         super().connection_made(transport)
         self.app = self._answer

@@ -62,7 +62,7 @@ def serve_on(
         agent: serve this domain alone, also at the root.
         environment: holds the token.
         loaded: called once every domain is loaded or has reported why it cannot be.
-        after_loading: accept no connection before, because other processes do.
+        after_loading: accept no connection before everything is loaded, because other processes accept them.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -90,7 +90,7 @@ class LimitedServer(uvicorn.Server):
 
     Args:
         announce: called once connections are accepted.
-        is_loaded: tells whether nothing is being loaded any more.
+        is_loaded: tells whether loading has ended, with or without errors.
         loaded: called once everything is loaded.
         after_loading: accept no connection before everything is loaded.
     """
