@@ -289,7 +289,8 @@ def test_a_setting_is_found_by_what_it_means_where_no_word_of_it_is_asked(code_w
 @pytest.mark.parametrize(("text", "is_told"), [
     ("which hem does a cloth have that a shuttle has woven?", True),
     ("what hem is given to cloth woven by a shuttle?", True),
-    ("which knot do tired hands tie at night?", False),
+    ("which knot do tired hands tie at night?", False), ("which knot do tired hands tie by default?", True),
+    ("what does the page say is the default hem of a cloth woven by a shuttle?", True),
     ("which hems does a cloth have that a shuttle has woven?", False),
     ("what cloth hems are woven by a shuttle?", False),
 ])  # fmt: skip

@@ -105,7 +105,7 @@ ASKS_QUANTITY = re.compile(
 """How one asks for a number."""
 _ASKS_WHICH = re.compile(r"\b(?:which|what|where)\b", re.IGNORECASE)
 _ASKS_SEVERAL = re.compile(
-    r"\b(?:which|what) (?:\w{2,}[^\Wsu]s\b|(?:\w+ ){1,2}\w{2,}[^\Wsu]s"
+    r"\b(?:which|what) (?!does\b)(?:\w{2,}[^\Wsu]s\b|(?:\w+ ){1,2}\w{2,}[^\Wsu]s"
     r" (?:are|were|do|does|did|have|can|could|may|must|should|will|exist)\b)",
     re.IGNORECASE,
 )

@@ -34,8 +34,8 @@ WORDS_SHARE = 0.5
 WORDS_POWER = 2.5
 """How fast what words alone tell falls with the share of the question that they are."""
 TEXT_SAID = 0.5
-"""The share of the question that words of a text setting say. A number is of the kind that is asked for; a text may be
-anything."""
+"""The share of the question that words of a text setting say, unless a default is asked for. A number is of the kind
+that is asked for; a text may be anything."""
 CHANCE, CERTAIN = 0.2, 0.9
 """Both together: what any setting has, and what leaves no doubt."""
 _TIMED = re.compile(
@@ -87,6 +87,7 @@ def tell(
     weights = {term: weight for term, weight in weights.items() if term not in FUNCTION_TERMS | _ASKS}
     whole, kinds = math.fsum(weights.values()) or 1.0, kinds_asked(query.text)
     is_timed, is_counted = (bool(asks.search(query.text)) for asks in (_TIMED, _COUNTED))
+    asks_default = bool(MEANS_DEFAULT.search(query.text)) or "default" in query.text.lower()
     numbers = dict.fromkeys(number for found in near for number in found[:NEAR].tolist())
     alike = generation.setting_similarities(encoded.vector, np.array([*numbers], np.int32))
     nearest = sorted((-like, number, place) for number, own in alike.items() for place, like in own.items())[:MOST]
@@ -101,7 +102,8 @@ def tell(
             if fact.kind not in kinds or (chosen and like is None):
                 continue
             held = math.fsum(weights[term] for term in weights.keys() & {*sequence(said)}) / whole
-            if fact.kind == "string" and held < TEXT_SAID:
+            is_meant = asks_default and fact.attribute == "default"
+            if fact.kind == "string" and held < TEXT_SAID and not is_meant:
                 continue
             is_time = fact.unit == "s" or _TIMED.search(said) is not None
             share = OTHER_UNIT if is_time != is_timed and (is_timed or is_counted) else 1.0
