@@ -38,7 +38,7 @@ _DECIMAL_SIZE = Fraction(1024, 1000)
 def compare(a: Value, b: Value) -> FactComparison:
     """Compare two values of one thing.
 
-    If one side has no unit, any unit with which both agree is accepted.
+    If one side has no unit, the two agree if some unit makes them equal.
     """
     a, b = _plain(a, b), _plain(b, a)
     if "symbol" in {a.kind, b.kind} and {a.kind, b.kind} != {"symbol", "string"}:
@@ -69,7 +69,7 @@ def compare(a: Value, b: Value) -> FactComparison:
 
 
 def compared_kinds(a: Value, b: Value) -> set[ValueKind]:
-    """Return the kinds by which two values are compared. A string such as ``"5"`` is a number beside a number."""
+    """Return the kinds that two values have when they are compared: ``"5"`` counts as a number beside a number."""
     return {_plain(a, b).kind, _plain(b, a).kind}
 
 
@@ -139,7 +139,7 @@ def _compare_lists(a: Value, b: Value) -> FactComparison:
 
 
 def _member(text: str) -> str:
-    """Return a member of a list in comparable form: ``2ms`` as the number in code."""
+    """Return the form of a list's member that is compared: for ``2ms`` its canonical number."""
     value = read_value(text) if text[:1].isdigit() else None
     return value.text if value is not None and value.kind == "number" else _spelling(text)
 

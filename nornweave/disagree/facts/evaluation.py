@@ -22,7 +22,7 @@ def negative(value: Value) -> Value:
 
 
 def either(first: Value, second: Value) -> Value:
-    """Return the only known branch of a choice; two known branches are not one value."""
+    """Return the only known branch of a choice; ``UNKNOWN`` if two branches are known and differ."""
     if first.is_literal and not second.is_literal:
         return replace(first, is_fallback=True)
     if second.is_literal and not first.is_literal:

@@ -92,7 +92,7 @@ _WRITTEN_NUMBER = lazy_pattern(r"(?<![\w.,])(?P<number>[-+]?\.?\d[\d_.,]*\d|[-+]
 
 
 def as_written(fact: Fact) -> str:
-    """Return a fact's value as its statement writes it (``8 MiB``); if it is not there, in our own form.
+    """Return a fact's value as its statement writes it (``8 MiB``); if the statement lacks it, in our own form.
 
     A denied value gets ``not`` before it.
     """
@@ -152,7 +152,7 @@ class _Reader:
             raise _UnreadableError
 
     def _skip_index(self) -> None:
-        """Skip the bracket that closes an index."""
+        """Skip the rest of an index, including the bracket that closes it."""
         depth = 1
         while depth:
             text = self._next().text
@@ -302,7 +302,7 @@ def _decimal(digits: str) -> Fraction:
 
 
 def _with_suffix(value: Fraction, suffix: str) -> Value:
-    """Read ``30s``, ``64KiB``, ``1h30m``. The first number is given."""
+    """Return a number with attached units: ``30s``, ``1h30m``. ``value`` is the first number, ``suffix`` the rest."""
     total, base = Fraction(0), ""
     for digits, word in re.findall(r"(\d*)(\D+)", suffix):
         unit = ATTACHED.get(word) or ATTACHED.get(word.lower() if len(word) > 1 else word)

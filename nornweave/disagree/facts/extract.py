@@ -32,7 +32,7 @@ _WORTH_READING = lazy_pattern(r"\d|default|none|null|true|false", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The facts of a passage; of a program also the comments that document its declarations."""
+    """The facts of a passage and, if it is a program, the comments that document its declarations."""
 
     facts: tuple[Fact, ...]
     comments: tuple[Comment, ...] = ()
@@ -42,13 +42,13 @@ def extract_facts(passage: Passage) -> tuple[Fact, ...]:
     """Return the facts of a passage about named things.
 
     Returns:
-        By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
+        At most ``MAX_FACTS`` different facts, by place, then by name. Their spans lie inside the passage.
     """
     return extract(passage).facts
 
 
 def extract(passage: Passage) -> Extracted:
-    """Return the facts of a passage, and the comments of a program."""
+    """Return the facts of a passage and, if it is a program, its comments."""
     language = _language(passage)
     is_talk = passage.domain in _TALK
     reading = read_code(passage, language) if language is not None and not is_talk else None
@@ -77,7 +77,7 @@ def _language(passage: Passage) -> str | None:
 
 
 def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
-    """Read a program and its documentation in comments.
+    """Yield the facts of a program and of its comments.
 
     A part of a source file shown as documentation is read for its comments and signatures.
     """
@@ -98,7 +98,7 @@ def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
 
 
 def _within(passage: Passage, start: int, end: int, subject: str, owner: str) -> Iterator[Fact]:
-    """Read a comment as documentation. Spans and lines are those of the passage."""
+    """Yield the facts of a comment, read as documentation. Spans and lines count from the passage's start."""
     part = replace(
         passage,
         text=passage.text[start:end],

@@ -46,7 +46,7 @@ class Name:
     Attributes:
         name: words of its last component, lower case, separated by blanks, without a unit suffix; never empty.
         owner: words of the components before it (``app.http.timeout``: ``app http``); may be empty.
-        unit: the unit in its suffix (``ms``), for a plain number; ``None`` without one.
+        unit: the unit that its suffix (``ms``) gives to a plain number; ``None`` without such a suffix.
         attribute: the property that the name itself states (``DEFAULT_…``: ``default``); ``None`` if there is none.
     """
 
@@ -109,7 +109,7 @@ def read_name(written: str) -> Name | None:
 def join_keys(name: str) -> tuple[str, ...]:
     """Return the keys of facts with this name: the name, and shorter forms that other writers use.
 
-    Shorter forms leave out a leading word (a prefix that is an owner on the other side: ``celery``, ``task``) and
+    Shorter forms leave out a leading word (``celery``, ``task``), because other writers give it as the owner, and
     words of limits (``max payload size``: ``payload``), as long as the rest is a distinctive name.
     """
     return tuple(dict.fromkeys(_forms(name)))
@@ -137,7 +137,7 @@ def _too_generic(words: list[str]) -> bool:
 
 
 def is_other_of(written: str, name: str) -> bool:
-    """Tell whether a written name means another thing than a generic one: ``rollingTimeout`` is no *timeout*."""
+    """Tell whether a written name is more special than the generic name: ``rollingTimeout`` is not just *timeout*."""
     other = read_name(written) if is_generic(name) else None
     return other is not None and other.name.endswith(f" {name}")
 

@@ -26,10 +26,10 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
 
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Return the lines of a fact with their description, and whether words describe it.
+    """Return start and end of the lines that state and describe a fact, and whether words describe it.
 
     Words may be in a string of those lines or of the call around them, or in a comment after or directly above. Without
-    words these are the lines themselves, or only the first if they are too long.
+    words the result is the fact's own lines, or only the first line if they are too long.
     """
     first, last = lines_at(text, start, end)
     if _IN_WORDS.search(text, first, last) or _REMARK_BEHIND.search(text, first, last):
@@ -51,14 +51,14 @@ def is_declared(fact: Fact) -> bool:
 
 
 def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, tuple[int, int]]]:
-    """Yield each fact with a value and the range that describes its subject; the range is empty if none does.
+    """Yield each fact that has a value, and the range that describes its subject; an empty range if no text does.
 
-    In documentation the range runs from its name, or from the value of the fact before, to the end of the value's line.
-    If the value comes first below its name, or the next text is indented deeper, it includes the paragraph after it.
+    In documentation the range runs from the fact's name, or else from the start of the line, to the end of the value's
+    line. It includes the next paragraph if that is indented deeper, or if the value is just below the name.
 
     Args:
-        facts: by place.
-        text: the text with the facts, from the offset ``start`` on.
+        facts: the facts, by place.
+        text: the text with the facts, which begins at the offset ``start``.
     """
     last = 0
     for fact in facts:
@@ -87,14 +87,14 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
 
 
 def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[int, str]]:
-    """Yield the place of each fact whose value words describe, with its name, its owner and those words.
+    """Yield the index of each fact whose value words describe, with one text: its name, its owner and these words.
 
-    A name alone describes the number of a constant or a key (``#define MAX_NESTING 16``), and no variable that has a
-    value for a start. A list is not what somebody wants who asks for a value.
+    A name alone is enough for the number of a constant or a key (``#define MAX_NESTING 16``), but not for the first
+    value of a variable. Lists are left out, because somebody who asks for a value does not want a list.
 
     Args:
-        facts: by place.
-        text: that they stand in, from the offset ``start`` on.
+        facts: the facts, by place.
+        text: the text with the facts, which begins at the offset ``start``.
     """
     places = {fact: place for place, fact in enumerate(facts)}
     for fact, (first, last) in described(facts, text, start):
@@ -110,7 +110,7 @@ def _indent(text: str, at: int) -> int:
 
 
 def lines_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the lines of a range; if they are too long, the first."""
+    """Return start and end of the whole lines of a range; of only the first line if they are too long."""
     first = text.rfind("\n", 0, start) + 1
     ends = [found if (found := text.find("\n", at)) >= 0 else len(text) for at in (start, max(start, end - 1))]
     return first, ends[1] if ends[1] - first <= MAX_STATEMENT else ends[0]

@@ -64,7 +64,7 @@ class Value:
 
     Attributes:
         text: canonical; equal texts of equal kind and unit are equal values.
-        is_fallback: the expression names something else first (``options.timeout || 30``): this is its default.
+        is_fallback: it is the default in an expression that names something else first (``options.timeout || 30``).
     """
 
     kind: ValueKind
@@ -98,13 +98,13 @@ def number(value: Fraction, unit: str | None = None) -> Value:
 
 
 def measured(value: Fraction, word: str) -> Value:
-    """Return a number in a unit of ``units.UNITS``, converted to the canonical unit; raises as ``number``."""
+    """Return a number in a unit of ``units.UNITS``, converted to the canonical unit; raise what ``number`` raises."""
     base, factor = UNITS[word]
     return number(value * factor, base)
 
 
 def measured_in(value: Value, unit: str | None) -> Value:
-    """Give a plain number the unit in its name or sentence (``ms``); other values stay as they are."""
+    """Return a plain number with the unit of its name or sentence (``ms``); return any other value unchanged."""
     if unit is None or value.kind != "number" or value.unit is not None or unit not in UNITS:
         return value
     try:

@@ -53,7 +53,7 @@ class Requirement:
     """The versions that a requirement accepts.
 
     Attributes:
-        least: the lowest, as numbers.
+        least: the lowest version, as numbers.
         is_open: newer versions are explicitly accepted (``>=``, ``+``, ``^``); a plain ``3.8`` is not open.
     """
 
@@ -71,7 +71,8 @@ def read_requirement(text: str) -> Requirement | None:
         text: ``>=16``, ``3.8+``, ``^20.1 || >=22``, ``~> 2.7``, ``3.9 or newer``, ``at least 1.21``, ``18.x``.
 
     Returns:
-        Of alternatives (``16 || 18``) the lowest; ``None`` if no least version is named (``*``, ``<4``), and for pins.
+        The requirement, or the lowest of alternatives (``16 || 18``); ``None`` for a pin (``==3.8``), and if no least
+        version is named (``*``, ``<4``).
     """
     text = " ".join(text[:MAX_REQUIREMENT].strip(" `'\"()").split())
     found = [one for part in text.split("||") if (one := _least(part)) is not None]

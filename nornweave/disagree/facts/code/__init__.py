@@ -36,8 +36,8 @@ class CodeReading:
     """The facts and comments of a passage of code.
 
     Attributes:
-        facts: in order of their start.
-        comments: in order.
+        facts: the facts, in order of their start.
+        comments: the comments, in order of their start.
     """
 
     facts: tuple[Fact, ...]
@@ -48,8 +48,8 @@ def read_code(passage: Passage, language: str, *, deadline_s: float | None = Non
     """Read the facts and the comments of a passage of code, which may be cut anywhere.
 
     Args:
-        language: a key of ``chunking.languages.GRAMMARS``; in other languages nothing is read.
-        deadline_s: CPU seconds after which it stops; the default depends on the length of the text.
+        language: a key of ``chunking.languages.GRAMMARS``; for another language the result is empty.
+        deadline_s: CPU seconds after which the reading stops; the default depends on the length of the text.
     """
     text = passage.text
     if not text.strip() or _is_minified(text):

@@ -92,7 +92,7 @@ def read_chains(reading: Reading) -> None:
 
 
 def read_givers(reading: Reading) -> None:
-    """Read the defaults of functions that only return one: their name says *default* before the option's name."""
+    """Read the defaults from functions that return only a default and say so in their name: ``default_port``."""
     for match in _GIVES.finditer(reading.text) if "efault" in reading.text else ():
         name = match["name"].removeprefix("get").lstrip("_")
         site = ValueSite("kwarg", match.start("name"), match.end(), name, match.start("name"), match.span("value"))
@@ -100,7 +100,7 @@ def read_givers(reading: Reading) -> None:
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:
-    """Read ``options.timeout || 30`` at any place."""
+    """Read the fallback in an expression as a default, wherever it stands: ``options.timeout || 30``."""
     text = reading.value_text(site)
     paths = [path for path in _PATH.findall(site.name) if path.lower() not in _NO_NAMES]
     if not paths or site.name.endswith(")") or (text[:1].isalpha() and text.lower() not in _NO_NAMES):

@@ -25,10 +25,10 @@ class Comment:
     """A comment block or a docstring.
 
     Attributes:
-        start: offset in the text of the passage; ``end`` the one behind it.
-        subject: the written name of the declaration that it documents; empty for a class, which is the owner.
+        start: offset of its first character in the passage's text; ``end`` is the offset after its last character.
+        subject: the written name of the declaration that it documents; empty for a class, which is in ``owner``.
         owner: the definitions around the declaration, outermost first.
-        is_remark: the comment documents no declaration that the grammar knows; its subject is the word below, if any.
+        is_remark: the comment documents no declaration that the grammar knows; its subject is the name below, if any.
     """
 
     start: int
@@ -41,8 +41,8 @@ class Comment:
 def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Comment]:
     """Yield the comments of a text in order.
 
-    Adjacent line comments are one. A comment belongs to the declaration directly after it, a docstring to the
-    definition that it opens. Others are remarks; comments after code are left out.
+    Adjacent line comments are one comment. A comment belongs to the declaration directly after it, a docstring to the
+    definition that it opens. All others are remarks; a comment after code on the same line is left out.
     """
     declared = [site for site in sites if site.role in NAMED_ROLES and site.name]
     starts = [site.start for site in declared]
@@ -81,7 +81,7 @@ def _goes_on(text: str, block: ValueSite, site: ValueSite) -> bool:
 
 
 def _is_alone(text: str, site: ValueSite) -> bool:
-    """Tell whether nothing is before a comment on its line."""
+    """Tell whether only blank space is before a comment on its line."""
     line = text.rfind("\n", 0, site.start) + 1
     return not text[max(line, site.start - 400) : site.start].strip()
 
@@ -97,7 +97,7 @@ def _subject(text: str, block: ValueSite, declared: list[ValueSite], starts: lis
 
 
 def _docstring_subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
-    """Return the definition that a string opens, or the assignment before it."""
+    """Return the definition or assignment that a docstring documents; ``None`` if the string documents neither."""
     around = block.parent
     while around is not None and around.role not in {"class", "function"}:
         around = around.parent

@@ -64,7 +64,7 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
 
 
 def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
-    """Return the value that a place states if nothing around it marks it as a default."""
+    """Return what a place without a mark of defaults states: ``value``, ``default``, or ``None`` for neither."""
     if site.role in _MEMBERS:
         return None if (function is not None and not is_maker(function.name)) or _is_loose(site) else "value"
     if site.role == "assign" and (function is not None or (site.parent and site.parent.role in {"if", "call"})):
@@ -115,7 +115,7 @@ def _is_like(site: ValueSite, text: str) -> bool:
 
 
 def _asked(site: ValueSite, text: str) -> Value | None:
-    """Return the value of a switch that nobody sets; ``None`` if the text does not ask for a switch of this name."""
+    """Return the value of a switch as long as nobody sets it; ``None`` unless the text tests a switch of this name."""
     found = _ASKED.match(text.rstrip(", ")) if text[-1] in "e)" or text[:2] == "!!" else None
     is_same = found and words_of(found["name"]) == words_of(re.split(r"\W+", site.bare_name)[-1])
     if not found or not is_same or not (found["of"] is None or STORES.search(found["of"])):
@@ -124,15 +124,15 @@ def _asked(site: ValueSite, text: str) -> Value | None:
 
 
 def _is_of_another(site: ValueSite, text: str) -> bool:
-    """Tell whether the expression before a fallback has a longer name, so that the default is for that one."""
+    """Tell whether the expression before a fallback names another option, so that the default is that option's."""
     name, source = read_name(site.bare_name), _SOURCE.match(text)
     return name is not None and source is not None and is_other_of(source[0], name.name)
 
 
 def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
-    """Tell whether a member of a literal is set for one use: ``run({retries: 3})``, ``export default {…}``.
+    """Tell whether a member of an object literal is set for one use: ``run({retries: 3})``, ``export default {…}``.
 
-    Such a literal has no name, or is in the configuration file of a program: ``bundler.config.mjs``.
+    Such a literal has no name, or it is in the configuration file of a program: ``bundler.config.mjs``.
     """
     if attribute != "value" or site.role != "pair":
         return False
@@ -141,6 +141,6 @@ def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
 
 
 def _is_loose(site: ValueSite) -> bool:
-    """Tell whether a keyword argument belongs to nothing that has a name."""
+    """Tell whether no place around a keyword argument gives it a subject, as an assignment or a field would."""
     named = {"assign", "field", "const", "pair", "kwarg", "param"}
     return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())

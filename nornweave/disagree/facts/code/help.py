@@ -21,7 +21,7 @@ _FENCE = "```\n"
 
 
 def help_facts(passage: Passage) -> Iterator[Fact]:
-    """Yield the defaults of flags that strings of a program explain, as facts of the code."""
+    """Yield the defaults of flags that a program states in its help strings; their side is ``code``."""
     if "--" not in passage.text or _DEFAULT.search(passage.text) is None:
         return
     is_help, lines = False, []
@@ -42,7 +42,7 @@ def help_facts(passage: Passage) -> Iterator[Fact]:
 
 
 def _only(line: str, found: re.Match[str]) -> str:
-    """Return a line in which all but the help text is blank."""
+    """Return a line in which everything but the help text is replaced by blanks."""
     start, end = found.start("help"), len(line)
     is_quoted = line[:start].rstrip()[-1:] in {"'", '"', "`"}
     ending = _ENDS.search(line) if is_quoted else None

@@ -20,7 +20,7 @@ def default_by_place(site: ValueSite, reading: Reading) -> bool:
 
 
 def name_groups(reading: Reading) -> None:
-    """Store in ``tag`` the names that groups and calls give themselves: ``{key: 'sameSite', default: …}``."""
+    """Store in the ``tag`` of groups and calls the name that a member gives them: ``{key: 'sameSite', …}``."""
     for site in reading.sites:
         parent = site.parent
         if parent is None or parent.role not in {"group", "call"} or site.role not in {"pair", "kwarg"}:
@@ -33,7 +33,7 @@ def name_groups(reading: Reading) -> None:
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
-    """Read ``default=5`` as a statement about its owner; ``False`` if the key describes no option."""
+    """Read a key such as ``default=5`` and return ``True``; return ``False`` if the key describes no option."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
     if key not in KEYS or value is None:
@@ -47,9 +47,9 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 
 
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
-    """Return the subject of a group's or call's key, and the place of its name.
+    """Return the name of the option that a key describes, and the place of the name; empty and ``None`` without one.
 
-    A group may name itself (``key: 'sameSite'``); else the subject is the name whose value the group is.
+    The name is in the group of the key (``key: 'sameSite'``); otherwise it is the name whose value the group is.
     """
     for place in site.ancestors():
         if place.tag:

@@ -38,8 +38,8 @@ def default_behind_name(name: str) -> tuple[int, bool] | None:
         name: the function as written: ``parser.add_argument``, ``flags.DEFINE_integer``.
 
     Returns:
-        How many arguments after the name the default is (0: only as a keyword), and whether a description has
-        to follow it; ``None`` if such a call declares nothing.
+        The number of arguments from the name to the default (0 if it is only a keyword), and whether a description
+        has to follow the default; ``None`` if calls of this function declare nothing.
     """
     *receivers, last = re.split(r"\.|::|->|\s", name.rstrip("!?"))
     if last in _BY_KEYWORD:

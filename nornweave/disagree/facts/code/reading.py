@@ -30,12 +30,12 @@ class Base:
     """Knowledge about a passage from outside its text.
 
     Attributes:
-        owner: words of its title and context that are names of classes and functions.
+        owner: the names of classes and functions in the passage's title and context.
         function: the function around the passage, if the title ends in one.
         is_class: the passage is directly in a class, as far as the title shows.
-        is_part: the passage begins inside a definition: its first line is indented.
+        is_part: the passage begins inside a definition, because its first line is indented.
         is_body: the passage is in a function, as far as title and context show.
-        is_default: its title or file name shows that it holds defaults.
+        is_default: the title or the file name shows that the passage holds defaults.
     """
 
     owner: str

@@ -41,11 +41,11 @@ class ValueSite:
     """A place in the text. All offsets count characters of the text.
 
     Attributes:
-        name: as written, without quotes.
+        name: its name as written, without quotes.
         value: the span of its value, if it has one.
-        tag: the name that a call or a group declares, if any.
-        arguments: of a call, as written.
-        parent: the smallest place around it.
+        tag: the name that a member gives to its call or group (``key: 'sameSite'``), if any.
+        arguments: the arguments of a call, as written.
+        parent: the smallest place that contains this one.
     """
 
     role: Role
@@ -64,7 +64,7 @@ class ValueSite:
         return _SELF.sub("", self.name)
 
     def ancestors(self) -> Iterator[ValueSite]:
-        """Yield the places around it, innermost first."""
+        """Yield the places that contain this one, innermost first."""
         place = self.parent
         while place is not None:
             yield place
@@ -89,7 +89,7 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> tuple[li
         deadline: CPU time of this thread (``time.thread_time``) after which it stops.
 
     Returns:
-        The places in order of their start, outer ones first; and whether the grammar did not fit somewhere.
+        The places in order of their start, outer ones first; and whether the grammar failed on some part.
     """
     grammar = grammar_of(language, path, text)
     if grammar is None or grammar.name not in LANGUAGES:
@@ -200,7 +200,7 @@ _OUTERMOST = {"class": 0, "function": 0, "assign": 1, "field": 1, "const": 1, "p
 
 
 def _nested(sites: Iterable[ValueSite]) -> list[ValueSite]:
-    """Put places in order and set the place around each."""
+    """Return places in order of their start, and set the ``parent`` of each."""
     ordered = sorted(sites, key=lambda site: (site.start, -site.end, _OUTERMOST.get(site.role, 2)))
     around: list[ValueSite] = []
     for site in ordered:

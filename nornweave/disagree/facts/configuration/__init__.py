@@ -49,7 +49,7 @@ _NO_CONFIGURATION = lazy_pattern(
 def is_configuration(format: str, path: str) -> bool:  # noqa: A002 - the word of the contract
     """Tell whether a file is configuration or a manifest, by its format (``yaml``, ``dockerfile``) or its name.
 
-    Manifests that are programs (``setup.py``, ``Gemfile``) are both: requirements are read here, the rest as code.
+    Manifests that are programs (``setup.py``, ``Gemfile``) count too: requirements are read here, the rest as code.
     """
     return _is_read(path) and (_reader(format, path) is not None or bool(patterns_of(path)))
 
@@ -71,10 +71,10 @@ def _is_read(path: str) -> bool:
 
 
 def configuration_facts(passage: Passage) -> Iterator[Fact]:
-    """Yield the settings of a passage of configuration and the requirements of a manifest, by kind, in order.
+    """Yield the settings of a passage of configuration and the requirements of a manifest, each in order.
 
-    Side is ``configuration``; ``code`` for requirements (form ``manifest``) and for what a schema declares. Values of
-    passwords, tokens and keys are never read.
+    Their side is ``configuration``, or ``code`` for requirements (form ``manifest``) and for what a schema declares.
+    Values of passwords, tokens and keys are never read.
     """
     if not _is_read(passage.path):
         return

@@ -78,7 +78,7 @@ _COMMENT = lazy_pattern(r"(?P<quoted>\"[^\"\n]*\"|'[^'\n]*')|(?:(?<![^ \t])[#;][
 
 
 def line_entries(text: str) -> Iterator[Entry]:
-    """Yield the settings of YAML, TOML, INI and similar formats, in order: line, value and sections above it.
+    """Yield the settings of YAML, TOML, INI and similar formats in order, each with the sections above it.
 
     ``- name: TIMEOUT`` with ``value: 30`` below it is a setting ``TIMEOUT``.
     """
@@ -141,10 +141,10 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 
 
 def directive_entries(text: str) -> Iterator[Entry]:
-    """Yield settings of lines ``key value`` without a sign; in other formats those with a sign.
+    """Yield the settings in lines ``key value``; if few lines have this form, those of ``line_entries``.
 
-    A line that opens a block, ``server {``, is the parent of the lines up to its end. If everything is commented out,
-    settings are the lines without a blank after the comment mark, if sentences have one there.
+    A line that opens a block, ``server {``, is the parent of the lines in the block. If a file has all its settings in
+    comments and its sentences have a blank after the comment mark, the comments without this blank are its settings.
     """
     lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
     bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]
@@ -174,7 +174,7 @@ def directive_entries(text: str) -> Iterator[Entry]:
 
 
 def _renamed(entry: Entry, name: str) -> Entry:
-    """Return a statement about a neighbouring name as a setting of that name."""
+    """Return the entry beside ``name: X`` as a setting: ``value: 3`` → ``X: 3``, ``default: 3`` → ``X.default: 3``."""
     if entry.key == "value":
         return Entry(name, entry.value, entry.start, entry.end, entry.parents)
     return Entry(entry.key, entry.value, entry.start, entry.end, (*entry.parents, name))

@@ -62,19 +62,19 @@ _TOOLS = lazy_pattern(
 
 @lru_cache(maxsize=1024)
 def patterns_of(path: str) -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return the patterns for the lines of a file by its name, each with its subject."""
+    """Return the patterns for lines of files with this name, each with the subject of its requirement."""
     name = PurePosixPath(path).name.lower()
     return tuple((pattern, thing) for files, pattern, thing in _LINES if any(fnmatchcase(name, one) for one in files))
 
 
 @lru_cache(maxsize=1024)
 def says_only_versions(path: str) -> bool:
-    """Tell whether only versions matter in a file: in a manifest or a file of a tool."""
+    """Tell whether a file states only versions: a manifest, or settings of a tool that builds, checks or publishes."""
     return bool(patterns_of(path)) or _TOOLS.search(f"/{path}") is not None
 
 
 def line_requirements(passage: Passage) -> Iterator[Fact]:
-    """Yield the requirements in lines of a manifest; none of other files, tests, documentation and examples."""
+    """Yield the requirements in a manifest's lines. Manifests of tests, documentation and examples are not read."""
     is_aside = _ASIDE.search(f"/{passage.path.rpartition('/')[0]}/") is not None
     for pattern, name in () if is_aside else patterns_of(passage.path):
         for match in islice(pattern.finditer(passage.text), MAX_FOUND):

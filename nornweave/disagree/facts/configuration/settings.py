@@ -43,7 +43,7 @@ def value_of(raw: str) -> Value | None:
     """Read a plain value of a configuration file, not an expression: ``30s``, ``"a"``, ``off``, ``a-b``.
 
     Returns:
-        The value; ``None`` if there is none, if it is filled in later (``${NAME}``) or if it is too long.
+        The value; ``None`` if the text is empty or an expression, is filled in later (``${NAME}``) or is too long.
     """
     text = raw.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
@@ -77,9 +77,9 @@ def is_secret(entry: Entry) -> bool:
 
 
 def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
-    """Yield the fact of an entry; two if a variable has a fallback (``timeout: ${TIMEOUT:30}``).
+    """Yield the fact of an entry; two facts if it has a variable with a fallback (``timeout: ${TIMEOUT:30}``).
 
-    Settings in a file of examples or in comments have a form of their own, because they are not in force.
+    Settings in example files or in comments have the form ``example``, because they are not in force.
     """
     if is_secret(entry):
         return

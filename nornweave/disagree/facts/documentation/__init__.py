@@ -35,7 +35,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
         owner: the owner of this definition (its class).
 
     Returns:
-        At most ``MAX_FACTS``, in the order of the text as far as its structure goes; spans lie inside the passage.
+        At most ``MAX_FACTS`` facts, in the order of the text's blocks; their spans lie inside the passage.
     """
     if passage.format in {"man", "pod"}:
         yield from islice(_of_manual(passage), MAX_FACTS)
@@ -50,7 +50,7 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
 
 
 def _of_manual(passage: Passage) -> Iterator[Fact]:
-    """Read a manual page. An item's text is about the option or key in its tag; other text is prose."""
+    """Yield the facts of a manual page. An item's text is about the option or key in its tag; the rest is prose."""
     read = read_blocks(passage.text, passage.format)
     page = replace(passage, text=read.text, format="")
     rest, at = [], 0

@@ -18,11 +18,11 @@ class DocumentedBlock:
     """A part of a text of one kind.
 
     Attributes:
-        start: of its first line; ``end`` behind its last character.
-        indent: columns before it.
-        body: where its own words begin (after a bullet or ``#``).
-        level: of a heading, from 1.
-        info: ``simple`` of a table with ruled columns, the language of fenced code.
+        start: offset of its first line; ``end`` is the offset after its last character.
+        indent: the number of columns before its first word.
+        body: offset at which its own words begin (after a bullet or ``#``).
+        level: the level of a heading, from 1.
+        info: for a table with ruled columns ``simple``, for fenced code its language.
     """
 
     kind: Kind
@@ -88,7 +88,7 @@ class _Parser:
         return self.blocks
 
     def _add(self, kind: Kind, first: int, last: int, *, body: int = 0, level: int = 0, info: str = "") -> int:
-        """Add the lines from ``first`` to ``last``; the words begin at ``body`` of ``first``. Return the next line."""
+        """Add a block from line ``first`` to ``last``, its words at ``body`` of ``first``; return the next line."""
         start = self.starts[first]
         block = DocumentedBlock(
             kind=kind, start=start, end=self.ends[last], indent=self.indents[first] - self.base,
@@ -178,7 +178,7 @@ class _Parser:
         return end
 
     def _ruled(self, first: int, ruler: int) -> int:
-        """Read a table up to a ruler before a blank line. Its rows may have blank lines between them."""
+        """Read a table up to the ruler that a blank line follows, and return the line after it. Rows may be blank."""
         last = ruler
         for at in range(ruler + 1, len(self.bodies)):
             if _RULER.match(self.bodies[at]):
@@ -190,7 +190,7 @@ class _Parser:
         return self._add("table", first, self._last(last), info="simple")
 
     def _paragraph(self, at: int, kind: Kind, body: int) -> int:
-        """Read lines up to a blank one or another block. They may include the header of a table."""
+        """Add the lines up to a blank one or another block, and a table that begins in them; return the next line."""
         last = self._last(at, self._starts)
         for one in range(at + 1, last + 1):
             if _RULER.match(self.bodies[one]):
@@ -207,6 +207,6 @@ def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order and without overlaps.
 
     Args:
-        raw: the text with its markup; in a comment with markers before the lines, the text itself.
+        raw: the same text with its markup; for a comment with markers before its lines, ``text`` again.
     """
     return _Parser(text, raw).parse()

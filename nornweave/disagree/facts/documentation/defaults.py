@@ -79,7 +79,7 @@ def announced(row: Sequence[Token], at: int) -> Announced | None:
 
 
 def only_value(text: str, block: DocumentedBlock) -> Token | None:
-    """Return the literal that is all of a block of code announced as a default; ``None`` if it is more."""
+    """Return the literal in a block of code that is announced as a default; ``None`` if the block holds more."""
     is_default = ANNOUNCES.search(text[max(0, block.start - 80) : block.start]) is not None
     words = list(islice(tokens_of(text[block.body : block.end], block.body), 2)) if is_default else []
     return words[0] if len(words) == 1 and words[0].value is not None else None
@@ -94,7 +94,7 @@ def says_all(literal: Literal, text: str) -> bool:
 
 
 def is_assigned(literal: Literal) -> bool:
-    """Tell whether a head sets a value: ``-linger=4m``, ``[depth=3]``, ``(bool: false)``; a heading: ``rows `50```."""
+    """Tell whether an entry's head (``-linger=4m``, ``(bool: false)``) or a heading (``rows `50```) sets a literal."""
     if literal.role == HEADING:
         said = [one for one in literal.row if one.text not in f"{MARKS}#"]
         is_set = said[1].text in "=:" if len(said) == VALUED + 1 else len(said) == VALUED and literal.token.quoted
@@ -108,7 +108,7 @@ def is_assigned(literal: Literal) -> bool:
 
 
 def is_choice(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a literal begins an item that ends with ``(default)``: one of the choices for the entry above."""
+    """Tell whether a literal begins an item that ends with ``(default)``, as a choice for the entry above does."""
     words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
     return not at and words[-3:] in (["(", "default", ")"], ["[", "default", "]"]) and len(words) > len("(d)")
 

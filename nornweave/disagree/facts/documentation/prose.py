@@ -108,7 +108,7 @@ def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[St
 
 
 def _whose(text: str, start: int, verb: re.Match[str], noun: str) -> str:
-    """Return the subject or object of a verb: ``events are kept for``, ``we keep events for``."""
+    """Return the subject of a verb (``events are kept for``) or else its object (``we keep events for``)."""
     if noun == "timeout":
         return ""
     lead = _PASSIVE.sub("", text[start : verb.start()])

@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def path(self) -> str:
-        """Return the owner for things that belong to it."""
+        """Return the owner of things that belong to the subject: the subject's owner and its name."""
         return f"{self.owner} > {self.name}" if self.owner else self.name
 
 
@@ -61,9 +61,9 @@ class Reader:
     """Reads one passage. It remembers the entries above the current block.
 
     Attributes:
-        text: the surface, of the same length as the passage's text.
-        root: the definition that a docstring or comment documents.
-        label: a name alone in the paragraph above, in bold or as code.
+        text: the passage's text with blanks for its markup (``surface_of``).
+        root: the definition that the passage documents, if it is a docstring or comment.
+        label: the name in the paragraph above, if that paragraph is only a name.
     """
 
     passage: Passage
@@ -90,7 +90,7 @@ class Reader:
 
     @property
     def path(self) -> str:
-        """Return the headings above, outermost first, and the owner given by the caller."""
+        """Return the headings above the current block, outermost first; in a docstring the path of its definition."""
         return self.root.path if self.root else " > ".join(text for _, text in self.walk.headings)
 
     @property
@@ -241,7 +241,7 @@ class Reader:
         return Subject(name=token.name, form="sentence", owner=self.path)
 
     def _stated(self, sentence: Stretch, *, has_default: bool) -> Iterator[Fact]:
-        """Yield the requirements, statuses and quantities of a sentence. A default is its only quantity."""
+        """Yield the requirements, statuses and quantities of a sentence; beside a default no quantities."""
         subject = self.subject
         for one in stated(self.text, *sentence):
             if one.name:  # what one function or option needs is not what the project needs

@@ -72,7 +72,7 @@ def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) ->
 
 
 def _tag(match: re.Match[str]) -> str:
-    """Blank a tag. Code gets backticks, a list entry the mark of Markdown."""
+    """Return a tag replaced by blanks; by a backtick if it marks code, by ``- `` if it begins a list entry."""
     closing, tag = match[1], match[2].lower()
     if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
         return "`".ljust(len(match[0])) if closing else "`".rjust(len(match[0]))

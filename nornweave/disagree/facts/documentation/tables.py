@@ -29,7 +29,7 @@ _PIPE = lazy_pattern(r"(`{1,2})(?!`)[^`\n]{1,200}\1(?!`)|(?<!\\)\|")
 
 
 def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None]:
-    """Return the rows of a table block and its header; ``None`` for a header that is not in the text."""
+    """Return the rows of a table block and its header; the header is ``None`` if the text has none."""
     rows: list[Row] = []
     header = None
     lines = [match.span() for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end)]

@@ -46,7 +46,7 @@ QUOTES = ('"', "'", "“")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. Its place includes its marks, ``text`` does not. ``quoted`` means marked as code or a string."""
+    """A token. ``text`` leaves out its backticks; ``start`` and ``end`` do not. ``quoted``: it is code or a string."""
 
     text: str
     start: int
@@ -55,7 +55,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """Return the name that it may be. A key of JSON has no quotes."""
+        """Return its text as a name, without the quotes of a JSON key."""
         return self.text.strip("\"'") if self.quoted else self.text
 
     @property
@@ -65,17 +65,17 @@ class Token:
 
     @property
     def value(self) -> Value | None:
-        """The literal in it. A quoted word is a string."""
+        """The literal that the token is; ``None`` if it is no literal. A quoted word is a string."""
         return value_of(self.text, is_quoted=self.quoted)
 
     @property
     def is_plain(self) -> bool:
-        """Tell whether its quoted text is a string and no name: ``gzip``, ``/var/log``."""
+        """Tell whether a quoted token is a string and not a name: ``gzip``, ``/var/log``."""
         return self.text.startswith(QUOTES) or bool(_PLAIN.match(self.text))
 
     @property
     def shape(self) -> str:
-        """Its form in a template: a literal, a name, a quotation, or its own word."""
+        """The token in a template: ``#`` for a literal, ``Q`` for a quotation, ``N`` for a name, else its own word."""
         if value_of(self.text) is not None:
             return "#"
         if self.quoted:
@@ -109,7 +109,7 @@ def _quoted(text: str, at: int) -> Iterator[Token]:
 
 @lru_cache(1 << 15)
 def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
-    """Return the literal of a token: a number, a switch, a list, nothing, or a string if it is quoted."""
+    """Return a token's number, boolean, list or null, or its string if it is quoted; ``None`` if it is no literal."""
     if not (_LITERAL.match(text) or is_quoted):
         return None
     if text[0] == ":":  # a symbol of Ruby

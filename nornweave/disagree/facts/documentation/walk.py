@@ -53,7 +53,7 @@ VALUED = 2
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The subject of an entry or a row. ``role`` is ``L`` for a bullet, ``P`` for a paragraph, or ``row``."""
+    """The name that an entry is about. ``role`` is ``L`` in a bullet, ``P`` in a paragraph, ``row`` in a table."""
 
     role: str
     name: str
@@ -65,8 +65,8 @@ class Literal:
     """A literal and its place.
 
     Attributes:
-        row: the tokens of its line or cell, after those of some lines before; ``at`` is its index in them.
-        role: the kind of block.
+        row: tokens of some lines before, then those of its own line or cell; ``at`` is the literal's index in ``row``.
+        role: the kind of block that it stands in.
         column: in a table, the words of the header above it.
     """
 
@@ -85,12 +85,12 @@ class Literal:
 
 @dataclass
 class Walk:
-    """The context of the current line: headings, the name in the last one, the item and its last tokens.
+    """The context of the current line: the headings, the name in the last heading, the item and its last tokens.
 
     Attributes:
         is_name: returns whether a token is a name for this reader.
         is_strict: items begin only with a bullet or the first line of a block.
-        headings: level and words, outermost first.
+        headings: the level and words of each heading above, outermost first.
     """
 
     is_name: Callable[[Token], bool]
@@ -101,7 +101,7 @@ class Walk:
     carried: list[Token] = field(default_factory=list)
 
     def literals(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
-        """Yield the literals of a block; of a heading those beside its name."""
+        """Yield the literals of a block, which may be a heading."""
         if block.kind == "heading":
             yield from self._line(list(tokens_of(text[block.body : block.end], block.body)), HEADING, [], None)
             return
@@ -130,7 +130,7 @@ class Walk:
             yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
-        """Yield the literals of a code block. In a command line's help, lines below a flag are about it."""
+        """Yield the literals of a code block. In a command's help, the lines below a flag are about that flag."""
         above, flag_indent = (self.item, self.carried), 0
         self.item = None
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
@@ -148,7 +148,7 @@ class Walk:
         self.item, self.carried = above
 
     def leave(self) -> None:
-        """Begin another section."""
+        """Forget the item and its tokens, because another section begins."""
         self.item, self.carried = None, []
 
     def enter(self, heading: str, level: int) -> None:
@@ -167,7 +167,7 @@ class Walk:
         self.head = "" if len(beside) > BESIDE else max(names, key=lambda name: name.startswith("-"), default="")
 
     def _field(self, text: str, block: DocumentedBlock) -> int:
-        """Store the name of a field as the subject; return where its words begin."""
+        """Store the name of a field as the subject; return the offset of the name, or of the block if it has none."""
         match = _FIELD.match(text, block.start, block.end)
         if match is None:
             return block.start
@@ -237,13 +237,13 @@ class Walk:
 
 
 def _is_last(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is the whole text of a line after ``Default:``."""
+    """Tell whether a word is all that a line says after ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
 
 
 def flag_of(line: str) -> Token | None:
-    """Return the longest flag that a line of help explains, or its argument: ``-p, --port N``, ``-T client_limit``."""
+    """Return the name that a line of help explains: ``--port`` of ``-p, --port N``, ``limit`` of ``-T limit``."""
     head = _HELP.match(line)
     flags = list(_FLAGS.finditer(line, head.start("head"), head.end())) if head else []
     if not flags:
@@ -255,7 +255,7 @@ def flag_of(line: str) -> Token | None:
 
 
 def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
-    """Tell whether a line gives a name this word alone: ``ui.color = green``; in code also ``color: green``."""
+    """Tell whether a line only sets a name to this word: ``ui.color = green``; in code also ``color: green``."""
     if token is not line[-1] or len(line) not in {3, 4} or (len(line) == 4 and line[0].text not in "#-"):
         return False
     is_name = role[0] == "F" or line[-3].is_identifier
@@ -263,7 +263,7 @@ def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
 
 
 def _is_bracketed(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is the whole text in brackets after ``default:``."""
+    """Tell whether a word is all that brackets say after ``default:``: ``[default: green]``."""
     lead, behind = [one.text.lower() for one in row[max(0, at - 3) : at]], row[at + 1 : at + 2]
     return lead in (["[", "default", ":"], ["(", "default", ":"]) and bool(behind) and behind[0].text in "])"
 
