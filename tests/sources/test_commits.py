@@ -63,8 +63,8 @@ def test_a_commit_says_what_it_says_who_made_it_when_and_what_it_changed(root: P
     made = documents["Return three (#12)"]
     assert made.path == f"commits/{sha}"
     assert made.text == (
-        "Return three (#12)\n\nTwo was wrong.\n\nFixes #7\nCo-authored-by: Eve\n\n"
-        f"Committed on 2023-11-17 by Grace Hopper as {sha[:10]}, first released in v1.2.0.\n\n"
+        "Return three (#12)\n\nTwo was wrong.\n\nFixes #7\n\n"
+        f"Committed on 2023-11-17 by Grace Hopper with Eve as {sha[:10]}, first released in v1.2.0.\n\n"
         "Changed:\n- docs/new page.md (new, +1)\n- src/app.py (+1 −1: two)"
     )
     assert made.metadata["kind"] == "commit"
@@ -158,6 +158,44 @@ def test_a_merge_is_called_by_what_was_merged_and_has_its_changes(root: Path) ->
     assert "- b.py (new, +1)\n- c.py (new, +1)" in merge.text
     assert "- more wip\n- wip\n" in merge.text and "by Eve as" in merge.text and ", merged by Ada." in merge.text
     assert merge.metadata["author"] == "Eve"
+
+
+@pytest.mark.parametrize("news", [1, 3])
+def test_a_merge_is_by_who_wrote_most_lines_and_names_the_others(root: Path, news: int) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "checkout", "--quiet", "-b", "guest")
+    message = "whistle\n\nCo-authored-by: Ida <ida@example.org>\nCo-authored-by: helper[bot] <x@example.org>"
+    say(root, message, {"whistle.py": "def whistle():\n    return 1\n" * 5}, day=2, author="Guest")
+    for number in range(news):
+        say(root, f"news {number}", {"NEWS": f"{number}\n"}, day=3 + number)
+    git(root, "checkout", "--quiet", "main")
+    git(
+        root,
+        "merge",
+        "--quiet",
+        "--no-ff",
+        "--message",
+        "Merge branch 'guest' into main\n\nAdd whistle",
+        "guest",
+        day=9,
+    )
+    with source(root) as repository:
+        merge = past(repository)["Add whistle"]
+    assert "by Guest with Ada, Ida as" in merge.text and ", merged by Ada, not released" not in merge.text
+    assert merge.metadata["author"] == "Guest"
+    assert list(merge.metadata["authors"]) == ["Guest", "Ada", "Ida"]  # type: ignore[arg-type]
+
+
+def test_a_commit_after_the_last_release_says_so(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    with source(root) as repository:
+        assert "released" not in past(repository)["Begin"].text, "there is no release"
+    git(root, "tag", "v1.0")
+    say(root, "Go on", {"a.py": "2\n"}, day=2)
+    with source(root) as repository:
+        documents = past(repository)
+    assert ", not released yet." in documents["Go on"].text and "released in v1.0." in documents["Begin"].text
+    assert "release" not in documents["Go on"].metadata
 
 
 @pytest.mark.parametrize("closes", ["", "\n\nCloses #7"])

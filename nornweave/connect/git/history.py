@@ -48,9 +48,9 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}4:"
+GATE = f"{HISTORY_GATE}5:"
 """Raise it when the same commit may come out as another document."""
-MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN = 1_200, 2_800, 12, 100, 20, 600
+MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_PATCH_BYTES = 8 << 20
 """Of a larger commit the files are named, and nothing in them."""
 _PAGES = ("md", "mdx", "markdown", "rst", "adoc", "asciidoc", "org")
@@ -71,7 +71,8 @@ _BOT = re.compile(r"\[bot\]$|^(?:dependabot|renovate|greenkeeper|pre-commit)\b",
 _MERGED = re.compile(r"Merge (?:pull request #\d+ from \S+|branch '[^']*' into \S+)$")
 _MERGE_REQUEST = re.compile(r"See merge request \S{0,300}?(!\d{1,7})\s*")
 """As GitLab ends the message of a merge, with the path of the project before the number."""
-_SIGNED = re.compile(r"(?:signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
+_SIGNED = re.compile(r"(?:co-authored-by|signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
+_WITH = re.compile(r"^co-authored-by:[ \t]*([^<\n]{1,100}?)[ \t]*(?:<|$)", re.IGNORECASE | re.MULTILINE)
 _ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.{0,300})")
 _DEFINES = re.compile(
@@ -98,11 +99,11 @@ class _Change:
     added: int = 0
     removed: int = 0
     names: dict[str, None] = field(default_factory=dict)
+    is_code: bool = field(init=False)
+    """Whether the names of changed definitions are shown for this file."""
 
-    @property
-    def is_code(self) -> bool:
-        """Tell whether the names of changed definitions are shown for this file."""
-        return PurePosixPath(self.path).suffix in _DEFINING
+    def __post_init__(self) -> None:
+        self.is_code = PurePosixPath(self.path).suffix in _DEFINING
 
     def shown(self) -> str:
         """Return the change in words: ``src/a.py (+10 −2: parse, Loader)``."""
@@ -172,22 +173,25 @@ class CommitHistory:
         written = self._written(commit) if self.quotes and not self.is_partial else {}
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
         had = set[str]()
-        rules = digest(str(self.is_partial), *self.exclude)
+        unreleased = "" if releases.before else None
+        rules = digest(str(self.is_partial), str(unreleased), *self.exclude)
         for sha, moment, day, committer in self._commits(
             f"--max-count={self.most}", *after, commit, form="%H %at %as %aN"
         ):
-            author, merged = branches.get(sha, (committer, []))
+            author, merged, brought = branches.get(sha, (committer, [], []))
             release = releases.first_had.get(sha, "")
             url = commit_url(web or "", sha)
             known: dict[str, JsonValue] = {
                 "author": author or None,
                 "day": day,
                 "url": url or None,
-                "release": release or None,
+                "release": release or unreleased,
                 "written": written.get(sha),
             }
             if merged and not self.exclude:  # which of their commits it names is not known
                 known |= {"merged": list[JsonValue](merged), "merged_by": committer}
+            if brought and not self.is_partial:
+                known["brought"] = list[JsonValue](brought)
             yield Entry(
                 path=f"{COMMITS}{sha}",
                 gate=GATE + digest(sha, release, rules, written.get(sha, "")),
@@ -210,10 +214,11 @@ class CommitHistory:
                     }),
                 )  # fmt: skip
 
-    def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str]]]]:
+    def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str], list[str]]]]:
         """Return the releases.
 
-        Return also the main author and the subjects of the commits that each merge commit merged. A tag on a merged
+        Return also, of each merge commit, the main author and the subjects of the commits that were merged, and these
+        commits with their authors if several people made them and at most ``MAX_LISTED`` were merged. A tag on a merged
         branch counts as a release at the commit that merged the branch.
         """
         parents, named = dict[str, list[str]](), dict[str, list[str]]()
@@ -230,12 +235,15 @@ class CommitHistory:
         mainline = [*itertools.islice(parents, 1)]
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
-        tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str]]]()
+        tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
         for sha, merged in _merged(mainline, parents):
             tagged[sha] = [name for each in merged for name in named.get(each, ())]
-            brought = [said[each] for each in merged if each != sha and len(parents[each]) < 2]
-            if people := Counter(author for author, _ in brought if not _BOT.search(author)):
-                branches[sha] = people.most_common(1)[0][0], [subject for _, subject in brought[:MAX_MERGED]]
+            brought = [each for each in merged if each != sha and len(parents[each]) < 2]
+            if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
+                subjects = [said[each][1] for each in brought[:MAX_MERGED]]
+                read = [f"{each} {said[each][0]}" for each in brought]
+                read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
+                branches[sha] = people.most_common(1)[0][0], subjects, read
         first_had, before, release, at = dict[str, str](), dict[str, dict[str, str]](), "", ""
         for sha in mainline:
             if tagged[sha]:
@@ -307,7 +315,7 @@ class CommitHistory:
         Raises:
             TransientDocumentError: git does not have the commit, or does not answer.
         """
-        known = {key: value for key, value in entry.metadata.items() if key != "url"}
+        known = {key: value for key, value in entry.metadata.items() if key not in {"url", "brought"}}
         if entry.path.startswith(RELEASES):
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
             try:
@@ -318,11 +326,29 @@ class CommitHistory:
             return canonical_json({**known, "subjects": subjects}).encode()
         sha = entry.path.removeprefix(COMMITS)
         wanted = PathFilter(exclude=self.exclude)
-        message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
-        changes = [change for change in changes if wanted.matches(change.path)]
+        message, changes = self._read(sha, wanted)
         for change in changes:
             change.old = change.old if wanted.matches(change.old) else ""
-        return canonical_json({**known, **_described(message, changes, str(known.get("author", "")))}).encode()
+        author, helpers, lines = str(known.get("author") or ""), _WITH.findall(message), Counter[str]()
+        for said, changed, by in self._brought(entry, wanted):
+            lines[by] += sum(change.added + change.removed for change in changed)
+            helpers += _WITH.findall(said)
+        wrote = sorted(lines, key=lambda name: (-lines[name], name != author))
+        wrote = [name for name in wrote if not is_program(name)] or [author]
+        people = [*dict.fromkeys([*wrote, *(name for name in helpers if not is_program(name))])][: MAX_PEOPLE + 1]
+        known |= {"author": people[0] or None, "authors": list[JsonValue](people) if people[0] else None}
+        return canonical_json({**known, **_described(message, changes, people[0])}).encode()
+
+    def _brought(self, entry: Entry, wanted: PathFilter) -> Iterator[tuple[str, list[_Change], str]]:
+        """Yield the message, the changes and the author of what a merge of several people brought."""
+        for each in _list(entry.metadata.get("brought")):
+            sha, _, author = str(each).partition(" ")
+            yield *self._read(sha, wanted), author
+
+    def _read(self, sha: str, wanted: PathFilter) -> tuple[str, list[_Change]]:
+        """Return the message of a commit and what it changed of the wanted files."""
+        message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
+        return message, [change for change in changes if wanted.matches(change.path)]
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""
@@ -387,7 +413,8 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         metadata=freeze({
             "kind": RELEASE if is_release else COMMIT,
             "author": author,
-            "release": release,
+            "authors": said.get("authors") or None,
+            "release": release or None,
             "former": said.get("former"),
             "tags": said.get("numbers") or None,
             "changed": said.get("paths") or None,
@@ -413,8 +440,12 @@ def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
     day = f" on {said['day']}" if said.get("day") else ""
-    by = f" by {said['author']}" if said.get("author") else ""
+    others = [str(each) for each in _list(said.get("authors"))[1:]]
+    beside = f" with {', '.join(others)}" if others else ""
+    by = f" by {said['author']}{beside}" if said.get("author") else ""
     release = f", first released in {said['release']}" if said.get("release") else ""
+    if said.get("release") == "":
+        release = ", not released yet"
     merger = (
         f", merged by {said['merged_by']}" if said.get("merged_by", said.get("author")) != said.get("author") else ""
     )
