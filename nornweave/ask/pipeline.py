@@ -70,7 +70,7 @@ def answer_from(
     fused = fuse(question, recalled, settings, notes=notes, clock=clock)
     with clock.step("budget"):
         items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
-    answerable = judge(question, recalled.responses)
+    answerable = judge(question, recalled.responses, [(each.item, each.score) for each in items])
     with clock.step("extract"):
         extracted = () if answerable.is_doubtful else extract(items, question.text)
     context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)

@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from fusion_support import item
 
 from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipped
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse, SearchSignals
+from nornweave.ask.search.records import RecallResponse, SearchSignals, SourceScore
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 
@@ -85,3 +86,14 @@ def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...]
 def test_a_question_that_was_shortened_says_so() -> None:
     long = asked("why " + "x" * 5_000).focused()
     assert judge(long, [response("code")]).words.startswith("The question was shortened: of its 5,004 characters")
+
+
+def test_a_commit_answers_that_is_far_ahead_and_near_in_meaning() -> None:
+    def probability(ahead: float, dense: float, kind: str = "commit") -> float:
+        first = replace(item("a", metadata={"kind": kind}), sources={"dense": SourceScore(1, dense)})
+        judged = judge(asked("x"), [response("code", **BAD)], [(first, 0.3), (item("b"), 0.3 - ahead)])
+        return judged.probability or 0.0
+
+    doubted = judge(asked("x"), [response("code", **BAD)]).probability
+    assert probability(0.15, 0.5) > shipped().commit_from
+    assert probability(0.01, 0.5) == probability(0.15, 0.05) == probability(0.15, 0.5, "function") == doubted

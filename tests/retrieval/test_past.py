@@ -1,5 +1,6 @@
 """Questions about the past are answered by commits and releases, and others as if there were none."""
 
+import itertools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from lab.apis.server import serving
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.combine import Ranking
 from nornweave.ask.search.history import (
+    LAST,
     ONLY_PAGES,
     asks_for_past,
     commits_in,
@@ -55,7 +57,6 @@ PAST = [
     "changes since January",
     "who translated the manual",
     "does it still depend on atty",
-    "who rounded amounts to cents",
     "what did 1.23.0 bring",
     "changes in 1.51.0",
     "the last commit of the parser",
@@ -69,6 +70,10 @@ PAST = [
     "What changed for Windows users in early 2019?",
     "what breaks when I go to version 4",
     "what do I have to change when upgrading from 2 to 3.1",
+    "when did the prompt begin to time out",
+    "when was it made the default",
+    "what is not released yet",
+    "what did commit 1234567 change",
 ]
 PRESENT = [
     "why does my upload fail",
@@ -101,6 +106,12 @@ MAY_BE_PAST = [
     "Why is there no Windows build?",
     "are 256 levels still the most that may be nested",
     "which platforms are no longer built",
+    "who rounded amounts to cents",
+    "who rang the bell",
+    "when was the connection made",
+    "when was the configuration last loaded",
+    "when did the prompt time out",
+    "1234567",
 ]
 
 
@@ -137,6 +148,8 @@ def test_other_numbers_are_no_days(text: str) -> None:
         ("what changed between 1.8.1 and 1.8.3", [(1, 8, 2), (1, 8, 3)], [(1, 8, 1), (1, 8, 4)]),
         ("what is new since 1.9", [(1, 10, 0), (2, 0, 0)], [(1, 9, 0)]),
         ("why was it renamed before 1.7?", [(1, 6, 0), (1, 7, 0)], [(1, 8, 0)]),
+        ("what has changed since the last release", [(LAST,)], [(1, 8, 0)]),
+        ("what is not yet released", [(LAST,)], [(1, 8, 0)]),
     ],
 )
 def test_a_question_names_releases(text: str, among: list[tuple[int, ...]], not_among: list[tuple[int, ...]]) -> None:
@@ -198,7 +211,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     commit("Begin with a queue", 1, "Ada", jobs='"""Jobs wait in a queue."""\n\n\ndef enqueue(job):\n    ...\n')
     repository.git("tag", "v1.0.0")
     commit(
-        "Retry failed jobs three times\n\nWorkers lost jobs when the broker restarted.", 2, "Grace Hopper",
+        "Retry failed jobs three times\n\nWorkers lost jobs when the broker restarted.\n\n"
+        "Co-authored-by: Cy Novak <cy@example.com>", 2, "Grace Hopper",
         retry='"""Failed jobs are retried."""\n\nRETRIES = 3\n\n\ndef retry(job):\n    ...\n',
     )  # fmt: skip
     commit("Drop the status page", 3, "Ada", page="")
@@ -229,6 +243,72 @@ def test_a_question_about_the_past_leads_with_the_commit_and_says_who_and_when(f
     assert first["metadata"]["kind"] == "commit" and first["metadata"]["author"] == "Grace Hopper"
     assert first["citation"]["source_path"].startswith("commits/")
     assert "2025-03-02 by Grace Hopper" in first["content"]
+
+
+def test_the_answer_says_what_the_commit_says_who_made_it_and_when(folder: Path) -> None:
+    def said(text: str) -> list[str]:
+        return [each["text"] for each in asked(folder, text)["extract"]]
+
+    made = "Committed on 2025-03-02 by Grace Hopper with Cy Novak as "
+    subject, *others = said("who added that failed jobs are retried three times?")
+    assert subject == "Retry failed jobs three times" and others[-1].startswith(made)
+    subject, why, when = said("why did we retry failed jobs three times when the broker restarted?")
+    assert why == "Workers lost jobs when the broker restarted." and when.startswith(made)
+
+
+def test_a_word_that_only_commits_hold_is_not_said_to_be_nowhere(folder: Path) -> None:
+    for text in ("what was changed by Cy Novak in the queue of jobs", "why was a queue of jobs begun before broker"):
+        assert not re.search("Novak|broker", asked(folder, text)["answerable"]["words"])
+    assert "“zeppelin”" in asked(folder, "who added the zeppelin to the queue")["answerable"]["words"]
+
+
+@pytest.mark.parametrize("word", ["", "commit ", "what did commit "])
+def test_a_commit_is_found_by_digits_that_are_all_numerals(tmp_path: Path, word: str) -> None:
+    repository = Repository(tmp_path / "api")
+    for number in itertools.count():
+        (repository.root / "page.py").write_text(f'"""A page for all who wait."""\n\nSTEP = {number}\n')
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", f"Step {number}")
+        sha = repository.git("rev-parse", "HEAD").strip()
+        if sha[:7].isdigit():
+            break
+    settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    answer = asked(tmp_path, f"{word}{sha[:7]}")
+    assert titles(answer)[0] == f"Step {number}" and sha[:7] not in answer["answerable"]["words"]
+
+
+def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+    sections = list[str]()
+    for number in range(5):
+        sections.insert(0, f"## 1.{number}.0\n\nThe parser reads format number {number} now.\n\n")
+        (repository.root / "CHANGELOG.md").write_text("# Changelog\n\n" + "".join(sections))
+        (repository.root / f"step{number}.py").write_text(f'"""Reads the format number {number}."""\n')
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", f"Read the format number {number}")
+        repository.git("tag", f"v1.{number}.0")
+    (repository.root / "last.py").write_text('"""Writes formats."""\n')
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "Write formats")
+    git = {"type": "git", "path": "api"}
+    sources = [{"id": "api", "domain": "code", **git}, {"id": "docs", "domain": "documentation", **git}]
+    settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "documentation": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+
+    def led_by(text: str, *options: str) -> list[str]:
+        found = [item["citation"] for item in asked(tmp_path, text, *options)["items"]]
+        return [(each["section"] or "").rpartition(" > ")[2] or each["title"] for each in found]
+
+    code, pages = ("--domain", "code"), ("--domain", "documentation")
+    assert set(led_by("what changed between 1.0.0 and 1.3.0", *code)[:3]) == {
+        "Release v1.1.0", "Release v1.2.0", "Release v1.3.0"
+    }  # fmt: skip
+    assert led_by("what changed in the parser from 1.2.0 to 1.3.0", *pages)[0] == "1.3.0"
+    for text in ("what changed since the last release", "what is not released yet"):
+        assert led_by(text, *code)[0] == "Write formats"
 
 
 def test_other_questions_are_answered_as_if_there_were_no_commits(folder: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from nornweave.ask.search.exact import (
     kinds_asked,
     settings_in,
 )
-from nornweave.ask.search.history import asks_for_past
+from nornweave.ask.search.history import asks_for_past, may_ask_for_past, releases_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
@@ -184,12 +184,15 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
-    """Return the passages of one version that do not say the opposite of what the question asks."""
+    """Return the passages of one version, or of the asked releases, that do not say the opposite of what is asked."""
     if len(asked_versions(question)) < 2:
         paths = [item.citation.source_path if item.domain != Domain.CODE else "" for item in items]
         versions = [variant_of(path).version for path in paths]
         first = next(filter(None, versions), ())
         items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
+    if asks_for_past(question) and (asked := releases_in(question)):
+        told = [release_of(item.citation.source_path, item.citation.title, item.citation.section) for item in items]
+        items = [item for item, of in zip(items, told, strict=True) if not of or asked[0] <= of <= asked[1]] or items
     if not (negated := negated_terms(question)):
         return items
     return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
@@ -216,16 +219,22 @@ def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence,
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
-    """Return a commit's subject, author and date, or the first lines of a release.
+    """Return a commit's subject, what its body says nearer to the question, author and date; of a release its start.
 
-    The result is empty if the question does not ask for the past.
+    The result is empty if the question cannot ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
-    if kind not in {COMMIT, RELEASE} or not asks_for_past(question):
+    if kind not in {COMMIT, RELEASE} or not may_ask_for_past(question):
         return ()
     lines = [found.span() for found in _LINE.finditer(text)]
     made = COMMITTED.search(text)
-    chosen = lines[:MOST_SENTENCES] if kind == RELEASE else [lines[0], *([made.span()] if made else [])]
+    if kind == RELEASE or not made:
+        return tuple(_sentence(item, unit) for unit in lines[: MOST_SENTENCES if kind == RELEASE else 1])
+    said = [lines[0], *_units_in(text, lines[0][1], made.start())]
+    held = terms_of_units(text, said, frozenset(query_terms(question)) - FUNCTION_TERMS)
+    more = [len(terms - held[0]) for terms in held]  # than the subject
+    best = more.index(max(more))
+    chosen = [lines[0], *([said[best]] if more[best] > 1 else []), made.span()]
     return tuple(_sentence(item, unit) for unit in chosen)
 
 

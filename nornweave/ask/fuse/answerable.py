@@ -7,6 +7,7 @@ training data and accuracy are in ``docs/figures-archive.md``, *Is there an answ
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,22 +17,30 @@ from nornweave.ask.search.exact import ASKS_QUANTITY
 from nornweave.ask.search.history import without_past
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse, SearchSignals
+from nornweave.ask.search.records import RecallItem, RecallResponse, RetrievalSource, SearchSignals
 from nornweave.core.text.legible import counted, legible
 from nornweave.core.text.negation import not_left_out
+from nornweave.core.types import COMMIT
 from nornweave.disagree.conflicts.model import Model
 
 # More probably not than yes.
 UNSURE_BELOW = 0.5
+MOST_AHEAD = 1.35
+"""How far ahead of the next passage a commit counts: among few passages one may be far ahead by chance."""
 _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerableModel:
-    """The model, and ``nothing_below``: below this probability the question is of another field and has no answer."""
+    """The model, and ``nothing_below``: below this probability the question is of another field and has no answer.
+
+    ``commits`` is the model of a leading commit, which answers if the model gives at least ``commit_from``.
+    """
 
     model: Model
     nothing_below: float
+    commits: Model
+    commit_from: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,18 @@ def shipped() -> AnswerableModel:
     """Load the shipped model."""
     stored = json.loads(resources.files(__package__).joinpath("answerable.json").read_text(encoding="utf-8"))
     model = Model(stored["intercept"], stored["weights"])
-    return AnswerableModel(model, stored["nothing_below"])
+    commits = Model(stored["commits"]["intercept"], stored["commits"]["weights"])
+    return AnswerableModel(model, stored["nothing_below"], commits, stored["commit_from"])
 
 
-def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable:
-    """Judge whether the domains' answers answer the question."""
+def judge(
+    question: Question, responses: Sequence[RecallResponse], ranked: Sequence[tuple[RecallItem, float]] = ()
+) -> Answerable:
+    """Judge whether the domains' answers answer the question.
+
+    Args:
+        ranked: the items of all answers with their scores, best first.
+    """
     told = [response.signals for response in responses]
     if not told or None in told:
         return Answerable(read_as=_read_as(question, responses))
@@ -97,10 +113,29 @@ def judge(question: Question, responses: Sequence[RecallResponse]) -> Answerable
     asked = ASKS_QUANTITY.sub(" ", without_past(question.text))
     return Answerable(
         read_as=_read_as(question, responses),
-        probability=round(shipped().model.probability(best_signals(signals)), 4),
+        probability=round(max(shipped().model.probability(best_signals(signals)), _of_commit(ranked, responses)), 4),
         unknown_words=tuple(word for word in words_of(asked) if word not in known),
         was_searched=any(response.total_searched for response in responses),
     )
+
+
+def _of_commit(ranked: Sequence[tuple[RecallItem, float]], responses: Sequence[RecallResponse]) -> float:
+    """Return how probable it is that a commit in the first place answers; 0 unless it is probable.
+
+    Commits are short and say things in words of their own, so that the general model doubts nearly all of them. What
+    tells is how far one is ahead of the next passage, and how much nearer in meaning than chunks in general.
+    """
+    if not ranked or ranked[0][0].metadata.get("kind") != COMMIT:
+        return 0.0
+    first, score = ranked[0]
+    dense = first.sources.get(RetrievalSource.DENSE.value)
+    told = next((each.signals for each in responses if each.domain_id == first.citation.domain_id), None)
+    if not dense or not told or not score:
+        return 0.0
+    others = max(score / MOST_AHEAD, *(other for _, other in ranked[1:2]), 0.0)
+    signals = {"ahead": math.log(score / others), "nearer": dense.score - told.values["background"]}
+    probability = shipped().commits.probability(signals)
+    return probability if probability >= shipped().commit_from else 0.0
 
 
 def _read_as(question: Question, responses: Sequence[RecallResponse]) -> str:

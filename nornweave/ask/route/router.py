@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from nornweave.ask.search.fan_out import Recaller
+from nornweave.ask.search.history import asks_for_past
 from nornweave.ask.search.question import Question
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
@@ -65,7 +66,7 @@ def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: i
     allowed = question.domains or tuple(agents)
     # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
     chosen = question.domains or {
-        *choose_domains(domain_signals(question.text), allowed, max_sources),
+        *choose_domains(_signals_of(question.text), allowed, max_sources),
         *(set(question.filters) & set(allowed)),
     }
     for domain in question.filters:
@@ -74,6 +75,14 @@ def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: i
             raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {names}")
         agents[domain].conditions(question.filters[domain])
     return {domain: agent for domain, agent in agents.items() if domain in chosen}
+
+
+def _signals_of(text: str) -> Mapping[Domain, float]:
+    """Return how strongly a query names each domain; what is in a repository's past, changelogs tell as well."""
+    signals = domain_signals(text)
+    if not asks_for_past(text):
+        return signals
+    return {**signals, Domain.DOCUMENTATION: max(signals[Domain.DOCUMENTATION], signals[Domain.CODE])}
 
 
 @lru_cache(maxsize=256)

@@ -1,20 +1,28 @@
 """Similar chunks share one place of the ranking: the best one leads, the others are folded behind it.
 
 These are tests or examples of one file and sections of one changelog, if they crowd out others; and variants of one
-page: its translations, versions and kept copies.
+page: its translations, versions and kept copies. Parts of one commit stand behind its first part.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.ask.search.history import asks_for_release, share_behind
-from nornweave.core.text.index_fields import ASIDE, RELEASE, SINCE, VARIANT, release_of
+from nornweave.ask.search.history import (
+    LAST,
+    UNRELEASED,
+    Releases,
+    asks_for_release,
+    of_past,
+    releases_in,
+    share_behind,
+)
+from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
@@ -51,17 +59,18 @@ def fold(
     asked = asked_versions(text)
     if variants and len(asked) == 1:
         ranking = _selecting(ranking, next(iter(asked)), generation)
-    if len(asked) == 1 and asks_for_release(text):
-        ranking = _of_release(ranking, text, generation)
+    if asks_for_release(text) and (releases := releases_in(text) or _whole(asked)):
+        ranking = _of_release(ranking, releases, generation)
     numbers = ranking.numbers[:LOOKED_AT]
     kinds = (ASIDE, RELEASE) if is_question(text) and not asked else (ASIDE,)
     groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
     crowd = sorted({place for each in groups if np.count_nonzero(each < TOP) > MOST_ASIDE for place in each.tolist()})
-    if not variants and not crowd:
+    commits = np.flatnonzero(np.isin(numbers, of_past(generation)))
+    if not variants and not crowd and not len(commits):
         return ranking, {}
-    held = generation.chunks(numbers if variants else numbers[crowd])
+    held = generation.chunks(numbers if variants else numbers[[*crowd, *commits]])
     chunks = {place: held[number] for place, number in enumerate(numbers.tolist()) if number in held}
-    leaders = _of_one_file(chunks, crowd)
+    leaders = _of_one_file(chunks, crowd) | _of_one_commit(chunks, commits.tolist())
     if variants:
         leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
     return _fold_behind(ranking, leaders)
@@ -79,28 +88,38 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
     return reorder(ranking, factors)
 
 
-def _of_release(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking led by changelog sections on the asked release, or on releases since then."""
+def _whole(asked: Collection[tuple[int, ...]]) -> Releases | None:
+    """Return the releases that the only version in a question stands for; ``None`` for several or none."""
+    return (min(asked), (*min(asked), LAST)) if len(asked) == 1 else None
+
+
+def _of_release(ranking: Ranking, releases: Releases, generation: Index) -> Ranking:
+    """Return a ranking led by changelog sections on the asked releases; others count less."""
     sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
     held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
-    (version,) = asked_versions(text)
-    is_since = SINCE.search(text) is not None
     factors, wanted = np.ones(len(ranking)), np.zeros(len(ranking), bool)
     for place, number in enumerate(ranking.numbers.tolist()):
         if chunk := held.get(number):
-            told = release_of(chunk.path, chunk.title, chunk.section)
-            wanted[place] = told > version and not is_version(told, version) if is_since else is_version(told, version)
+            wanted[place] = releases[0] <= release_of(chunk.path, chunk.title, chunk.section) <= releases[1]
             factors[place] = 1.0 if wanted[place] else OTHER_VERSION
-    if not wanted.any():
+    if wanted.any():
+        scores = ranking.scores * factors
+        factors[~wanted] *= min(1.0, share_behind(scores[wanted].max(), scores[~wanted]))
+    elif releases != UNRELEASED:
         return ranking
-    scores = ranking.scores * factors
-    factors[~wanted] *= min(1.0, share_behind(scores[wanted].max(), scores[~wanted]))
     return reorder(ranking, factors)
 
 
 def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dict[int, int]:
     first: dict[tuple[str, str], int] = {}
     leaders = {place: first.setdefault((chunks[place].source_id, chunks[place].path), place) for place in crowd}
+    return {place: leader for place, leader in leaders.items() if place != leader}
+
+
+def _of_one_commit(chunks: Mapping[int, StoredChunk], commits: Sequence[int]) -> dict[int, int]:
+    """Return which parts of commits and releases stand behind the first part, which says who made it and when."""
+    first = {chunks[place].document_id: place for place in commits if chunks[place].char_range[0] == 0}
+    leaders = {place: first.get(chunks[place].document_id, place) for place in commits}
     return {place: leader for place, leader in leaders.items() if place != leader}
 
 

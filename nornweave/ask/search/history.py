@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import RecallResponse
+from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import (
     COMMIT_DIGITS,
     MONTHS,
@@ -37,27 +38,37 @@ MAX_ASKED = 2_000
 PRESENT = 0.5
 """What passages of today count where the past is asked for."""
 _PAST_TENSE = r"(?:[a-z]{2,30}ed|made|wrote|rewrote|broke|built|began|brought|chose|put|took|did)"
+_DEVELOPED = (
+    r"(?:(?:un)?(?:add|introduce|create|write|wrote|written|rewrite|rewrote|rewritten|implement|invent|develop|design"
+    r"|build|built|contribute|port|translate|remove|delete|drop|deprecate|retire|withdraw|withdrew|withdrawn|abandon"
+    r"|change|modify|edit|touch|update|upgrade|bump|rename|move|replace|switch|convert|refactor|split|extract"
+    r"|fix|repair|cure|solve|resolve|correct|patch|break|broke|broken|merge|revert|release|publish|commit|document"
+    r"|support|begin|begun|began|start|stop|become|became|appear|arrive|land|gain|learn|learnt|come|came|get|got"
+    r"|give|gave|let|teach|taught|bring|brought)(?:e?d|ped|ted)?|modified)"
+)
+"""What is done to a repository. What else was done may be what a program does."""
 BEHIND_RELEASE = 0.9
 """The most that others count beside a release that a question of what changed names."""
 _ASKS = re.compile(
     rf"""
     \b(?:which|what|whose|by|the(?:\ \w+)?|last|latest|first)\ commits?\b
     | \bcommit\ message | \bgit\ (?:log|blame|history)\b
-    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b
-    | ^who\ (?!(?:can|may|must|should|could|would|will|are|do|have|need|want|am|to|else|or)\b)
-      (?![\w-]*s\b)[a-z]+\b  # *who got*, *who came up with*, not *who uses*
+    | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?(?:made|put|took|chose|did|{_DEVELOPED})\b
     | \bwho\ (?:is\ the\ )?author
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
-    | \b(?:when|why|by\ whom|how\ long\ ago|(?:in\ which|in\ what|what|which)\ (?:version|release|year|month))
+    | \bwhen\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b) .{{0,160}}\b(?:made\ \w|{_DEVELOPED}\b)
+    | \b(?:why|by\ whom|how\ long\ ago|(?:in\ which|in\ what|what|which)\ (?:version|release|year|month))
       \ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
     | \btell\ me\ (?:when|who|why|since\ when)\b | \bhow\ old\ (?:is|are)\b
-    | \b(?:commit|merge|pull\ request)\b .{{0,60}} \#\d
-    | \b(?:fixed|closed|merged|resolved)\ \#\d | \#\d+\ (?:fixed|closed|merged)
+    | \b(?:commit|merge|pull\ request)\b .{{0,60}} (?=\#\d)
+    | \b(?:fixed|closed|merged|resolved)\ (?=\#\d) | \#\d+\ (?:fixed|closed|merged)
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
       \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
     | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
-    | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ \d | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ v?\d
-    | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?v?\d+\.\d
+    | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ (?=\d)
+    | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ (?=v?\d)
+    | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?(?=v?\d+\.\d)
+    | \b(?:un|not\ (?:yet\ )?)released\b
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
     | \b(?:changes|commits|happened|added|removed)\ by\b
     | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
@@ -66,15 +77,24 @@ _ASKS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MAY_ASK = re.compile(
-    r"""
-    ^why\b (?!.*\b(?:my|our|i|me|we)\b)
-    | ^(?:is|are|do|does|must|can|has|have|will)\b .{0,160} \bstill\b
+    rf"""
+    \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b (?!\ (?:my|our|me|us)\b)
+    | ^who\ (?!(?:can|may|must|should|could|would|will|are|do|have|need|want|am|to|else|or)\b)
+      (?![\w-]*s\b)[a-z]+\b  # *who swept*, not *who uses*
+    | \bwhen\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
+    | ^\s*\d{{7,40}}\s*$
+    | ^why\b (?!.*\b(?:my|our|i|me|we)\b)
+    | ^(?:is|are|do|does|must|can|has|have|will)\b .{{0,160}} \bstill\b
     | \b(?:no\ longer|any\ ?more)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""What the present may answer as well: why something is so, and whether it still is."""
-_COMMIT = re.compile(r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b", re.IGNORECASE)
+"""What the present may answer as well: why something is so, whether it still is, and when something happened."""
+_COMMIT = re.compile(
+    r"\b(?:(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}|(?:(?<=commit )|(?<=revision )|(?<=sha ))[0-9]{7,40})\b",
+    re.IGNORECASE,
+)
+_LONE_NUMBER = re.compile(r"\s*([0-9]{7,40})\s*\Z")
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
 _IN_REPOSITORY = re.compile(r"(https?://[^?#]+?)/(-/)?(commit|issues|work_items|pull|merge_requests)/(\w+)")
@@ -121,10 +141,20 @@ _OF_RELEASE = re.compile(
     re.IGNORECASE,
 )
 """Not *Python 3.8*."""
+_UNRELEASED = re.compile(
+    r"\b(?:since|after) the (?:last|latest|newest|previous|most recent) (?:release|version|tag)\b"
+    r"|\b(?:un|not (?:yet )?)released\b",
+    re.IGNORECASE,
+)
 _UNTIL = re.compile(r"\b(?:before|until|up to)\b", re.IGNORECASE)
 _Release: TypeAlias = tuple[int, ...]
-_LAST = 1_000_000
+Releases: TypeAlias = tuple[_Release, _Release]
+"""The oldest and the newest of a range."""
+LAST = 1_000_000
 """More than any number of a release."""
+UNRELEASED: Releases = ((LAST,), (LAST,))
+"""What no release has."""
+_OF_RELEASES = frozenset(sequence("release releases version versions changes changed happened since between"))
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
@@ -132,7 +162,7 @@ _FIELDS = frozenset({"kind", "touches"})
 
 def asks_for_past(text: str) -> bool:
     """Tell whether a question asks about the past: why, when, since when, who, what changed, which commit."""
-    return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(commits_in(text)))
+    return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(_COMMIT.search(text)))
 
 
 def may_ask_for_past(text: str) -> bool:
@@ -147,7 +177,8 @@ def asks_for_release(text: str) -> bool:
 
 def commits_in(text: str) -> set[str]:
     """Return the keys of the commits that a question names by their hexadecimal digits."""
-    return {f"commit:{found[: COMMIT_DIGITS[1] - 1].lower()}" for found in _COMMIT.findall(text)}
+    named = [*_COMMIT.findall(text), *_LONE_NUMBER.findall(text)]
+    return {f"commit:{found[: COMMIT_DIGITS[1] - 1].lower()}" for found in named}
 
 
 def without_past(text: str) -> str:
@@ -169,12 +200,36 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     if not asks_for_past(text) or not len(past := of_past(generation)):
         return ranking
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
-    named = [*generation.named(release_keys(text)).values()] if asks_for_release(text) else []
-    is_named = np.isin(ranking.numbers, np.concatenate([NO_HITS.numbers, *named]))
+    is_named = np.isin(ranking.numbers, _named_releases(ranking, text, generation))
     scores = ranking.scores * factors
     if is_named.any():
         factors[~is_named] *= min(BEHIND_RELEASE, share_behind(scores[is_named].min(), scores[~is_named]))
     return reorder(ranking, factors)
+
+
+def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
+    """Return the releases that a question of what changed names.
+
+    If it asks for nothing but all that changed between two, those of the ranking that came between belong to them.
+    """
+    if not asks_for_release(text):
+        return NO_HITS.numbers
+    named = np.concatenate([NO_HITS.numbers, *generation.named(release_keys(text)).values()])
+    if (releases := releases_in(text)) is None:
+        return named
+    topics = {term for term in sequence(without_past(text)) if term.isalpha()} - FUNCTION_TERMS - _OF_RELEASES
+    is_whole = _is_between(text) and not topics
+    looked_at = np.union1d(named, ranking.numbers[:WEIGHED] if is_whole else NO_HITS.numbers)
+    within = [
+        number
+        for number, chunk in generation.chunks(looked_at.astype(np.int32)).items()
+        if chunk.metadata.get("kind") == RELEASE and _is_within(chunk, None, releases)
+    ]
+    return np.array(within, np.int32)
+
+
+def _is_between(text: str) -> bool:
+    return len(versions_in(text)) > 1 and _BETWEEN.search(text) is not None
 
 
 def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
@@ -228,8 +283,8 @@ def _changed_only_pages(chunk: StoredChunk) -> bool:
     return bool(changed) and all(map(_IS_PAGE.search, changed))
 
 
-def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: tuple[_Release, _Release] | None) -> bool:
-    release = _filled(tag_version(str(chunk.metadata.get("release") or "")) or (_LAST,))
+def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: Releases | None) -> bool:
+    release = _filled(tag_version(str(chunk.metadata.get("release") or "")) or (LAST,))
     made = chunk.updated_at
     is_then = days is None or made is None or days[0] <= made.date() <= days[1]
     return is_then and (releases is None or releases[0] <= release <= releases[1])
@@ -245,8 +300,10 @@ def days_in(text: str) -> tuple[date, date] | None:
     return date(year, first, 1), end
 
 
-def releases_in(text: str) -> tuple[_Release, _Release] | None:
-    """Return the oldest and the newest release that a question names by numbers; ``None`` if it names none."""
+def releases_in(text: str) -> Releases | None:
+    """Return the oldest and the newest release that a question asks for, ``UNRELEASED``, or ``None`` for any."""
+    if _UNRELEASED.search(text):
+        return UNRELEASED
     versions = [
         tuple(map(int, version.split("."))) for found in _OF_RELEASE.findall(text) for version in versions_in(found)
     ]
@@ -254,11 +311,11 @@ def releases_in(text: str) -> tuple[_Release, _Release] | None:
         return None
     oldest, newest = min(versions), max(versions)
     behind = (*_filled(oldest), 0)
-    if oldest != newest and _BETWEEN.search(text):
-        return behind, (*newest, _LAST)
+    if _is_between(text):
+        return behind, (*newest, LAST)
     if SINCE.search(text):
-        return behind, (_LAST,)
-    return (() if _UNTIL.search(text) else oldest), (*newest, _LAST)
+        return behind, (LAST,)
+    return (() if _UNTIL.search(text) else oldest), (*newest, LAST)
 
 
 def _filled(release: _Release) -> _Release:
@@ -279,12 +336,18 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     found = [item.metadata.get("kind") for response in responses.values() for item in response.items]
     if not asks_for_past(question) or _WHY.search(question) or not {COMMIT, RELEASE}.intersection(found):
         return dict(responses)
-    return {key: _halved(each) if each.domain_id == Domain.DOCUMENTATION else each for key, each in responses.items()}
+    spared = releases_in(question) != UNRELEASED
+    return {
+        key: _halved(each, spares_changelogs=spared) if each.domain_id == Domain.DOCUMENTATION else each
+        for key, each in responses.items()
+    }
 
 
-def _halved(response: RecallResponse) -> RecallResponse:
+def _halved(response: RecallResponse, *, spares_changelogs: bool) -> RecallResponse:
     items = [
-        item if is_changelog(item.citation.source_path) else replace(item, score=PRESENT * item.score)
+        item
+        if spares_changelogs and is_changelog(item.citation.source_path)
+        else replace(item, score=PRESENT * item.score)
         for item in response.items
     ]
     return replace(response, items=tuple(sorted(items, key=lambda item: -item.score)))

@@ -148,7 +148,9 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
-        signals=signals_of(read_query(question.text), searched.outcomes[-1] if leads else first, items, context),
+        signals=signals_of(
+            read_query(question.text), searched.outcomes[-1] if leads else first, items, context, searched.outcomes
+        ),
     )
 
 

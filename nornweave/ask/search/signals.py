@@ -24,15 +24,21 @@ LOOKED_AT = 10
 
 
 def signals_of(
-    query: Query, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext
+    query: Query,
+    outcome: SearchOutcome,
+    items: Sequence[RecallItem],
+    context: SearchContext,
+    others: Sequence[SearchOutcome] = (),
 ) -> SearchSignals:
-    """Return the signals of a search for a question."""
+    """Return the signals of a search for a question; a word that only other searches know is known."""
     frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
     terms = sorted({term for terms in query.meaning.values() for term in terms})
     held = [term for term in terms if frequencies[term]]
     whole = math.fsum(idf[term] for term in terms)
     return SearchSignals(
-        known=_known_words(query, frequencies, context.generation),
+        known=frozenset().union(
+            *(_known_words(query, each.statistics.frequencies, context.generation) for each in (outcome, *others))
+        ),
         values={
             **_describe_ranking(outcome, items),
             "background": _background(outcome, context.generation),
@@ -50,7 +56,9 @@ def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index
         if frequencies[terms[0]] or (not word.isascii() and any(map(frequencies.__getitem__, analyze(word))))
     }
     names = [
-        word for word, terms in query.meaning.items() if word not in known and (len(terms) > 1 or versions_in(word))
+        word
+        for word, terms in query.meaning.items()
+        if word not in known and (len(terms) > 1 or versions_in(word) or word.isdigit())
     ]
     return frozenset(known.union(word for word in names if generation.named(asked_keys(word) | commits_in(word))))
 
