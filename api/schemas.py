@@ -125,9 +125,9 @@ class LivenessDocument(TypedDict):
 class DomainReadiness(TypedDict):
     """Whether a domain answers, and from which generation; otherwise, or if it is degraded, the reason.
 
-    ``generation`` answers; ``published`` is the one that should. ``age_s`` is how long ago the one that answers was
-    built, ``behind_s`` for how long the other has been published without answering (0 when they are the same), or the
-    store of a replica has not said which that is.
+    ``generation`` is the one that answers, ``published`` the one that should. ``age_s`` is the age of ``generation``.
+    ``behind_s`` tells for how long ``published`` has been published without answering (0 if it answers), or for how
+    long the store of a replica has not said which generation that is.
     """
 
     ready: bool

@@ -144,7 +144,7 @@ def facets_of(
 ) -> list[tuple[str, list[Chip]]]:
     """Count the values of an answer's passages, most frequent first, as links that narrow the question down.
 
-    A name with one value is left out, unless it is chosen: it would narrow nothing down.
+    A facet with only one value is left out unless it is chosen, because it would not narrow the question down.
     """
     declared = declared_in(catalogue)
     counts: dict[str, Counter[FacetValue]] = {name: Counter() for name in _FACETS.values()}

@@ -279,7 +279,7 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
 
 
 def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:
-    """Check that DuckDB has its extension, if a domain is configured with ``vector_index: hnsw``."""
+    """Check that DuckDB has its extension for vectors, if a domain is configured with ``vector_index: hnsw``."""
     asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
     finding = partial(CheckFinding, "vector index", "vss")
     try:
@@ -331,7 +331,7 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
 
 
 def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
-    """Report when each judged set of a domain holds a generation back, and judged places without a match."""
+    """Report the condition under which each judged set holds a generation back, and judged places without a match."""
     from evals.gate import holds_back
     from evals.judgments import JudgmentError
     from evals.sets import read_domain_sets, wrong_judgments

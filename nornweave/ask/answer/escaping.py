@@ -51,7 +51,7 @@ def quoted(text: str) -> str:
 
 
 class QuotedStream:
-    """Quotes a text in pieces, with the same result as ``quoted``. The text has no invisible characters.
+    """Quotes a text in pieces, with the same result as ``quoted``, if the text has no invisible characters.
 
     A line is sent as soon as no further text can make it look like one of ours.
     """

@@ -89,7 +89,7 @@ class Agent:
     def ingestion_problem(self) -> str | None:
         """Return why the agent accepts no documents: it is closing or has a problem; ``None`` if it accepts them.
 
-        That nothing is published yet is no such problem.
+        An agent without a published generation accepts documents.
         """
         if self._closing:
             return "it is shutting down"

@@ -21,7 +21,7 @@ class Leg:
     """The scores that one retriever gives the candidates.
 
     Attributes:
-        scores: one per candidate; 0 and 1 are the least and greatest possible score, 0 also if it was not found.
+        scores: one per candidate, from 0 (least possible score, or not found) to 1 (greatest possible score).
         ranked: the chunks that the retriever found, best first.
     """
 

@@ -35,7 +35,7 @@ _Forms: TypeAlias = Callable[[re.Match[str]], Sequence[str]]
 
 
 class _Phrases:
-    """Phrases and their replacements, best first. At one place the longest phrase matches, also its plural."""
+    """Phrases and their replacements, best first. If several phrases match, the longest counts; plurals match too."""
 
     def __init__(self, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Compile the phrases. If a phrase occurs twice, its first entry is used."""
@@ -83,8 +83,8 @@ def stated_category(filters: Filters) -> str | None:
 def should_expand(text: str, *, candidates: Mapping[str, int], switch: Switch = "auto") -> bool:
     """Tell whether variants of a query should be searched. The modes ``on`` and ``off`` decide alone.
 
-    ``auto`` expands if a retriever found fewer than 20 candidates (before the first retrieval there are none), and not
-    if the query has more than 10 words or a retriever found more than 100.
+    ``auto`` says yes if a retriever found fewer than 20 candidates, and also before the first retrieval; but no if the
+    query has more than 10 words or a retriever found more than 100 candidates.
     """
     if switch != "auto":
         return switch == "on"
