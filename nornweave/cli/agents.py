@@ -112,7 +112,7 @@ def own_command(config: Path) -> list[str]:
 
 
 def is_ours(entry: object) -> bool:
-    """Tell whether an entry runs ``nornweave … mcp``. Another entry of this name was made by a person."""
+    """Tell whether an entry runs ``nornweave … mcp``. If it runs another command, a person has made it."""
     if not isinstance(entry, Mapping):
         return False
     command, more = entry.get("command"), entry.get("args", [])

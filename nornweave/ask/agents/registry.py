@@ -176,7 +176,7 @@ class Registry:
 
         Raises:
             ConflictingAgentError: the agent is alive at another address, or the registry is full.
-            NotPermittedError: the name is another agent's.
+            NotPermittedError: the name belongs to an agent with another token.
             StoreError: the file cannot be written now.
         """
         now = self._now()
@@ -208,7 +208,7 @@ class Registry:
         """Renew an agent's lease, unless it is registered at another ``url``; return how many leases were renewed.
 
         Raises:
-            NotPermittedError: it is another agent's.
+            NotPermittedError: the name belongs to an agent with another token.
         """
         now = self._now()
         values = {"agent_id": agent_id, "url": url, "state": state.value if state else None}
@@ -220,7 +220,7 @@ class Registry:
         """Remove an agent, unless it is registered at another ``url``; return how many agents were removed.
 
         Raises:
-            NotPermittedError: it is another agent's.
+            NotPermittedError: the name belongs to an agent with another token.
         """
         with self._transaction() as connection:
             self._check_token(connection, agent_id, by)

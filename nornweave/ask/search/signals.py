@@ -49,7 +49,7 @@ def signals_of(
 
 
 def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
-    """Return the words that the domain contains, also as names in another spelling."""
+    """Return the words of the query that the domain contains, also those that it contains only in another spelling."""
     known = {
         word
         for word, terms in query.meaning.items()

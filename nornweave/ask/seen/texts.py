@@ -183,7 +183,7 @@ class SeenTexts:
 def _find_shown(
     generation: Index, pattern: LinePattern, limit: int, deadline: float, within: Mask | None
 ) -> tuple[list[LineMatch], int, bool]:
-    """Return the first matches in shown text, the number of hidden matches, and whether there are no more."""
+    """Return the first matches in shown text, the number of matches in hidden text, and whether all were found."""
     wanted = limit
     while True:
         found = generation.find(pattern, wanted, deadline, within)

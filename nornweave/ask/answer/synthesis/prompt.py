@@ -140,7 +140,7 @@ def _where(item: FusedItem) -> str:
 def _conflict_notes(
     shown: Sequence[tuple[str, str]], conflicts: Sequence[ConflictRecord]
 ) -> Mapping[int, tuple[_Note, ...]]:
-    """Return number of an item, from 1 → its notes."""
+    """Return the notes for each item, by the item's number from 1."""
     places = {name: place for place, name in reversed(list(enumerate(shown, 1)))}
     notes: dict[int, dict[_Note, None]] = {}
     for record in conflicts:
