@@ -183,8 +183,9 @@ async def test_what_is_not_for_somebody_is_not_counted(
     async with app_of(settings) as app, client_as(app, token) as client:
         described = (await client.get("/agents/documentation/describe")).json()
         assert (described["documents"], described["chunks"]) == (documents, documents)
-        answer = (await client.post("/agents/documentation/recall", json={"query_text": "limit"})).json()
-        assert answer["total_searched"] == searched
+        for text in ("limit", "limit -pizza"):
+            answer = (await client.post("/agents/documentation/recall", json={"query_text": text})).json()
+            assert answer["total_searched"] == searched, text
         catalogue = (await client.get("/.json")).json()["domains"]
         docs = next(one for one in catalogue if one["domain"] == "documentation")
         assert (docs["documents"], docs["passages"]) == (documents, documents)

@@ -31,7 +31,7 @@ def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask |
         question = replace(question, text=" ".join((question.text, *(f"-{word}" for word in flags))))
     if not words:
         return question, None, {}
-    left, counts = np.ones(generation.size, np.bool_), {}
+    left, counts = generation.within(()).copy(), {}  # of what the viewer may see: chunks are counted by it
     for word in words:
         chunks = generation.holding(analyze(word))
         left[chunks], counts[word] = False, len(chunks)
