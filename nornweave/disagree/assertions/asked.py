@@ -70,11 +70,11 @@ class Asked(NamedTuple):
     """What a question asks for, and what it is about.
 
     Attributes:
-        kinds: none where that is not told.
-        about: stems of what it is about, without those that say little.
-        words: the same with them.
-        names: those that are written as names.
-        how: the words that ask.
+        kinds: the kinds of answer that it asks for; empty if it does not tell.
+        about: the stems of the words that say what it is about, without common words.
+        words: the stems in ``about`` and those of the common words.
+        names: the stems in ``words`` that are written as names.
+        how: the words that ask, in lower case: ``how often``.
     """
 
     kinds: frozenset[str]
@@ -85,7 +85,7 @@ class Asked(NamedTuple):
 
 
 def read_question(question: str) -> Asked:
-    """Return what a question asks for."""
+    """Return what a question asks for and what it is about; all fields are empty if no kind of answer is found."""
     for kind, pattern in _ASKED_FOR:
         if found := pattern.search(question):
             kinds = {"date": {kind, "quantity"}, "state": {kind, "status"}}.get(kind, {kind})
@@ -100,15 +100,15 @@ def read_question(question: str) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a sentence is about, by its place beside the words of a question.
+    """What a sentence is about, beside a question.
 
     Attributes:
-        said: stems of all its words.
-        topic: stems of its heading, or of the sentence that it continues.
-        subject: stems that stand before the verb, where an auxiliary tells which that is.
-        scopes: stems of for whom, and where, it is so, one set for each.
-        before: stem, and the one before it.
-        names: stems of which some are the name of a setting; of a sentence none.
+        said: the stems of all its words.
+        topic: the stems of its heading, and of the sentence before if it begins with a pronoun.
+        subject: the stems before its auxiliary verb; without an auxiliary, only its first stem.
+        scopes: for each phrase that says for whom or where the sentence holds, the set of its stems.
+        before: pairs of a stem and the stem directly before it.
+        names: the stems of a setting's name; empty for a sentence.
     """
 
     said: frozenset[str]
@@ -119,12 +119,12 @@ class Context:
     names: frozenset[str] = frozenset()
 
     def numbers(self, shared: Collection[str]) -> frozenset[str]:
-        """Return the numbers that tell which of a thing is meant: ``homework 3``."""
+        """Return the numbers directly after a shared word, which tell things of one name apart: ``homework 3``."""
         return frozenset(form for form, before in self.before if form[0].isdigit() and before in shared)
 
 
 class Answering(NamedTuple):
-    """What one sentence answers."""
+    """An answer to a question: what a sentence asserts, and what the sentence is about."""
 
     assertion: Assertion
     context: Context
@@ -133,18 +133,18 @@ class Answering(NamedTuple):
 def read_answers(
     sentence: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]
 ) -> Iterator[Answering]:
-    """Yield what a sentence answers."""
+    """Yield the answers that a sentence gives to a question."""
     if not NO_PROSE.search(sentence):
         yield from _AnsweringSentence(sentence, start, domain, before, asked, topic).answers()
 
 
 def read_context(sentence: str, domain: str, asked: Asked, topic: frozenset[str]) -> Context:
-    """Return what a sentence is about."""
+    """Return what a sentence is about, beside a question."""
     return _AnsweringSentence(sentence, 0, domain, "", asked, topic).context()
 
 
 class _AnsweringSentence(Sentence):
-    """A sentence of which the things of one kind are read."""
+    """A sentence that is read only for the kinds of answer that a question asks for."""
 
     def __init__(self, text: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]) -> None:
         super().__init__(text, start, domain, before)
@@ -155,7 +155,7 @@ class _AnsweringSentence(Sentence):
             self.topic = topic | stems(before)
 
     def answers(self) -> Iterator[Answering]:
-        """Yield what the sentence answers."""
+        """Yield the answers that the sentence gives to the question."""
         if not self._is_sure():
             return
         self._read_all()
@@ -174,7 +174,7 @@ class _AnsweringSentence(Sentence):
             yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
 
     def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
-        """Return what the sentence is about but for a value, and where that stands."""
+        """Return what the sentence is about, without a value (its places in the sentence, and its stems)."""
         zone = self._zone()
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
@@ -185,7 +185,7 @@ class _AnsweringSentence(Sentence):
         )  # fmt: skip
 
     def _is_measure(self, found: Found) -> bool:
-        """Tell whether a quantity is of the kind that is asked for: how often, how long."""
+        """Tell whether a quantity suits the question: *how often* needs a rate, *how long* and *when* a duration."""
         every = self.lower[max(0, found.at - 2) : found.at + 1]
         is_rate = "/" in found.key or every[-1] in forms.EVERY or "every" in every
         if found.kind != "quantity" or not re.search("often|long|when", self.asked.how):
@@ -193,7 +193,7 @@ class _AnsweringSentence(Sentence):
         return is_rate if "often" in self.asked.how else found.key.startswith("s") and not is_rate
 
     def _zone(self) -> list[int]:
-        """Return the places of the clause that says most of what was asked, with what stands behind its colon."""
+        """Return the places of the clause with the most words of the question, and of the text after its colon."""
         asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
         best = max(range(self.clauses[-1] + 1), key=lambda clause: (asked[clause], -clause)) if self.forms else 0
         zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
@@ -209,7 +209,7 @@ class _AnsweringSentence(Sentence):
         return frozenset(self.forms[at] for at in before if self._tells(at) and self.sorts[at] != VALUE)
 
     def _scopes(self, places: Sequence[int], value: Sequence[int]) -> frozenset[frozenset[str]]:
-        """Return where and for whom it is so, up to a word that was asked about: *of old machines*."""
+        """Return the stems of each phrase that says where or for whom the sentence holds: *of old machines*."""
         scopes = set()
         for at in places:
             _, place, end = self._thing(at + 1) if self.lower[at] in forms.NARROWS else (None, at, at)
@@ -228,7 +228,7 @@ class _AnsweringSentence(Sentence):
                 yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
 
     def _places(self) -> Iterator[Found]:
-        """Yield paths; else what stands behind *in* or *at*, the first behind what was asked about."""
+        """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
         zone = self._zone()
         if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
             yield Found("role", "path", paths, frozenset(), zone[0], zone[0] + 1)
@@ -259,7 +259,7 @@ class _AnsweringSentence(Sentence):
                 yield Found("role", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
 
     def _states(self) -> Iterator[Found]:
-        """Yield what stands behind *is* or a colon."""
+        """Yield the state that follows *is* or a colon."""
         zone = self._zone()
         colons = [at for at in zone if self.lower[at] == ":"]
         start = next(iter(colons), max((at for at in zone if self.lower[at] in forms.HELPERS), default=len(self.forms)))
@@ -283,7 +283,7 @@ class _AnsweringSentence(Sentence):
             yield Found("role", "who may", frozenset((f"{sign} {' '.join(who)}",)), frozenset(), zone[0], verb)
 
     def _yes_or_no(self) -> Iterator[Found]:
-        """Yield whether it is so, by a word for a state or a negation, in the clauses about what was asked."""
+        """Yield *yes* or *no*, as the states and negations say in the clauses that name what was asked about."""
         clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
         clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
                     if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
@@ -307,7 +307,7 @@ def _plain_path(path: str) -> str:
 
 
 def read_settings(text: str, asked: Asked, topic: frozenset[str]) -> Iterator[Answering]:
-    """Yield what lines of a program or of a configuration set that name what was asked about."""
+    """Yield the values of settings, in code or configuration, whose line or topic names what was asked about."""
     for found in _SETTING.finditer(text):
         begin = text.rfind("\n", 0, found.start()) + 1
         line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
@@ -324,7 +324,7 @@ def read_settings(text: str, asked: Asked, topic: frozenset[str]) -> Iterator[An
 
 
 def _held(found: re.Match[str], asked: Asked) -> tuple[Kind, str, str] | None:
-    """Return the kind, the key and the value of what a setting holds, if that was asked for."""
+    """Return the kind, the key and the value of a setting; ``None`` if the question does not ask for such a value."""
     text, name = found["value"].strip("\"'"), read_name(found["name"])
     version = _VERSION.fullmatch(text)
     if "answer" in asked.kinds and text.lower() in {"true", "false"}:
@@ -348,9 +348,10 @@ def are_of_one_subject(
     """Tell whether two sentences speak of the same part of what is asked about.
 
     Args:
-        near: what the passage of each says.
-        no: which of them denies what the other one says: an exception is no contradiction, what is so somewhere is.
-        is_tabled: it is known otherwise that both are about one thing; only whether one is about a part is asked.
+        near: the stems of the passage of each sentence.
+        no: the index of the sentence that denies the other one; -1 if none does. A denial only for a part is an
+            exception and no contradiction; an affirmation for a part does contradict a general denial.
+        is_tabled: both are known to be about one thing, so this only tells whether one is about a part of it.
     """
     shared = asked.about & (one.said | one.topic) & (other.said | other.topic)
     numbers = [each.numbers(shared) for each in (one, other)]
@@ -385,11 +386,11 @@ def are_of_one_subject(
 
 
 def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
-    """Tell whether words weigh more than a share of others, or as much where both sentences have one subject."""
+    """Tell whether words weigh more than a share of others; equal weight is enough if both have the same subject."""
     surplus = weigh(words) - share * weigh(others)
     return surplus > 0 or (surplus == 0 and is_same)
 
 
 def weigh(words: Iterable[str]) -> float:
-    """Return how much words say: those that are said of everything count little."""
+    """Return the weight of words. Common words, which are said of everything, weigh less."""
     return sum(0.3 if each in forms.COMMON else 1.0 for each in words)

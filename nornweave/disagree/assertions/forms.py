@@ -11,7 +11,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _phrases(text: str) -> Mapping[str, str]:
-    """Read lines ``written: its meaning``."""
+    """Read lines ``phrase: meaning`` as a mapping from phrase to meaning."""
     rows = (line.partition(": ") for line in text.strip().splitlines())
     return MappingProxyType({written.strip(): meant for written, _, meant in rows})
 

@@ -82,7 +82,7 @@ class AssertingPassage:
 
     Attributes:
         place: identifies the passage: in an answer its number, in a corpus its chunk.
-        start: character of its document where ``text`` begins; ``line`` its line there, from 0, where it has lines.
+        start: offset in its document at which ``text`` begins; ``line`` is the line of this offset, from 0, if known.
     """
 
     text: str
@@ -114,7 +114,7 @@ class AssertingPassage:
 
     @property
     def is_history(self) -> bool:
-        """Whether it is of a changelog, or a release's own section; of a chat the day stands in the title."""
+        """Whether the passage is of a changelog or a release's own section. A chat titled with a date is neither."""
         title = (self.section or self.title or "").rpartition(">")[2]
         return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
 
@@ -125,7 +125,7 @@ class AssertingPassage:
 
     @property
     def assertions(self) -> Sequence[Assertion]:
-        """Its assertions; of a changelog or a release's own section, only those of dates."""
+        """Its assertions; in a changelog or a release's own section, only the assertions of dates."""
         said = remembered_text(self.text, self.domain)
         if said and self.is_history:
             return tuple(each for each in said if each.kind == "date" and each.names)
@@ -137,7 +137,7 @@ def _stems_of_name(name: str) -> frozenset[str]:
 
 
 class _Pair(NamedTuple):
-    """Two assertions that may contradict each other, with the places of their passages."""
+    """Two assertions that may contradict each other, with the indices of their passages."""
 
     first: int
     one: Assertion
@@ -149,10 +149,10 @@ def find_contradictions(passages: Sequence[AssertingPassage], *, question: str |
     """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
-        question: the question; a conflict about something else is left out, one about its subject may be less likely.
+        question: if given, a conflict about something else is left out, and one about its subject may be less likely.
 
     Returns:
-        At most one for each sentence and other domain, the most confident, in order of the passages.
+        At most one pair for each sentence and other domain, the most confident one, in order of the passages.
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
@@ -194,7 +194,7 @@ def find_contradictions(passages: Sequence[AssertingPassage], *, question: str |
 
 
 def _are_of_one_subject(pair: _Pair, passages: Sequence[AssertingPassage], asked: Asked | None = None) -> bool:
-    """Tell whether neither side of a pair speaks of a part; without a question, whether both say mostly one thing."""
+    """Tell whether neither side of a pair is about a part; without a question, both must be about one thing too."""
     contexts = []
     words = pair.one.about | pair.other.about
     subject = asked or Asked(frozenset(), words, words)
@@ -214,12 +214,12 @@ def _are_of_one_subject(pair: _Pair, passages: Sequence[AssertingPassage], asked
 
 
 def _denier(one: Assertion, other: Assertion) -> int:
-    """Return which of two denies what the other one says; -1 if they hold different things."""
+    """Return the index, 0 or 1, of the assertion that denies the other one; -1 if neither is a denial."""
     return 0 if one.values == {"no"} else 1 if other.values == {"no"} else -1
 
 
 def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
-    """Yield the sentences of two domains that answer a question differently; a passage once for each other domain."""
+    """Yield pairs of sentences of two domains that answer a question differently; one per passage and other domain."""
     answers: list[tuple[int, int, Answering]] = []
     for number, passage in enumerate(passages if asked.kinds and asked.about else ()):
         if passage.is_history:
@@ -298,7 +298,7 @@ def _said(held: Sequence[Sequence[Assertion]]) -> Iterator[tuple[int, Assertion]
 def _affirmations(
     passages: Sequence[AssertingPassage], held: Sequence[Sequence[Assertion]]
 ) -> Iterator[tuple[int, Assertion]]:
-    """Yield statements that affirm what a passage of another domain denies. No single word marks them."""
+    """Yield statements that affirm what a passage of another domain denies. They are found by the denied verb."""
     denied: dict[str, set[str]] = defaultdict(set)
     subjects: dict[str, set[str]] = defaultdict(set)
     for _, each in _said(held):
@@ -315,15 +315,15 @@ def _affirmations(
 
 
 def _is_about(text: str, verbs: Collection[str], subjects: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the beginnings of a text's verbs that occur together with one of their subjects."""
+    """Return those of some verbs, cut to their beginnings, that a text holds together with one of their subjects."""
     heads = {found[:HEAD] for found in _LONG_WORD.findall(text.lower())}
     return sorted(head for head in heads.intersection(verbs) if not heads.isdisjoint(subjects[head]))
 
 
 def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
-    """Yield the pairs whose sides both name something in the question, and of which one is close to it.
+    """Yield the pairs whose sides share a word of the question, and of which one side is close to the question.
 
-    It is close if no sentence of the passages says much more of the question's words.
+    A side is close if no sentence of the passages has many more of the question's words.
     """
     if not pairs:
         return
@@ -347,7 +347,7 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
 
 def _says(held: Iterable[Assertion], other: Assertion) -> bool:
-    """Tell whether a passage also states what another assertion states."""
+    """Tell whether the assertions of a passage include one that agrees with another assertion."""
     return any(
         are_comparable(each, other) and not differ(each, other) and (each.key != "there" or each.head & other.about)
         for each in held
@@ -366,8 +366,9 @@ def _share(part: AbstractSet[str], of: AbstractSet[str], names: Collection[str] 
 def features(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> dict[str, float]:
     """Return the features of two assertions of one kind with different values, each in [0, 1].
 
-    ``said`` is the share of an assertion's words that the other one has too, ``head`` that of its subject's words,
-    ``known`` that of its words in the other's passage and headings. ``more`` is the larger value of both sides.
+    ``said`` is the share of an assertion's words that the other assertion has too, ``head`` the same share of its
+    subject's words, ``known`` the share of its words that the other passage or its headings have. ``more`` is the
+    larger value of the two sides, ``less`` the smaller one.
     """
     names = one.names | other.names
     shared = one.about & other.about

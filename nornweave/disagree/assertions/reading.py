@@ -115,18 +115,18 @@ class Assertion:
     Attributes:
         key: only equal keys are compared: the unit of a quantity, the product of a version, the kind of verb of a role.
         values: in canonical form; two assertions differ if they share none.
-        about: stems of the other content words, and of the sentence before where it says ``it``, or next to nothing.
-        head: the stems before the value in its clause; for things that something supports, those after it.
-        doer: the stems of the subject that supports it.
-        names: those that name a single thing: identifiers, acronyms, words with a capital, versions.
+        about: stems of the other content words; if the sentence says ``it``, or very little, also of the one before.
+        head: the stems before the value in its clause; if it is what a thing supports, the stems after it.
+        doer: the stems of the thing that supports the value.
+        names: the stems that name a single thing: identifiers, acronyms, words with a capital, versions.
         scope: the stems after ``for``, ``of``, ``on``: the group or the part of a thing for which it holds.
-        pairs: neighbouring stems.
-        beside: stems next to a number: what is counted, or what has it.
+        pairs: pairs of neighbouring stems.
+        beside: stems next to a number: of what is counted, or of what has the number.
         is_named: the value is a name.
         condition: the stems of the words after ``if`` and ``when``.
         subject: words of ``about`` in their order, for people.
         shown: the value as it is written.
-        span: of the sentence in the text.
+        span: the range of the sentence in the text.
     """
 
     kind: Kind
@@ -196,7 +196,7 @@ def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:
     """Return the unit of a number in a program, and its amount in decimals.
 
     Args:
-        per: the unit of time that a rate is told for.
+        per: the unit of time if the number is a rate: ``minute``.
     """
     rate = UNITS[per.lower()][1] if per else None
     amount = Fraction(value.text) / (rate or 1)
@@ -208,7 +208,7 @@ _remembered = lru_cache(REMEMBERED)(read_text)
 
 
 def remembered_text(text: str, domain: str) -> tuple[Assertion, ...]:
-    """Return the assertions of ``read_text``, cached: good passages are read again for other questions."""
+    """Return what ``read_text`` returns, cached because good passages are read again for other questions."""
     return (_remembered if len(text) <= REMEMBERED_CHARACTERS else read_text)(text, domain)
 
 
@@ -233,7 +233,7 @@ def remembered_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
 
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of a text with their starts; of a program those of comments and docstrings."""
+    """Yield the start and the text of each sentence; in a program only of those in comments and docstrings."""
     for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
         for first, last in sentences(prose, 0, len(prose)):
             if last - first <= LONGEST:
@@ -247,13 +247,13 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return as many blanks. The text after a speaker begins a paragraph."""
+    """Return a match replaced by blanks. A speaker's name becomes a newline and blanks, to begin a paragraph."""
     blank = re.sub(r"[^\n]", " ", found[0])
     return "\n" + blank[1:] if found[0].endswith(":") else blank
 
 
 def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[Assertion]:
-    """Return the assertions of a sentence; empty if it asks, proposes, supposes or is not prose.
+    """Return the assertions of a sentence; empty if the sentence asks, proposes, supposes or is not prose.
 
     Args:
         domain: in papers the past tense counts as present; in threads the future tense is only a plan.
@@ -287,7 +287,7 @@ class Found(NamedTuple):
 class _Words(NamedTuple):
     """The words of a sentence as they are written, their stems, sorts and clauses, and the dates by place.
 
-    Sentences of the same text share them: nobody changes them.
+    All sentences of the same text share one object, so nobody may change it.
     """
 
     written: list[str]
@@ -323,7 +323,7 @@ def _remembered_words(text: str) -> _Words:
 
 
 class Sentence:
-    """A sentence as words. ``taken`` are the words of a value, which are not part of the subject."""
+    """A sentence as words. ``taken`` holds the places of a value's words, which are not part of the subject."""
 
     def __init__(self, text: str, start: int, domain: str, before: str) -> None:
         self.written, self.forms, self.sorts, self.clauses, self.dates = _remembered_words(text)
@@ -373,7 +373,7 @@ class Sentence:
                 self._read_word(at, token)
 
     def affirmation(self, verb: str) -> Assertion | None:
-        """Return the affirmation by the stem of its verb; ``None`` if the sentence denies it or is not sure."""
+        """Return an assertion that affirms a verb's stem; ``None`` if the sentence lacks it, denies it or is unsure."""
         if not self._is_sure() or verb not in self.forms:
             return None
         at = self.forms.index(verb)
@@ -422,14 +422,14 @@ class Sentence:
         )  # fmt: skip
 
     def _conditions(self) -> Iterator[range]:
-        """Yield the words from ``if`` or ``when`` to the end of the condition."""
+        """Yield the range of places of each condition, from ``if`` or ``when`` to its end."""
         for place, token in enumerate(self.lower):
             if token in forms.CONDITIONS:
                 end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
                 yield range(place, next(end, len(self.lower)))
 
     def _about(self) -> dict[str, tuple[int, str]]:
-        """Return the stems of the subject → their first place, and the words as written."""
+        """Return each stem of the subject → its first place, and the word as written there."""
         about: dict[str, tuple[int, str]] = {}
         for at, form in enumerate(self.forms):
             if at in self.taken or not self._tells(at) or "since" in self.lower[max(0, at - 2) : at]:
@@ -595,7 +595,7 @@ class Sentence:
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
     def _is_since(self, before: Sequence[str], figure: str) -> bool:
-        """Tell by the words before a number whether it is a version since which something holds, or an old value."""
+        """Tell whether the words before a number make it an old value, or the version since which something holds."""
         last = before[-1] if before else ""
         if last == "from":  # raised from 30 seconds
             return not forms.EVENTS.isdisjoint(self.lower)
@@ -632,7 +632,7 @@ class Sentence:
         return [self.forms[place] for place in near][-2:]
 
     def _rate(self, at: int) -> tuple[str, Fraction, int]:
-        """Return the unit of time of a quantity, and its end: ``per minute``, ``an hour``."""
+        """Return ``/s``, the unit's seconds and the end of ``per minute`` at a place; an empty text without a rate."""
         if at + 1 < len(self.lower) and self.lower[at] in forms.PER:
             base, factor = UNITS.get(self.lower[at + 1], ("", Fraction(1)))
             if base == "s":
@@ -801,7 +801,7 @@ class Sentence:
         return held, at, end if held else at
 
     def _read_modal(self, at: int, verb: int) -> None:
-        """Read what can or must be done. A negation is a denial."""
+        """Read what can or must be done. A verb with a negation after it is left to ``_read_denial``."""
         behind, can = self.lower[verb : verb + 1], self.lower[at] == "can"
         if forms.NOT.isdisjoint(behind) and not (self.domain == "conversations" and self._is_ours(at)):
             said = can or not self._is_denied(at)

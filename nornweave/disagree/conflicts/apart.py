@@ -70,7 +70,7 @@ def stands_apart(path: str) -> bool:
     """Tell by its path whether a file contradicts no other, because it is about itself or another version.
 
     Args:
-        path: relative, with ``/``.
+        path: the path in its source, with ``/``.
     """
     pure = PurePosixPath(path)
     folders = {folder.lower() for folder in pure.parts[:-1]}
@@ -90,7 +90,7 @@ def are_of_two_environments(one: str, other: str, *known: str) -> bool:
     """Tell whether two sentences are about two environments: production and a sandbox, CPU and GPU.
 
     Args:
-        known: the texts around ``other`` and ``one``: a text that mentions no sandbox means production.
+        known: the text around ``other``, then that around ``one``. A text that mentions no sandbox means production.
     """
     first, second = ({found[:3] for found in _ENVIRONMENT.findall(text.lower())} for text in (one, other))
     if first and second:

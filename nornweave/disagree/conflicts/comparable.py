@@ -48,10 +48,10 @@ def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
 
 
 def comparable(one: LocatedFact, other: LocatedFact) -> bool:
-    """Tell whether two facts of one name state the same property, at least one of them in plain words.
+    """Tell whether two facts of one name state the same property, so that different values are a contradiction.
 
-    A configuration may differ from the defaults of the code: that is its purpose. Two facts of one side are
-    compared only if neither is of code: pages of two systems.
+    Code and configuration are never compared, because a configuration is there to change the code's defaults. Two
+    facts of one side are compared only if their domains differ and neither domain is ``code``.
     """
     a, b = one.fact, other.fact
     if a.side == b.side and (one.domain == other.domain or "code" in {one.domain, other.domain}):
@@ -78,7 +78,7 @@ def value_of(fact: Fact) -> Value:
 
 
 def outcome(a: Fact, b: Fact) -> FactComparison:
-    """Compare the values of two comparable facts. A denied value differs only from itself.
+    """Compare the values of two comparable facts. A denied value differs only from the same value stated.
 
     If the code's default is none, the value usually comes from elsewhere, so the outcome is undecided.
     """
@@ -118,7 +118,7 @@ def keys_of(fact: Fact) -> frozenset[str]:
 
 
 def pairs(facts: Sequence[LocatedFact]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of every two comparable facts that share a key, once, in order."""
+    """Yield each pair of comparable facts that share a key, once, as their two indices in ascending order."""
     blocks: dict[str, list[int]] = defaultdict(list)
     for place, one in enumerate(facts):
         for key in keys_of(one.fact):

@@ -46,19 +46,19 @@ def find_conflicts(
     """Return the facts that contradict each other.
 
     Args:
-        facts: of any number of documents.
-        min_confidence: in [0, 1].
+        facts: the facts of any number of documents.
+        min_confidence: the least confidence of a conflict that is returned, in [0, 1].
         rivals: the comparisons of the same facts, if the caller has them already.
 
     Returns:
-        At most one per fact and better informed side, the most confident first, then by place.
+        At most one conflict for each fact and better informed side, the most confident first, then by place.
     """
     found = candidates(rivals_of(facts) if rivals is None else rivals)
     return _merged([conflict_of(one, one.strength) for one in found if one.strength >= min_confidence])
 
 
 def candidates(rivals: Rivals) -> list[CandidatePair]:
-    """Return each fact's best differing rival on each better informed side, unless a fact of that side agrees."""
+    """Return each fact's best differing pair for each better informed side, unless a fact of that side agrees."""
     chosen = (_chosen(rivals[key]) for key in sorted(rivals))
     return [one for one in chosen if one]
 
@@ -130,7 +130,7 @@ def explanation(first: LocatedFact, second: LocatedFact, name: str) -> str:
 
 
 def _merged(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
-    """Join conflicts of one name between the same two values. The most certain one stays and lists the others."""
+    """Return the most certain of the conflicts of one name and the same two values; it lists the others in ``also``."""
     best: dict[tuple[object, ...], FactConflict] = {}
     others: dict[tuple[object, ...], dict[LocatedFact, None]] = defaultdict(dict)
     lines: set[tuple[object, ...]] = set()

@@ -28,9 +28,9 @@ class FactCorpus:
     """Frequencies of words and names among the compared facts.
 
     Attributes:
-        documents: how many there are.
-        holders: word of a context → documents that have it.
-        in_words: words of the contexts of texts by people.
+        documents: the number of documents.
+        holders: word of a context → number of documents that have it.
+        in_words: the words in contexts of facts that are not from code.
     """
 
     documents: int = 0
@@ -50,7 +50,7 @@ class FactCorpus:
 
 
 def corpus_of(facts: Collection[LocatedFact]) -> FactCorpus:
-    """Count the words and names of facts."""
+    """Return how many documents have each word in the contexts of their facts."""
     contexts = {(one.place, word) for one in facts for word in one.context}
     return FactCorpus(
         documents=len({one.place for one in facts}),
@@ -85,7 +85,7 @@ def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORP
     """Return the features of a pair of comparable facts with different values.
 
     Args:
-        code: the side closest to the running system, see ``comparable.ordered``.
+        code: the fact whose side is closest to the running system, see ``comparable.ordered``.
 
     Returns:
         Feature → number, mostly 0 or 1; always the same features.

@@ -24,8 +24,8 @@ class LedgerNotes:
     """The parts of the ledger that an answer uses.
 
     Attributes:
-        origins: the author of each line.
-        dismissed: pairs of statements that somebody dismissed as no conflict (``pair_id``).
+        origins: the origin (author, date, revision) of each line that git knows.
+        dismissed: ids of the pairs of statements that somebody dismissed as no conflict (``pair_id``).
     """
 
     origins: Origins = field(default_factory=lambda: NO_ORIGINS)
@@ -53,7 +53,7 @@ class KnownLine:
     """A line whose author git has named.
 
     Attributes:
-        version: of its document then (``version_of``); for another version git is asked again.
+        version: the document's version (``version_of``) when git named the author; for another one git is asked again.
     """
 
     key: LineKey
@@ -67,5 +67,5 @@ def version_of(one: LocatedFact) -> str:
 
 
 def origins_of(lines: Iterable[KnownLine]) -> Origins:
-    """Return the author of each line."""
+    """Return the origins of lines by the lines' keys."""
     return {line.key: line.origin for line in lines}

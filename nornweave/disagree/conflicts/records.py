@@ -34,9 +34,9 @@ class LocatedFact:
     """A fact with its place, author and date.
 
     Attributes:
-        domain, source_id, path: of its document.
+        domain, source_id, path: the place of its document.
         section: the heading path around it, ``A > B``; in code the enclosing symbol, if known.
-        updated_at, revision, author: of the line if known, else of the document.
+        updated_at, revision, author: those of the line if known, else those of the document.
         line_range: first and last line to cite, from 1.
     """
 
@@ -75,7 +75,7 @@ class LocatedFact:
 
     @property
     def _around(self) -> str:
-        """The title of its passage; empty for a list of constants, because it names only neighbours."""
+        """The title of its passage; empty if the passage lists constants, because this title names only neighbours."""
         is_list = self.fact.side == "code" and lists_names(self.title or "")
         return "" if is_list else self.title or ""
 
@@ -86,7 +86,7 @@ class LocatedFact:
 
     @cached_property
     def file_words(self) -> frozenset[str]:
-        """Distinctive words of the file's name; ``webhooks.md`` and ``webhooks.py`` share them."""
+        """Distinctive words of the file's name without its suffix: for ``webhooks.md`` the word ``webhook``."""
         return frozenset(singular(word) for word in words_of(self._file)) - PLACE_WORDS
 
     @property
@@ -132,9 +132,8 @@ class Detector(StrEnum):
 def detector_of(conflict: FactConflict) -> Detector:
     """Return the kind of a contradiction.
 
-    One event at two times: temporal. One side denies what the other says: negation. One side switches on what the
-    other switches off: opposition.
-    Everything else is one thing with two values.
+    It is temporal if one event has two dates, a negation if one side denies what the other side says, and an opposition
+    if one side switches on what the other side switches off. In all other cases one thing has two values.
     """
     if conflict.attribute == "date":
         return Detector.TEMPORAL_CONTRADICTION

@@ -28,12 +28,12 @@ class LedgerEntry:
     """Two facts that disagree.
 
     Attributes:
-        entry_id: the same as long as the same documents say the same values.
+        entry_id: its id, which stays the same as long as the same documents say the same values.
         sides: both sides; the one that probably describes the running system comes first.
         also: other places that state the same as the second side.
-        suggested: the domain that probably holds.
+        suggested: the domain whose value probably holds.
         confidence: the probability that it is a contradiction, in [0, 1].
-        first_seen: when the ledger got it.
+        first_seen: when the ledger first had this entry.
         settled: when it was settled; ``None`` while it is open.
     """
 
@@ -63,8 +63,8 @@ class Ledger:
     Attributes:
         generations: domain → the published generation that was read.
         lines: the authors of the open entries' lines, if git knows them.
-        dismissed: pairs of statements that somebody dismissed as no conflict, newest last. Entries of
-            them stay in the lists.
+        dismissed: pairs of statements that somebody dismissed as no conflict, newest last. Their
+            entries stay in the lists.
     """
 
     made_at: datetime
@@ -79,11 +79,11 @@ def entries_of(conflicts: Sequence[FactConflict], now: datetime) -> tuple[Ledger
     """Convert conflicts into ledger entries.
 
     Args:
-        conflicts: of ``find_conflicts``, the most confident first.
+        conflicts: the result of ``find_conflicts``, the most confident first.
         now: becomes ``first_seen``.
 
     Returns:
-        One entry for each two documents, name and values, the most confident first.
+        One entry for each combination of two documents, name and values, the most confident first.
     """
     entries: dict[str, LedgerEntry] = {}
     for conflict in conflicts:
@@ -119,7 +119,7 @@ def _identity(conflict: FactConflict) -> str:
 
 
 def reason_of(one: LocatedFact, other: LocatedFact) -> str:
-    """Return why the first side probably holds, and which line is newer if by a day or more."""
+    """Return why the first side probably holds and, if both dates are known, which side is newer."""
     reason = f"authority: {one.fact.side} before {other.fact.side}"
     mine, theirs = one.updated_at, other.updated_at
     if mine is None or theirs is None:
@@ -133,7 +133,7 @@ def reason_of(one: LocatedFact, other: LocatedFact) -> str:
 
 
 def with_lines(entry: LedgerEntry, origins: Origins) -> LedgerEntry:
-    """Add the authors and dates of lines that git knows. The reason compares lines only if both are known."""
+    """Return an entry with the authors and dates that git knows. Its reason compares dates if git knows both lines."""
     one, other = (with_origin(side, origins) for side in entry.sides)
     both_known = all(key_of(side.place, side.fact) in origins for side in entry.sides)
     reason = reason_of(one, other) if both_known else entry.reason
@@ -177,11 +177,11 @@ def update(
 
 
 def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collection[Place]]) -> Ledger:
-    """Return the entries of a ledger whose sides the viewer may all see, in an order made from these alone.
+    """Return a ledger of only the entries whose two sides the viewer may see; hidden entries do not change the order.
 
     Args:
         ledger: the complete ledger.
-        seen: returns the visible documents among some of a domain; settled entries may name documents that are gone.
+        seen: returns those of some documents of a domain that the viewer may see; some may no longer exist.
     """
     entries = [*ledger.open, *ledger.settled]
     places: dict[str, set[Place]] = {}
@@ -200,13 +200,13 @@ def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collect
 
 
 def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine]:
-    """Return the old ledger's authors of lines for entries that could not be read again."""
+    """Return the old ledger's known lines that belong to entries which could not be read again."""
     keys = {key_of(side.place, side.fact) for entry in kept for side in entry.sides}
     return [line for line in (old.lines if old else ()) if line.key in keys]
 
 
 def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Order by entity: likely conflicts first, then the entity with the newest entry; newest first in each."""
+    """Return entries by entity: those with a likely conflict first, then by their newest entry; each newest first."""
     newest: dict[str, datetime] = {}
     likely = {entry.entity for entry in entries if entry.confidence >= LIKELY}
     for entry in entries:

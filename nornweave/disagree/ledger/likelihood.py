@@ -21,7 +21,7 @@ def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, i
     """Return the conflicts of a corpus, most confident first.
 
     A conflict of code and documentation is judged by its section and class, as in ``nornweave drift``, which
-    also uses learned templates. One that drift would not show is kept if the pair alone is convincing, with the
+    also uses learned templates. A conflict that drift would not show is kept if the pair alone is convincing, with the
     usual confidence of such pairs. Statements of people and papers are judged by the pair.
 
     Args:
