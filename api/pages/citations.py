@@ -81,7 +81,7 @@ def _opened(url: object, lines: Sequence[int] | None) -> tuple[str | None, str]:
 
 
 def detail_of(citation: Mapping[str, Any]) -> str:
-    """Say which part of the document it is: page, lines, messages."""
+    """Return the cited part of the document in words: its page, lines or messages."""
     if citation.get("page") is not None:
         return f"page {citation['page']}"
     if citation.get("message_ids"):

@@ -64,7 +64,7 @@ class RemoteAgents:
             raise ConflictingAgentError(f"{url!r} is not allowed: no entry of 'agents.allow' matches it")
 
     def check_name(self, agent_id: str) -> None:
-        """Refuse a name that a local source, domain or agent has: items could be taken for theirs.
+        """Refuse the name of a local source, domain or agent, because the remote items could be taken for local ones.
 
         Raises:
             ConflictingAgentError: the name is taken.

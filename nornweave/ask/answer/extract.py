@@ -106,7 +106,7 @@ class _Asked:
     Attributes:
         wanted: the terms to look for in sentences.
         settings: possible names of a setting, as facts spell them, each with its terms.
-        named: the words of the setting's name, if the question consists of this name only; else empty.
+        named: the words of the setting's name, if the question holds one identifier or flag and little else.
         for_code: whether a line of code may answer.
         for_default: whether it asks for a default.
         for_value: whether it asks for the value of a setting.

@@ -27,7 +27,7 @@ class FusedItem:
     Attributes:
         item: the agent's item, with its own score.
         relevance: the agent's score, from stage 2 on comparable between agents, in [0, 1]; a lost conflict lowers it.
-        calibrated: whether the agent's scores compare with those of other agents that say the same.
+        calibrated: whether the agent declares that its scores compare with those of other calibrated agents.
         encoder: the encoder of ``item.vector``.
         corroborated_by: citations of the items that were merged into this one.
         lost: how much a lost conflict lowered ``relevance``, ≥ 0.

@@ -196,7 +196,7 @@ class RecallResponse:
         total_searched: chunks that were searched, after filters.
         stages: of a traced request: each retriever and ``combined`` → its findings, best first, at most
             ``top_k``; the scores of one stage compare between domains.
-        calibrated: whether the scores compare with those of other agents that say the same.
+        calibrated: whether the scores compare with those of other calibrated agents.
         encoder: the encoder of the items' vectors; only vectors of the same encoder compare.
         signals: signals that tell whether something answers; ``None`` for remote agents.
         left_out: excluded words of the question → chunks that hold them, which were not searched.
@@ -249,5 +249,5 @@ class CoverageGap:
 
     @property
     def name(self) -> str:
-        """Return the domain that was not searched; for a remote agent with its name."""
+        """Return the name of the domain that was not searched, and for a remote agent also the agent's name."""
         return f"{self.domain_id} ({self.agent_id})" if self.elsewhere else self.domain_id

@@ -250,9 +250,10 @@ def _combine(
 def _unmapped(
     legs: Sequence[Leg], dense: RetrieverFinding | None, candidates: Numbers, generation: Index
 ) -> Sequence[Leg]:
-    """Return legs with dense scores by the query's original vector. The domain's map only decides the order.
+    """Return the legs, but with dense scores by the query's vector from before the domain's map changed it.
 
-    Learnt similarities of one domain do not compare with those of others, nor tell whether something answers.
+    The map only decides the order, because similarities after it do not compare between domains, and do not tell
+    whether something answers.
     """
     if dense is None or dense.unmapped is None:
         return legs
