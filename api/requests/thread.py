@@ -66,8 +66,8 @@ def in_thread(question: str, before: Sequence[str]) -> str:
     """Return the text to search for a follow-up question: the earlier questions that it needs, then itself.
 
     A question that only names a new subject ("and the Falcon?", "what about a service?", "and for GitHub?", "and
-    in v2?") replaces that part of the earlier question: its version if the question names a version, its name if it
-    names a name, otherwise the words that were asked about the names.
+    in v2?") replaces a part of the earlier question: a new version replaces the earlier version, a new name the earlier
+    name, and other words those that were asked about the earlier name.
 
     Args:
         before: the questions before it, oldest first.

@@ -76,7 +76,7 @@ def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
 
 
 def missing_as_page(otherwise: Handler) -> Handler:
-    """Return a handler that answers a 404 with a page for browsers, and otherwise as before."""
+    """Return a handler that answers a 404 with a page for browsers, and in all other cases calls ``otherwise``."""
 
     async def handle(request: Request, error: HTTPException) -> Response:
         is_read = request.method == "GET" and prefers_html(_accept(request.scope), otherwise=False)

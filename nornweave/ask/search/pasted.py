@@ -35,7 +35,7 @@ def places_in(text: str) -> tuple[Place, ...]:
 
 
 def tails(path: str) -> list[str]:
-    """Return a path and its ends without the first folders, longest first. A word without ``/`` or ``.`` is no path."""
+    """Return a path and its ends: ``a/b.py`` → ``a/b.py``, ``b.py``. Ends without ``/`` and ``.`` are left out."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
     ends = ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
     return [*ends[:1], *(end for end in ends[1:] if "/" in end or "." in end)]
