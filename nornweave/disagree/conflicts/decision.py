@@ -58,7 +58,7 @@ def find_conflicts(
 
 
 def candidates(rivals: Rivals) -> list[CandidatePair]:
-    """Return each fact's best differing pair for each better informed side, unless a fact of that side agrees."""
+    """Return, for each fact and better informed side, the best differing pair; none if a fact of that side agrees."""
     chosen = (_chosen(rivals[key]) for key in sorted(rivals))
     return [one for one in chosen if one]
 

@@ -46,7 +46,7 @@ class Agreement:
     """Two places that state the same value.
 
     Attributes:
-        key: the two places; by content, not by line.
+        key: the two places, named by their content and not by their lines.
         attribute: the stated property: ``default``, ``value``, …; ``learned`` if a template of the repository read it.
         documented, coded: the value as each side writes it, for people.
     """
@@ -77,7 +77,7 @@ class Before:
     """The agreements and values at the base.
 
     Attributes:
-        agreements: of the base → how often the page and the code state them; paths are those of the head.
+        agreements: agreement at the base → how often page and code state it; its paths are those of the head.
         documented: reader, path, name, value and statement of all facts on pages; empty if unknown.
         coded: path, name and value of all facts in code; empty if unknown.
     """
@@ -105,7 +105,7 @@ def agreement_of(pair: CandidatePair) -> Agreement:
 
 
 def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
-    """Return the agreements with their counts on each side. A line of a page may count: ``rows = 5  # default: 5``."""
+    """Return the agreements with their counts on each side. A page's line may count too: ``rows = 5  # default: 5``."""
     lines: dict[Agreement, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
     for pair in pairs:
         if pair.outcome is FactComparison.AGREE:
@@ -119,7 +119,7 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
     """Return the agreements and values of a base.
 
     Args:
-        renamed: path at the base → path at the head, of files that moved.
+        renamed: for each file that moved, its path at the base → its path at the head.
     """
     moved = [
         replace(
@@ -133,7 +133,7 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
 
 
 def _stated(pair: CandidatePair) -> tuple[str, ...]:
-    """Return the value of a page and its statement. An example may have had the value that is now the default."""
+    """Return reader, place, value and text of a page's statement. The same value may have stood in an example."""
     return (_reading(pair), *_value(pair.other), pair.other.fact.statement)
 
 
@@ -142,7 +142,7 @@ def _value(one: LocatedFact) -> tuple[str, str, str]:
 
 
 def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement]:
-    """Return the pairs that agreed at the base and differ now, with one side changed, most telling first.
+    """Return the pairs that agreed at the base and differ now, with one side changed, the most telling pair first.
 
     Args:
         pairs: all compared pairs at the head.
@@ -195,7 +195,7 @@ def _by_change(found: Iterable[BrokenAgreement]) -> list[BrokenAgreement]:
 
 
 def _reading(pair: CandidatePair) -> str:
-    """Return the reader of a pair. Strengths and counts of different readers do not compare."""
+    """Return the reader of a pair. Strengths and counts are compared only within one reader."""
     return LEARNED if pair.other.fact.form == LEARNED else ""
 
 
@@ -273,7 +273,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     """Return the state of a documented name, by its compared values.
 
     Args:
-        line: of the name on the page, from 0; without it that of the value.
+        line: the line of the name on the page, from 0; if not given, the line of the value.
     """
     pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
     pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
@@ -325,7 +325,7 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
 
 
 def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:
-    """Return whether equal places of the code have a documented value; ``None`` if they disagree.
+    """Return how the code compares with a documented value; ``None`` if its places disagree or none of them counts.
 
     An equal name is preferred to one that needs its owner. An empty value is filled in elsewhere, and a value of
     another kind or of a longer name is of another thing, so these are ignored.
@@ -348,7 +348,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComp
 
 
 def _standing(pair: CandidatePair) -> int:
-    """Return the role of a value in the code: called a default, beside its name, or only tested."""
+    """Return a value's role in the code: ``DECLARED`` as a default, 1 beside its name, ``TESTED`` if only tested."""
     code = pair.code
     is_default = code.fact.side == "code" and code.fact.attribute == "default"
     return code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
@@ -360,18 +360,18 @@ def calls_default(fact: Fact) -> bool:
 
 
 def _shared_folder(pair: CandidatePair) -> int:
-    """Return how many folders a page and a code file share. A page usually means its own module."""
+    """Return how many folders a page and a code file share, because a page usually means its own module."""
     both = zip(pair.other.path.split("/")[:-1], pair.code.path.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda one: one[0] == one[1], both))
 
 
 def _shared_owner(pair: CandidatePair) -> int:
-    """Return how many words a value's owner shares with the headings above the documented one."""
+    """Return how many words a value's owner shares with the headings above the documented value."""
     return len({*pair.other.fact.owner.split()} & {*pair.code.fact.owner.split()})
 
 
 def coverage_of(values: Sequence[DocumentedOption]) -> Coverage:
-    """Count the documented values that are held to the code, and the reasons why others are not."""
+    """Return the number of documented values that are compared with the code, and the reasons why others are not."""
     others = Counter(one.reason for one in values if one.state == "not_compared")
     compared = len(values) - others.total()
     agree = sum(one.state == "held" for one in values)

@@ -33,7 +33,7 @@ class SourceFile:
     Attributes:
         path: relative to the folder, with ``/``.
         kind: documentation or code.
-        version: of a committed file its blob; empty in a working tree.
+        version: the blob of a committed file; empty in a working tree.
     """
 
     path: str
@@ -51,7 +51,7 @@ def is_repository(root: Path) -> bool:
 
 @dataclass(frozen=True)
 class WorkingTree:
-    """The files in a folder: in a repository tracked and addable ones, otherwise all that are not ignored."""
+    """The files in a folder. In a repository, these are the tracked files and those that ``git add`` would add."""
 
     root: Path
 
@@ -97,7 +97,7 @@ class WorkingTree:
 
 @dataclass(frozen=True)
 class Commit:
-    """The files of a commit. For a folder below the top, only the files in it."""
+    """The files of a commit; if the folder is below the repository's top, only the files in the folder."""
 
     root: Path
     revision: str
@@ -152,7 +152,7 @@ def git(root: Path, *arguments: str) -> bytes:
 
 
 def renames(root: Path, base: str, head: str) -> dict[str, str]:
-    """Return path at the base → path at the head, for files that moved between two commits."""
+    """Return, for each file that moved between two commits, its path at the base → its path at the head."""
     only_names = ("--no-ext-diff", "--no-textconv", "--relative", "--find-renames", "--diff-filter=R", "--name-status")
     raw = git(root, "diff", *only_names, "-z", base, head)
     fields = [os.fsdecode(one) for one in raw.split(b"\0") if one]

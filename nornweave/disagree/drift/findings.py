@@ -42,7 +42,7 @@ def _value(fact: Fact) -> tuple[str, str, str, str]:
 
 
 def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
-    """Tell whether a ``drift-ignore`` comment is on either line or on the line above it."""
+    """Tell whether a ``drift-ignore`` comment is on the line of either side or on the line above."""
     names = {conflict.name, conflict.first.fact.name, conflict.second.fact.name}
     for one in (conflict.first, conflict.second):
         lines = lines_of(text_of(one.path))
@@ -140,12 +140,12 @@ def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, i
 
 
 def _is_removed(finding: Finding) -> bool:
-    """Tell whether the code line existed at the base only. Its value then names the commit that removed it."""
+    """Tell whether the code's line existed only at the base, so that its value names the commit that removed it."""
     return finding.rule == GONE.id and finding.moved == "first"
 
 
 def with_origins(finding: Finding, origins: Mapping[tuple[str, int], Origin]) -> Finding:
-    """Add line authors to findings, with the newer line and the date since when they disagree."""
+    """Return a finding with the authors of its lines, which line is newer, and since when the two disagree."""
     first, second = (
         replace(place, origin=origins.get((place.path, place.line))) for place in (finding.first, finding.second)
     )

@@ -118,12 +118,12 @@ class _Mention:
 
 @dataclass(frozen=True, slots=True)
 class _Renamed:
-    """A word of a program in whose place another stands.
+    """A word of a program that another word replaced.
 
     Attributes:
-        role: what is called with it, if both are strings; ``None`` for others.
-        has_dash: it is written as a flag.
-        near: words around it.
+        role: the function called with the word, if the old and the new word are strings; ``None`` otherwise.
+        has_dash: the word is written as a flag.
+        near: the words around it.
     """
 
     word: str
@@ -134,7 +134,7 @@ class _Renamed:
     near: frozenset[str]
 
     def is_of(self, mention: _Mention) -> bool:
-        """Tell whether a mention may mean it: a letter only beside its long name, or with its dash."""
+        """Tell whether a mention may mean this word. A single letter needs its dash, or its long name beside it."""
         return len(self.word) > 1 or (mention.written[0] == "-" and (self.has_dash or mention.is_explained(self.near)))
 
 
@@ -145,7 +145,7 @@ def gone(
 
     Args:
         commits: base and head.
-        old, new: the files of both; their blobs show which changed.
+        old, new: the files of both commits; their blobs show which files changed.
     """
     before, after = ({file.path: file for file in files} for files in (old, new))
     changed = [file for file in old if after.get(file.path, file).version != file.version or file.path not in after]
@@ -213,7 +213,7 @@ _CHOICES = lazy_pattern(
 
 
 def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tuple[int, int]]:
-    """Return how many names, choices, statuses and versions pages state, and of how many code has what they say."""
+    """Return, by kind (names, choices, statuses, versions), how many pages state, and how many of them code has."""
     code = [file for file in files if file.kind == "code"]
     known = _places_of(code, text_of).keys()
     numbers = {number for file in code for number in re.findall(r"\d+(?:\.\d+)*", text_of(file))}
@@ -233,7 +233,7 @@ def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tup
 
 
 def aligned(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int | None]]:
-    """Yield pairs of an old item's place and the new one's, ``None`` if it is gone, if only a few items changed."""
+    """Yield an old item's place with that of the item that replaced it (``None`` if none did), for small changes."""
     lead = _shared(was, now)
     tail = _shared(was[lead:][::-1], now[lead:][::-1])
     old, new = was[lead : len(was) - tail], now[lead : len(now) - tail]
@@ -275,7 +275,7 @@ def _written(token: CodeToken) -> str:
 
 
 def role_of(tokens: Sequence[CodeToken], at: int) -> str:
-    """Return what is called with a token, or empty."""
+    """Return the function whose call has a token as an argument; empty if there is none."""
     depth = 0
     for place in range(at - 1, max(-1, at - 40), -1):
         text = tokens[place].text
@@ -291,7 +291,7 @@ def role_of(tokens: Sequence[CodeToken], at: int) -> str:
 
 
 def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[tuple[_Mention, _Mention]]:
-    """Yield each name of a page with the one that replaced it at the head."""
+    """Yield each name of a page with the name that replaced it at the head."""
     was, now = list(_mentions([old], text_of)), list(_mentions([new], text_of))
     spelt = [[one.written for one in side] for side in (was, now)]
     for one, other in ((was[i], now[k]) for i, k in aligned(*spelt) if k is not None):
@@ -301,13 +301,13 @@ def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[t
 
 
 def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
-    """Return the names and strings of programs as spelt, and the parts of dotted ones."""
+    """Return the names and strings of programs as spelt, and the parts of dotted names."""
     words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
     return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
 
 
 def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Mapping[str, _Renamed]) -> set[tuple[str, str]]:
-    """Return which strings programs still have, each with what is called with it; a configuration declares nothing."""
+    """Return the wanted strings that programs (not configuration) still have, each with the function called with it."""
     found = set()
     for file in files:
         if language_of(file.path) is not None and language_of(file.path) not in {"json", "yaml", "toml"}:
@@ -318,10 +318,10 @@ def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Mapping[str, _R
 
 
 def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple[str, str]]) -> bool:
-    """Tell whether nothing declares a renamed word any more.
+    """Tell whether programs no longer declare a renamed word.
 
-    A string that another replaced declared what it says, wherever else the word stands: for a flag what is called with
-    it has to be the same, for others no string may be left.
+    They do not if the word is nowhere in the code. If the word was a string, it is enough that no such string is left;
+    for a flag, that none is left in a call of the same function.
     """
     if not one.is_of(mention):
         return False

@@ -40,10 +40,10 @@ _SKIPPED_FOLDERS = VERSION_CONTROL | TOOL_DIRECTORIES | VENDORED_DIRECTORIES
 
 
 def kind_of(path: str) -> Kind | None:
-    """Return whether a file is read as documentation or code, by its path; ``None`` if it is not read.
+    """Return ``documentation`` or ``code``, as a file with this path is read; ``None`` if it is not read.
 
     Args:
-        path: relative, with ``/``.
+        path: the path in its folder, with ``/``.
     """
     pure = PurePosixPath(path)
     folders = {folder.lower() for folder in pure.parts[:-1]}
@@ -60,10 +60,10 @@ def kind_of(path: str) -> Kind | None:
 
 
 def without_tests(text: str, suffix: str) -> str:
-    """Blank the tests inside a program in Rust. Lines and offsets stay.
+    """Return a program with blanks for its tests, if it is in Rust. Lines and offsets stay.
 
     Args:
-        suffix: of the file, with its dot.
+        suffix: the suffix of the file, with its dot.
     """
     return _INLINE_TESTS.sub(lambda match: re.sub(r"\S", " ", match[0]), text) if suffix == ".rs" else text
 

@@ -80,7 +80,7 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
-    """Yield the flags that a help text explains, each in its longest form, and variables that are set."""
+    """Yield the flags that a help text explains, each in its longest form, and the variables that the block sets."""
     is_continued = block.info.lower() in _COMMANDS
     said = text[max(0, block.start - 600) : block.start].rstrip().rpartition("\n\n")
     is_reference = not is_continued and _SET_BELOW.search(said[0].rpartition("\n\n")[2] + said[2])
@@ -147,7 +147,7 @@ def _words(text: str, start: int) -> list[Token]:
 
 
 class CodeWords:
-    """The names of the code in all spellings, and which are only functions, types and packages."""
+    """The names of the code in all spellings, and which of them only name functions, types or packages."""
 
     def __init__(self) -> None:
         """Start without names."""
@@ -190,9 +190,9 @@ def states_of(
     """Return every documented option with its state, by page and line, and the pair that plainly differs.
 
     Args:
-        pairs: documented values beside those of the code.
+        pairs: documented values beside the values of the code.
         stated: all values on pages, compared or not.
-        words: of the code.
+        words: the names of the code.
     """
     compared: dict[tuple[str, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
@@ -229,7 +229,7 @@ def states_of(
 def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
     """Tell whether a value belongs to the entry on a line, if several have one name: ``queue.size``, ``pool.size``.
 
-    The value is below the entry and before the next one. A longer name is another one.
+    The value is below the entry and before the next entry. A value of a longer name belongs to another option.
     """
     if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
         return False

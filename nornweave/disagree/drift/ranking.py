@@ -82,7 +82,7 @@ class Affinity:
     paths: Iterable[str] = ()
 
     def __post_init__(self) -> None:
-        """Count names, each once, and the values that code and each page give to each."""
+        """Count the names, each once, and the values that the code and each page give to a name."""
         self._agreeing: dict[_Places, set[str]] = defaultdict(set)
         self._differing: dict[_Places, set[str]] = defaultdict(set)
         self._values: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -101,19 +101,19 @@ class Affinity:
             self._stated[pair.other.path, page.name].add(_value(page))
 
     def has_one_value(self, code: LocatedFact) -> bool:
-        """Tell whether code gives the name one value."""
+        """Tell whether the code gives a fact's name only one value."""
         return len(self._values[code.fact.name]) == 1
 
     def is_stated_once(self, page: LocatedFact) -> bool:
-        """Tell whether a page gives the name only one value. Several values are of several things."""
+        """Tell whether a page gives a fact's name only one value. Several values would be of several things."""
         return len(self._stated[page.path, page.fact.name]) == 1
 
     def is_of_one_thing(self, one: FactConflict) -> bool:
         """Tell whether a section is about a part of the code: they agree on most other names, at least ``AGREEING``.
 
-        This is false if the page gives the name several values, or other code has the page's value: then these are
-        several things. A comment is about its own file, which counts as a name; comments in a file of declarations
-        (``client.d.ts``) are about other files.
+        The result is ``False`` if the page gives the name several values, or if other code has the page's value,
+        because then there are several things. A comment is about its own file, which counts as a name; comments in a
+        file of declarations (``client.d.ts``) are about other files.
         """
         code, page, fact = one.first, one.second, one.second.fact
         is_own = page.path == code.path
@@ -215,7 +215,7 @@ def _is_of_another_language(one: FactConflict) -> bool:
 
 
 def _is_default(one: FactConflict) -> bool:
-    """Tell whether code declares a default. A configuration declares one only for pages above it."""
+    """Tell whether code declares a default. A configuration declares one only for pages in or above its folder."""
     folder = one.second.path.rpartition("/")[0]
     is_declared = one.first.fact.side == "code" or (bool(folder) and one.first.path.startswith(f"{folder}/"))
     return is_declared and one.first.fact.attribute == "default"
@@ -247,7 +247,7 @@ def _says_both(page: Fact, code: Fact) -> bool:
 
 
 def _are_one_number(one: str, other: str) -> bool:
-    """Tell whether two numbers are equal after rounding (``.33`` and ``1/3``) or in unwritten units."""
+    """Tell whether two numbers are equal after rounding (``.33`` and ``1/3``) or in units that are not written."""
     low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
     is_rounded = high.denominator > 1 and low.denominator > 1 and high < ROUNDED * low
     return low > 0 and (is_rounded or high / low in _FACTORS)
@@ -258,7 +258,7 @@ STALE_NAMES, STALE_SHARE = 6, 0.6
 
 
 def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[CandidatePair]]]:
-    """Return the pages most of whose values differ from one code file: the share, and a pair for each value.
+    """Return, for each page most of whose values differ from one code file, the share and a pair for each value.
 
     A section that agrees with the code about nothing is no evidence for a single value. A whole page that names what
     one file declares, and gives most of it another value, is about that file and rotted.

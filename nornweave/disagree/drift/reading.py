@@ -80,7 +80,7 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     """Read one file.
 
     Returns:
-        Nothing for generated and empty files.
+        The facts and comments; none for generated and empty files.
 
     Raises:
         DocumentError: it is not text.

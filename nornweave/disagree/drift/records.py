@@ -27,9 +27,9 @@ class Place:
 
     Attributes:
         path: relative to the scanned folder, with ``/``.
-        line: from 1.
+        line: its line, from 1.
         side: code, configuration, documentation, …
-        value: as people write it.
+        value: the value as people write it.
         text: the line as written, without its end.
         origin: the author of the line; ``None`` if unknown.
     """
@@ -83,11 +83,11 @@ class DocumentedOption:
     """An entry of a page that names an option in code markup, or a value that a page gives an option.
 
     Attributes:
-        line: from 1.
-        name: as the page writes it.
-        value: that the page states; empty where none is read.
-        reason: why it differs, or is not compared.
-        code: path and line of the value that it is held to.
+        line: its line, from 1.
+        name: the name as the page writes it.
+        value: the value that the page states; empty if none was read.
+        reason: why the value differs or is not compared.
+        code: path and line of the code's value with which it is compared.
     """
 
     path: str
@@ -135,10 +135,10 @@ class Report:
     """The result of one run.
 
     Attributes:
-        findings: new ones, the most confident first.
-        known: the number left out because the baseline has them.
-        ignored: the number left out by ``drift-ignore`` comments.
-        files: how many were read; ``failed`` those that could not be.
+        findings: the new findings, the most confident first.
+        known: the number of findings left out because the baseline has them.
+        ignored: the number of findings left out by ``drift-ignore`` comments.
+        files: the number of files that were read; ``failed`` are those that could not be read.
         facts: the number of facts, by side.
         coverage: of the documented values; ``None`` if only the lock was checked.
         options: the documented options; ``not_held`` are values that were read and that the code does not have.

@@ -71,7 +71,7 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
     """Return a finding for each value that code replaced and pages still say in lines that are older.
 
     Args:
-        old, new: the files of both commits; their blobs show which changed.
+        old, new: the files of both commits; their blobs show which files changed.
     """
     before, after = ({file.path: file for file in files} for files in (old, new))
     found = [
@@ -99,7 +99,7 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
 
 
 def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
-    """Yield the values of a program that others replaced; of a configuration only required versions."""
+    """Yield the values of a program that other values replaced; in a configuration, only required versions."""
     tokens, later = (tokens_of_code(text, PurePosixPath(path).suffix) for text in (old, new))
     at_of, now = ([at for at, one in enumerate(side) if one.kind != "mark"] for side in (tokens, later))
     for i, k in aligned([tokens[at].text for at in at_of], [later[at].text for at in now]):
@@ -179,7 +179,7 @@ class _Page:
                 yield line
 
     def _is_value(self, one: _Replacement, line: int) -> bool:
-        """Tell whether a line says the old value of the name that has it in the code."""
+        """Tell whether a line states the old value, and states it for the name that had this value in the code."""
         text, old = self.lines[line], _pattern(one.old).pattern
         said = {word for written in _WORD.findall(text) for word in words_of(written)}
         entry = {word for word in words_of(self.entry(line)) if word not in _SAYS_NOTHING}
@@ -219,7 +219,7 @@ def _pattern(value: str) -> re.Pattern[str]:
 
 
 def _has(word: str, said: Iterable[str]) -> bool:
-    """Tell whether a word stands among others, or one that begins with it or with which it begins: ``ext``."""
+    """Tell whether some words hold a word, or a longer or shorter form of it: ``ext`` for ``extension``."""
     word = word.rstrip("0123456789") or word
     return any(
         one in {word, f"lib{word}"} or (min(len(word), len(one)) > 2 and (one.startswith(word) or word.startswith(one)))

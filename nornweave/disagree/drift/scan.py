@@ -84,11 +84,11 @@ class DriftOptions:
     Attributes:
         diff: ``BASE..HEAD``; empty for the working tree.
         baseline: known fingerprints → their subjects; ``None`` if there is no baseline.
-        min_confidence: in [0, 1].
+        min_confidence: the least confidence of a finding, in [0, 1].
         exclude: globs of files that are left out.
         use_lock: agreements of ``drift.lock`` that broke are findings.
-        only_lock: there are no other findings.
-        settings: what the repository says.
+        only_lock: only these agreements are findings.
+        settings: the settings of the repository.
     """
 
     diff: str = ""
@@ -173,7 +173,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
 def _documented(
     read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
 ) -> list[tuple[DocumentedOption, CandidatePair | None]]:
-    """Return what the pages document, with what became of each."""
+    """Return each option that the pages document, with its state and the pair that plainly differs, if any."""
     words = CodeWords()
     for file in read.files:
         words.add(file, text_of)
@@ -205,7 +205,7 @@ def _kept(
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Return the pairs that are certain enough for a lock.
 
-    Values of templates that seldom agree with the code are left out, and numbers beside switches.
+    Left out are values of templates that seldom agree with the code, and numbers compared with booleans.
     """
     return [pair for pair in pairs if (pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM)
             and (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]  # fmt: skip
@@ -320,7 +320,7 @@ class _Read:
 
     @cached_property
     def pairs(self) -> list[CandidatePair]:
-        """Documented values beside those of the code, as read by the extractors."""
+        """Documented values beside the values of the code, as read by the extractors."""
         return [
             pair
             for pairs_of_fact in self.rivals.values()

@@ -30,7 +30,7 @@ class DriftSettings(BaseModel):
         exclude: globs of files that are left out, beside those of ``--exclude``.
         off: kinds of disagreement that are not reported, such as ``version``.
         fail_from: the confidence, in [0, 1], from which a finding of a full scan makes the exit status 1.
-        pages: glob of documentation → globs of the code that it is about; with other code it is not compared.
+        pages: glob of pages → globs of the code that they are about; they are not compared with other code.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,7 +52,7 @@ class DriftSettings(BaseModel):
         return [(PathFilter((page,)), PathFilter(code)) for page, code in self.pages.items()]
 
     def reports(self, finding: Finding) -> bool:
-        """Tell whether a finding's kind is on and its page is about this code."""
+        """Tell whether the settings allow a finding: its kind is not off, and its page is about the finding's code."""
         is_on = finding.rule.rpartition("/")[2] not in self.off
         about = [code for page, code in self._subjects if page.matches(finding.second.path)]
         return is_on and (not about or any(code.matches(finding.first.path) for code in about))

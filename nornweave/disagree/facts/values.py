@@ -150,7 +150,7 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
 
 
 def stated(fact: Fact) -> str:
-    """Return the value that a fact states; with ``not`` if it is denied, or the opposite of a boolean."""
+    """Return the value that a fact states; if it is denied, with ``not`` before it, or for a boolean its opposite."""
     if fact.negated and fact.kind == "boolean":
         return "false" if fact.value == "true" else "true"
     return f"not {fact.value}" if fact.negated else fact.value

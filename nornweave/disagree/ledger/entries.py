@@ -64,7 +64,7 @@ class Ledger:
         generations: domain → the published generation that was read.
         lines: the authors of the open entries' lines, if git knows them.
         dismissed: pairs of statements that somebody dismissed as no conflict, newest last. Their
-            entries stay in the lists.
+            entries stay in the ledger.
     """
 
     made_at: datetime
@@ -206,7 +206,7 @@ def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine
 
 
 def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Return entries by entity: those with a likely conflict first, then by their newest entry; each newest first."""
+    """Return entries grouped by entity. Likely conflicts come first, then the newest ones."""
     newest: dict[str, datetime] = {}
     likely = {entry.entity for entry in entries if entry.confidence >= LIKELY}
     for entry in entries:

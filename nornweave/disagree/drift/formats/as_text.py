@@ -60,7 +60,7 @@ LITTLE = 0.3
 
 
 def coverage_sentence(coverage: Coverage) -> str:
-    """Return sentences on how many documented options are compared and held, why others are not, and other values."""
+    """Return sentences that count the documented options (compared, held, not compared and why) and other values."""
     values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
     if stated := {kind: counts for kind, counts in coverage.others.items() if counts[0]}:
         watched = ", ".join(f"{known:,} of {count:,} {kind}" for kind, (count, known) in stated.items())

@@ -44,7 +44,7 @@ class CodeFact(LocatedFact):
 
 
 def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, side: Side, template: str = "") -> Fact:
-    """Return the value that a template assigns to a name, of either side, as a fact."""
+    """Return as a fact the value that a template gives a name, on a page or in code."""
     value = measured_in(statement.value, name.unit)
     return Fact(
         name=name.name,
@@ -78,7 +78,7 @@ def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
 
 
 def templates_of(one: LocatedFact) -> tuple[str, ...]:
-    """Return the templates of a value, widest first. An extractor of code counts as one."""
+    """Return the templates of a value, widest first. An extractor of code counts as a template."""
     if isinstance(one, CodeFact):
         return one.templates
     if one.fact.side == "documentation":
@@ -182,7 +182,7 @@ def _seen(
 
     Args:
         groups: the pairs of each literal.
-        belief: of the literals of the other side.
+        belief: how far each literal of the other side is believed.
     """
     seen: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for pairs in groups:
@@ -200,7 +200,7 @@ def _seen(
 
 
 def is_same_name(page: LocatedFact, code: CodeFact) -> bool:
-    """Tell whether a page and a program mean one name. A dotted name may be the end of a longer one."""
+    """Tell whether a page and a program mean one name. A dotted name may be the end of a longer dotted name."""
     said = (*words_of(page.title or ""), *page.fact.name.split())
     coded = (*code.fact.owner.split(), *code.fact.name.split())
     short, long = (said, coded) if len(said) <= len(coded) else (coded, said)

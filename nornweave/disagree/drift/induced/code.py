@@ -78,9 +78,9 @@ class CodeStatement:
     """A literal near a name.
 
     Attributes:
-        written: the name as it is written; ``name`` taken apart.
-        line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
-        templates: descriptions of their place, widest first.
+        written: the name as it is written; ``name`` is the same name, split into its parts.
+        line: the line of the literal, from 0; ``start`` and ``end`` are its offsets in the text.
+        templates: descriptions of the place of name and literal, widest first.
         path: the file that defines the constant in this place; empty for a literal of the text itself.
         standing: ``DECLARED`` if the code calls it a default, ``TESTED`` if the code only tests a value.
     """
@@ -98,7 +98,7 @@ class CodeStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A literal expression: its last token, and its place if a constant holds it."""
+    """A literal expression and its last token; ``place`` is its definition if a constant holds it, else ``None``."""
 
     last: int
     value: Value
@@ -117,12 +117,12 @@ class CodeToken:
 
     @property
     def shape(self) -> str:
-        """Its form in a template: a string, a number, or its own word."""
+        """The token in a template: one sign for any string or any number, otherwise its own word."""
         return {"string": "S", "number": "0"}.get(self.kind, self.text)
 
     @property
     def written(self) -> str:
-        """The name that it may be; empty for other tokens."""
+        """The token as a name; empty if it cannot be a name."""
         if self.kind == "string":
             text = self.text.strip("\"'")
             return text if len(text) <= MAX_STRING and " " not in text else ""
@@ -135,9 +135,9 @@ def code_statements(
     """Yield each literal of a program, or the constant for it, with each name to which it may belong.
 
     Args:
-        path: of the file.
-        wanted: whether a name is looked for.
-        constants: of the repository.
+        path: the path of the file.
+        wanted: tells whether a name is looked for.
+        constants: the constants of the repository.
     """
     suffix = PurePosixPath(path).suffix
     tokens = tokens_of_code(text, suffix)
@@ -282,7 +282,7 @@ def _is_key(tokens: Sequence[CodeToken], at: int) -> bool:
 
 
 def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last: int) -> int:
-    """Return the role of a value that ends at ``last``: called a default, only tested, or a choice."""
+    """Return the role of a value: ``DECLARED`` as a default, ``TESTED`` in a condition or a branch, otherwise 1."""
     between = tokens[at + 1 : place] if place > at else tokens[last + 1 : at]
     around = {one.text for one in tokens[max(0, min(at, place) - 4) : min(at, place)]}
     behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
@@ -333,7 +333,7 @@ def _shapes(tokens: Sequence[CodeToken]) -> list[str]:
 
 
 def _without_groups(tokens: Sequence[CodeToken]) -> list[CodeToken]:
-    """Leave out the content of closed brackets."""
+    """Return the tokens without the content of closed brackets."""
     kept: list[CodeToken] = []
     for token in tokens:
         kept.append(token)

@@ -37,7 +37,7 @@ class Definition:
 
     @property
     def value(self) -> Value | None:
-        """The literal in it; ``None`` if it is none."""
+        """The literal that the constant holds; ``None`` if it holds another expression."""
         value = read_value(self.written)
         return value if value is not None and value.is_literal else None
 
@@ -58,7 +58,7 @@ class Definitions:
     def find(self, written: str, path: str) -> Definition | None:
         """Return the definition that a name means in a file; ``None`` if there is none or it is not certain.
 
-        If several differ, it is the one of this file, or of the file with the class before the name.
+        If several definitions differ, the result is that of this file, or of the file with the class before the name.
         """
         for _ in range(MAX_FOLLOWED):
             owner, name = _parts(written)

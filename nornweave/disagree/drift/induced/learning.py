@@ -97,9 +97,9 @@ class CodeNames:
         return any(key in self._by_key for key in (*_keys(name.name), f"{name.owner}{name.name}".replace(" ", "")))
 
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
-        """Return the values of a statement's name; of a qualified name those of its owner, if there are any.
+        """Return the code's values of a statement's name; for a qualified name, only those of its owner if it has any.
 
-        Values read by templates of code are left out if a name has many, or for an example, which uses the name too.
+        Values read by templates of code are left out if the name has many of them, or if the statement is an example.
         """
         most = 0 if is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
@@ -128,7 +128,7 @@ class CodeNames:
 
 
 def _full_name(statement: LocatedFact) -> tuple[str, ...]:
-    """Return the words of a name with those before its last dot."""
+    """Return the words of a name, and before them the words before its last dot."""
     return *words_of(statement.title or ""), *statement.fact.name.split()
 
 
@@ -138,7 +138,7 @@ def is_example(template: str) -> bool:
 
 
 def _nearest(manifests: Sequence[LocatedFact], page: str) -> list[LocatedFact]:
-    """Return the manifests of the innermost package around a page; without a package those that most agree with."""
+    """Return the manifests of the innermost package around a page; without one, those with the commonest value."""
     around = [one for one in manifests if page.startswith(_folder(one))]
     if around:
         innermost = max(map(len, map(_folder, around)))
@@ -168,7 +168,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A statement beside a value of the code, with both spellings."""
+    """A statement of a page beside a value of the code, each also as it is written."""
 
     pair: CandidatePair
     page: str
@@ -237,7 +237,7 @@ class Notation:
 
     Attributes:
         text_of: the text of a page.
-        comments: of the programs.
+        comments: the comments of the programs.
         known: returns whether the code has a name, at any of the compared commits.
     """
 
@@ -266,7 +266,7 @@ def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], kn
 
 @dataclass
 class CodeNotation:
-    """Literals in a repository's programs that are beside names which pages give values.
+    """Literals in a repository's programs that stand beside names to which pages give values.
 
     Attributes:
         text_of: the text of a file.
@@ -318,7 +318,7 @@ def _among(wanted: Collection[str]) -> Callable[[Name], bool]:
 
 @lru_cache(1 << 16)
 def may_be_name(written: str) -> bool:
-    """Tell whether a word of a page may be a name: it is not a literal."""
+    """Tell whether a word of a page may be a name, because it is not a literal."""
     name = read_name(written)
     if name is None or len(name.name) < 3:
         return False

@@ -39,9 +39,9 @@ class Statement:
     """A literal near a name.
 
     Attributes:
-        line: of the literal, from 0; ``start`` and ``end`` its offsets in the text.
-        template: describes its place.
-        owner: headings above it.
+        line: the line of the literal, from 0; ``start`` and ``end`` are its offsets in the text.
+        template: describes the place of the literal.
+        owner: the headings above the literal.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Statement:
 
 
 def statements_of(text: str, known: Known, subject: str = "", *, is_comment: bool = False) -> Iterator[Statement]:
-    """Yield each literal of a page with the names to which it may belong: nearest, of its item, of its heading.
+    """Yield each literal of a page with the names to which it may belong: the nearest name, its item's, its heading's.
 
     Args:
         subject: the subject of the text, as in a heading.
