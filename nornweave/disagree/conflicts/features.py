@@ -70,7 +70,7 @@ def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
 
 
 def _nearness(code: LocatedFact, other: LocatedFact, match: NameMatch, corpus: FactCorpus) -> float:
-    """Return how distinctive the words are that the owners of two facts share, in [0, 1]."""
+    """Return a measure, in [0, 1], of how rare the words are that the owners of two facts share."""
     if other.fact.attribute == "requires":  # the project itself has it
         return 1.0
     near = corpus.rarity((code.near & other.context) | (other.near & code.context))

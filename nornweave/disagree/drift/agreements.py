@@ -209,7 +209,7 @@ def _conflict(pair: CandidatePair) -> FactConflict:
 
 
 def differing(base: Before, pairs: Iterable[CandidatePair]) -> Iterator[tuple[Agreement, CandidatePair, Which]]:
-    """Yield by agreement the pairs that agreed at the base and differ now, with one side changed."""
+    """Yield each agreement of the base that is now broken by one changed side, with the pair and the changed side."""
     by_key: dict[tuple[AgreementKey, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
         by_key[key_of(pair), _reading(pair)].append(pair)
@@ -303,9 +303,9 @@ def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
 def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair | None:
     """Return the pair of a documented name whose default plainly differs from the only one that code declares.
 
-    The page calls it a default and says one; code declares a default for the very same name, of the same kind, and no
-    place of it agrees with the page. A word and a number with a unit have spellings: only bare numbers and switches
-    differ plainly.
+    The page states one default; the code declares a default of the same kind for the very same name, and no place of
+    the code agrees with the page. Only bare numbers and booleans differ plainly, because words and numbers with units
+    can be spelt in several ways.
     """
     said = _nearest([pair for pair in pairs if calls_default(pair.other.fact)], line)
     own = [pair for pair in said if match_names(pair.code, pair.other) is NameMatch.SAME]

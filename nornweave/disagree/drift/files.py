@@ -140,7 +140,7 @@ class Commit:
 
 
 def git(root: Path, *arguments: str) -> bytes:
-    """Run git.
+    """Run git in a folder and return its output.
 
     Raises:
         ConfigError: git refuses; the message is git's.

@@ -73,7 +73,7 @@ TextOf = Callable[[SourceFile], str]
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name on a page. ``line`` counts from 0; ``beside`` holds the long flags of a letter's line."""
+    """A name on a page. ``line`` counts from 0; ``beside`` holds the long flags on the line of a one-letter name."""
 
     written: str
     path: str
@@ -141,7 +141,7 @@ class _Renamed:
 def gone(
     root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
 ) -> list[Finding]:
-    """Return a finding for each name that commits removed from the code and pages still use, or the reverse.
+    """Return a finding for each name that commits removed from code and pages still use, or that only pages renamed.
 
     Args:
         commits: base and head.

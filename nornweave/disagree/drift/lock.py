@@ -50,7 +50,7 @@ class LockedAgreement:
 
 @dataclass
 class Marks:
-    """Marks of ranges of lines in one text."""
+    """Computes and finds the marks by which a lock recognises lines of one text."""
 
     text: str
     _counted: dict[int, Counter[str]] = field(default_factory=dict)
@@ -208,7 +208,7 @@ def _line(one: LockedAgreement) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """An agreement in the old lock only. ``is_still_said`` means that the page still states it."""
+    """An agreement that only the old lock has. ``is_still_said`` means that the page still states it."""
 
     agreement: Agreement
     is_still_said: bool

@@ -104,8 +104,8 @@ class Coverage:
     """How many documented values are held to the code.
 
     Attributes:
-        documented: entries of pages that name an option, read or not; ``options_compared`` those of which a value is
-            compared, ``options_held`` those of which one agrees.
+        documented: entries of pages that name an option, read or not; ``options_compared`` counts those with a
+            compared value, ``options_held`` those with a value that agrees.
         options_not_compared: reason → number of options.
         read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
             that it agrees with.
@@ -140,7 +140,7 @@ class Report:
         ignored: the number of findings left out by ``drift-ignore`` comments.
         files: the number of files that were read; ``failed`` are those that could not be read.
         facts: the number of facts, by side.
-        coverage: of the documented values; ``None`` if only the lock was checked.
+        coverage: the counts of the documented values; ``None`` if only the lock was checked.
         options: the documented options; ``not_held`` are values that were read and that the code does not have.
         is_against_lock: findings are agreements of the lock that broke.
         notices: notes on the run for readers.

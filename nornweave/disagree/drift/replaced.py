@@ -52,7 +52,7 @@ class _Replacement:
     Attributes:
         line: at the head, from 0.
         key: words of the name that has the value; ``lead`` the token before the value.
-        choices: values like it around it, in lower case, if it may be one of them.
+        choices: the values of the same kind around it, in lower case; empty if it cannot be one of several choices.
         is_default: its line calls it a default; ``is_required`` a requirement.
     """
 
@@ -134,7 +134,7 @@ def _value(token: CodeToken) -> str:
 
 
 def _beside(tokens: Sequence[CodeToken], at: int) -> frozenset[str]:
-    """Return the values of the same kind around one, in lower case."""
+    """Return the values of the same kind around a value, in lower case."""
     around = tokens[max(0, at - AROUND) : at + AROUND]
     return frozenset(_value(one).lower() for one in around if one.kind == tokens[at].kind and one is not tokens[at])
 
@@ -208,7 +208,7 @@ class _Page:
         return any(cell == value and _DEFAULT.search(head) for cell, head in zip(cells, heads, strict=False))
 
     def _is_choice(self, one: _Replacement, line: int) -> bool:
-        """Tell whether a page lists a value beside two that stand around it in the code."""
+        """Tell whether a page lists a value beside two values that stand around it in the code."""
         near = "\n".join(self.lines[max(0, line - NEAR) : line + NEAR + 1]).lower()
         listed = set(_LISTED.findall(near)) if len(one.choices) > 1 else set()
         return one.old.lower() in listed and len(one.choices & listed) > 1 and not _pattern(one.new).search(near)

@@ -329,7 +329,7 @@ class _Read:
         ]
 
     def compared(self, text_of: Callable[[str], str]) -> tuple[list[Compared], CodeNames]:
-        """Return every literal of a page near a name of the code with the name's values, and these values."""
+        """Return each literal near a name on a page beside the code's values of that name, and all values in code."""
 
         def text(file: SourceFile) -> str:
             return text_of(file.path)

@@ -206,7 +206,7 @@ def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine
 
 
 def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Return entries grouped by entity. Likely conflicts come first, then the newest ones."""
+    """Return entries by entity. Entities with a likely conflict come first, then those with the newest entry."""
     newest: dict[str, datetime] = {}
     likely = {entry.entity for entry in entries if entry.confidence >= LIKELY}
     for entry in entries:

@@ -128,7 +128,7 @@ class CodeNames:
 
 
 def _full_name(statement: LocatedFact) -> tuple[str, ...]:
-    """Return the words of a name, and before them the words before its last dot."""
+    """Return the words of a name in order, including those of the part before its last dot."""
     return *words_of(statement.title or ""), *statement.fact.name.split()
 
 
