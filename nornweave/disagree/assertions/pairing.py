@@ -456,7 +456,7 @@ def are_comparable(one: Assertion, other: Assertion) -> bool:
 
 
 def are_apart(one: Assertion, other: Assertion, here: AssertingPassage, there: AssertingPassage) -> bool:
-    """Tell whether two assertions concern two cases, two versions of a thing, or a named part of it."""
+    """Tell whether two assertions are of two cases or two versions of a thing, or one is of a named part of it."""
     numbers = [{stem for stem in each.about if stem[0].isdigit()} for each in (one, other)]
     if are_of_two_cases(one, other, here, there):
         return True
@@ -480,7 +480,7 @@ def are_of_two_cases(
     there: AssertingPassage,
     asked: frozenset[str] = frozenset(),
 ) -> bool:
-    """Tell whether one of two assertions holds under a condition of its own, or in an environment."""
+    """Tell whether one of two assertions holds only under a condition or in an environment that the other lacks."""
     known = one.condition <= other.about | there.near | asked and other.condition <= one.about | here.near | asked
     said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
     is_case = not known and bool(one.condition) != bool(other.condition)

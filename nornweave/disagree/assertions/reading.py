@@ -116,8 +116,8 @@ class Assertion:
         key: only equal keys are compared: the unit of a quantity, the product of a version, the kind of verb of a role.
         values: in canonical form; two assertions differ if they share none.
         about: stems of the other content words; if the sentence says ``it``, or very little, also of the one before.
-        head: the stems before the value in its clause; if it is what a thing supports, the stems after it.
-        doer: the stems of the thing that supports the value.
+        head: the stems before the value in its clause; in ``X supports Y``, the stems of Y.
+        doer: in ``X supports Y``, the stems of X; otherwise empty.
         names: the stems that name a single thing: identifiers, acronyms, words with a capital, versions.
         scope: the stems after ``for``, ``of``, ``on``: the group or the part of a thing for which it holds.
         pairs: pairs of neighbouring stems.

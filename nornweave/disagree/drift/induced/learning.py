@@ -270,7 +270,7 @@ class CodeNotation:
 
     Attributes:
         text_of: the text of a file.
-        comments: of the programs.
+        comments: the comments of the programs.
     """
 
     text_of: Callable[[SourceFile], str]

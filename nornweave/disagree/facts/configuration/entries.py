@@ -141,7 +141,7 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 
 
 def directive_entries(text: str) -> Iterator[Entry]:
-    """Yield the settings in lines ``key value``; if few lines have this form, those of ``line_entries``.
+    """Yield the settings in lines ``key value``; unless most lines have this form, those of ``line_entries``.
 
     A line that opens a block, ``server {``, is the parent of the lines in the block. If a file has all its settings in
     comments and its sentences have a blank after the comment mark, the comments without this blank are its settings.

@@ -178,7 +178,7 @@ class _Parser:
         return end
 
     def _ruled(self, first: int, ruler: int) -> int:
-        """Read a table up to the ruler that a blank line follows, and return the line after it. Rows may be blank."""
+        """Add a table up to a ruler before a blank line; return the next line. Blank lines may part its rows."""
         last = ruler
         for at in range(ruler + 1, len(self.bodies)):
             if _RULER.match(self.bodies[at]):
