@@ -132,7 +132,7 @@ class Door:
             from api.access.signed_in import SignedInPeople
 
             self.sign_in = SignIn(oidc, self._provider, self.secret, client_secret)
-            self.people = SignedInPeople(data_dir, self.secret, self.sign_in, self.ended, oidc.renew_s)
+            self.people = SignedInPeople(data_dir, self.secret, self.sign_in, self.ended, oidc.renew_s, self.own_tokens)
 
     @property
     def is_open(self) -> bool:

@@ -1,7 +1,8 @@
 """Tokens that people make for their programs: shown once, kept as hashes, each for asking or for operating.
 
-A token has the groups that its maker had at that moment. The file is a table that all serving processes of a machine
-share, so a revoked token is refused from the next request on.
+A token has the groups that its maker had at that moment, less those that the identity provider has taken from the maker
+since. This server learns of them when a session of the maker begins or is renewed. The file is a table that all serving
+processes of a machine share, so a revoked token is refused from the next request on.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import logging
 import secrets
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -112,6 +113,22 @@ class OwnTokens:
         return bool(
             self._rows.change(("delete from tokens where id = ? and coalesce(?, maker) = maker", [token_id, maker]))
         )
+
+    def narrow(self, maker: str, groups: Collection[str]) -> None:
+        """Take from a maker's tokens the groups that the maker is no longer in. They do not come back.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            own = [each for each in self._rows.current().values() if each.maker == maker]
+        except (sqlite3.Error, ValueError):
+            return  # while the file cannot be read, no token is accepted
+        kept = {each.id: [group for group in each.groups if group in groups] for each in own}
+        changes = [("update tokens set groups = ? where id = ?", [json.dumps(kept[each.id]), each.id])
+                   for each in own if len(kept[each.id]) < len(each.groups)]  # fmt: skip
+        if changes:
+            self._rows.change(*changes)
 
     def note_use(self, token: OwnToken) -> None:
         """Store today as the day of last use. If the file cannot be written, the token still works."""

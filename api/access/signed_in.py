@@ -18,10 +18,11 @@ from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken
 
+from api.access.own_tokens import OwnTokens
 from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSessions, derive, new_session
 from api.access.shared_rows import SharedRows
 from api.access.sign_in import NotRenewedError, SignedIn, SignIn
-from nornweave.core.access import hash_of
+from nornweave.core.access import hash_of, storable_groups
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +53,17 @@ class SignedInPerson:
 class SignedInPeople:
     """People by session, known to all serving processes of a machine; every method may be called from any thread."""
 
-    def __init__(self, data_dir: Path, key: str, sign_in: SignIn, ended: EndedSessions, renew_s: float) -> None:
+    def __init__(
+        self, data_dir: Path, key: str, sign_in: SignIn, ended: EndedSessions, renew_s: float, own: OwnTokens | None
+    ) -> None:
         """Store the parameters and the place of the file.
 
         Args:
             key: the key of sessions.
             renew_s: the time after which the provider is asked again.
+            own: the tokens that people made. They lose the groups that their makers lose.
         """
+        self._own = own
         self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s
         self._fernet = Fernet(urlsafe_b64encode(bytes.fromhex(derive(key, "sealing", "tokens"))))
         self._rows = SharedRows(
@@ -160,3 +165,5 @@ class SignedInPeople:
             ("delete from people where asked_at < ?", [now - LASTS_S]),
             ("insert or replace into people values (?, ?, ?, ?, ?, ?)", row),
         )
+        if self._own:
+            self._own.narrow(signed_in.identity.name, storable_groups(signed_in.identity.groups))

@@ -504,6 +504,34 @@ async def test_a_session_is_renewed_and_ends_with_the_person(
         assert (await client.get("/?q=pay")).headers["location"].startswith("/login"), "without one people sign in anew"
 
 
+async def test_a_token_loses_the_groups_that_the_provider_takes_from_its_maker(
+    settings: Settings, engine: ScriptedEngine, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.gives_refresh = True
+    provider.person = {"sub": "bob", "groups": ["board", "chiefs"]}
+    moment = time.time()
+    monkeypatch.setattr(renewal, "time", SimpleNamespace(time=lambda: moment))
+    async with browser_of(settings, engine, provider, renew_s=600) as client:
+        await signed_in(client)
+        page = await client.get("/tokens")
+        csrf = re.search(r'name="csrf" value="([^"]+)"', page.text)
+        assert csrf, page.text
+        wanted = {"csrf": csrf[1], "name": "ci", "scope": "operate", "expires_in_days": "9"}
+        made = await client.post("/tokens/form", data=wanted, headers={"origin": CLIENT_URL})
+        secret = f"nw_{made.text.partition('nw_')[2].partition('<')[0]}"
+        program = {"authorization": f"Bearer {secret}", "cookie": ""}
+        assert (await client.get("/status.json", headers=program)).status_code == 200
+        provider.person = {"sub": "bob", "groups": ["board"]}
+        moment += 601
+        assert (await client.get("/status.json")).status_code == 403
+        assert (await client.get("/status.json", headers=program)).status_code == 403
+        assert (await client.get("/agents", headers=program)).status_code == 200, "what is left of it still asks"
+        provider.person = {"sub": "bob", "groups": ["board", "chiefs"]}
+        moment += 601
+        assert (await client.get("/status.json")).status_code == 200
+        assert (await client.get("/status.json", headers=program)).status_code == 403, "what it lost does not come back"
+
+
 async def test_nothing_of_the_provider_is_readable_in_what_is_kept(
     settings: Settings, engine: ScriptedEngine, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
