@@ -135,14 +135,17 @@ def documents_at(agents: Mapping[Domain, Agent], path: str) -> list[PlacedDocume
 
 
 def people_of(settings: Settings) -> list[Person]:
-    """Return a person for each token in the file of tokens, by name, also for expired tokens.
+    """Return a person for each token in the file of tokens, and for each e-mail address that memberships name.
+
+    People are sorted by name. Expired tokens are included; addresses that a token names are not repeated.
 
     Raises:
-        ConfigError: the file cannot be read.
+        ConfigError: the file of tokens cannot be read.
     """
     access, now, memberships = settings.access, present(), settings.memberships
-    if access is None or access.tokens is None:
+    if access is None:
         return []
+    entries = read_tokens(access.tokens).values() if access.tokens else ()
     people = [
         Person(
             entry.name or entry.hashed[:15],
@@ -150,8 +153,11 @@ def people_of(settings: Settings) -> list[Person]:
             "" if entry.is_valid(now) else f"the token expired at {entry.expires:%Y-%m-%dT%H:%M:%SZ}",
             memberships.reached(entry.groups) if memberships else {},
         )
-        for entry in read_tokens(access.tokens).values()
+        for entry in entries
     ]
+    held = frozenset[str]().union(*(entry.groups for entry in entries))
+    addresses = memberships.addresses() if memberships else ()
+    people += (person_in(settings, [each]) for each in addresses if account("email", each) not in held)
     return sorted(people, key=lambda person: (person.name, sorted(person.viewer.groups)))
 
 

@@ -47,9 +47,15 @@ def who(
     operators = [f"operators ({', '.join(found['operators'])})"] if found["operators"] else []
     besides = [*operators, *(["the service token"] if settings.access else []), "the command line"]
     print_text(f"   besides: {', '.join(besides)}")
+    hidden_from = 0
     for person in found["people"]:
+        if "@" in person["name"] and not person["may_see"]:  # a source may know thousands of them
+            hidden_from += 1
+            continue
         verdict = "may see it" if person["may_see"] else f"may not see it: {person['reason']}"
         print_text(f"   {person['name']} ({', '.join(person['groups']) or 'in no group'}): {verdict}")
+    if hidden_from:
+        print_text(f"   {hidden_from:,} more, known by an address: may not see it")
 
 
 @access_app.command()

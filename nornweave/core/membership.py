@@ -291,6 +291,11 @@ class Memberships:
             for name, (source, granted) in self._stated().items()
         }
 
+    def addresses(self) -> Sequence[str]:
+        """Return the e-mail addresses that sources and the file of members name, sorted."""
+        prefix = account("email", "")
+        return sorted(member.removeprefix(prefix) for member in self._current() if member.startswith(prefix))
+
     def counts(self, verified_at: float, now: float) -> bool:
         """Tell whether a grant of this time is recent enough. A time in the future does not count (wrong clock)."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s

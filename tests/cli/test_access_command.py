@@ -116,6 +116,25 @@ def test_what_is_not_one_document_or_nobody_is_wrong_use(synced: Path) -> None:
         assert (failed.returncode, said in failed.stderr) == (2, True), failed.stderr
 
 
+def test_who_names_the_addresses_that_memberships_know(tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/deal.md").write_text("---\naccess: slack:channel:C1\n---\n# Deal\n\nIn May.\n")
+    (tmp_path / "members.yaml").write_text(
+        "members:\n  Hal@example.org: [slack:channel:C1]\n  gus@example.org: [slack:channel:C2]\n"
+    )
+    (tmp_path / "tokens.yaml").write_text(line_of("nw_alice", ["staff"], "alice"))
+    access = {"tokens": "tokens.yaml", "membership": {"file": "members.yaml"}}
+    write_config(tmp_path, files("kb"), access=access)
+    assert nornweave(tmp_path, "sync").returncode == 0
+    found = json.loads(nornweave(tmp_path, "access", "who", "deal.md", "--json").stdout)
+    people = [(one["name"], one["may_see"]) for one in found["people"]]
+    assert people == [("alice", False), ("gus@example.org", False), ("hal@example.org", True)]
+    printed = nornweave(tmp_path, "access", "who", "deal.md").stdout
+    assert (
+        "   hal@example.org (hal@example.org): may see it\n   1 more, known by an address: may not see it\n" in printed
+    )
+
+
 def test_a_loosened_source_is_met_as_it_was_synced_until_the_next_sync(synced: Path) -> None:
     write_sources(synced, ["guests"])
     try:
