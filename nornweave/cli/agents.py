@@ -165,6 +165,12 @@ def install(
 ) -> None:
     """Register the tools with the agents found here, and say in AGENTS.md when to use them."""
     settings = settings_of(context)
+    if settings.access:
+        messages.print(
+            "`nornweave mcp` runs as the operator: the agents see every document, whoever uses this machine. "
+            "With a token of their own they ask a server over HTTP (docs/agents.md)",
+            style="yellow",
+        )
     _run(agent, own_command(settings.file.absolute()), yes=yes, as_json=as_json)
 
 

@@ -241,3 +241,10 @@ def test_other_spellings_of_the_same_configuration(tmp_path: Path, name: str, te
 def test_the_command_of_an_entry_is_one_that_agents_can_start(machine: Path) -> None:
     command = own_command(machine / "project" / "nornweave.yaml")
     assert os.access(command[0], os.X_OK)
+
+
+def test_where_rights_are_configured_it_says_that_agents_see_everything(machine: Path) -> None:
+    project = machine / "project"
+    assert "operator" not in nornweave(project, "agents", "install", "--agent", "cursor").stderr
+    (project / "nornweave.yaml").write_text("sources: []\naccess: {tokens: tokens.yaml}\n")
+    assert "runs as the operator" in nornweave(project, "agents", "install", "--agent", "cursor").stderr
