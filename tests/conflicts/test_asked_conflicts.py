@@ -96,3 +96,10 @@ def test_a_corpus_lists_less_likely_pairs_whose_sentences_say_mostly_the_same() 
     assert [each.confidence >= SURE for each in find_contradictions(pair)] == [True]
     other = talk("nightly copies of the bell plan are stored in the Linz bucket")
     assert find_contradictions([pair[0], other]) == []
+
+
+def test_what_a_page_tells_its_readers_to_set_is_no_value_of_the_code() -> None:
+    passages = [passage("Set your read timeout to 35 seconds."), code("NETWORK_READ_TIMEOUT_SECONDS = 30\n")]
+    assert (
+        find_contradictions(passages) == find_contradictions(passages, question="how long is the read timeout?") == []
+    )

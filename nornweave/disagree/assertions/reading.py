@@ -41,7 +41,7 @@ _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
 NO_PROSE = lazy_pattern(
     r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
-    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better)\b(?!-)", _I,
+    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
 _HINT = lazy_pattern(
