@@ -49,11 +49,15 @@ def signals_of(
 
 
 def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
-    """Return the words of the query that the domain contains, also those that it contains only in another spelling."""
+    """Return the words of the query that the domain contains, also those that it contains only in another spelling.
+
+    Args:
+        frequencies: those of the words that a search looked for, which may be another wording of the query.
+    """
     known = {
         word
         for word, terms in query.meaning.items()
-        if frequencies[terms[0]] or (not word.isascii() and any(map(frequencies.__getitem__, analyze(word))))
+        if frequencies.get(terms[0]) or (not word.isascii() and any(map(frequencies.get, analyze(word))))
     }
     names = [
         word
