@@ -41,7 +41,11 @@ def _vectors(store: object) -> tuple[list[str], Vectors, str]:
     with store.files.open(current) as generation:
         numbers = np.arange(generation.chunk_count, dtype=np.int32)
         contents = generation.contents(numbers)
-        return [contents[number] for number in numbers.tolist()], generation.vectors(numbers), generation.meta["encoder"]
+        return (
+            [contents[number] for number in numbers.tolist()],
+            generation.vectors(numbers),
+            generation.meta["encoder"],
+        )
 
 
 def test_what_cannot_be_read_again_gets_vectors_of_the_new_model_too(tmp_path: Path) -> None:
