@@ -122,10 +122,11 @@ def naive(text: str, content: str, generation: Index) -> float:
 
 words = st.sampled_from(["cat", "dog", "bird", "fish", "tree", "big", "sings", "the", ",", "unheard"])
 said = st.lists(words, min_size=1, max_size=12).map(" ".join)
+written_texts = said.filter(lambda text: text.strip(" ,") != "")  # signs alone make no passage
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(said, min_size=1, max_size=8), query=said, largest=st.sampled_from((1_000, 2)))
+@given(texts=st.lists(written_texts, min_size=1, max_size=8), query=said, largest=st.sampled_from((1_000, 2)))
 def test_scores_are_those_of_a_naive_computation(
     texts: list[str], query: str, largest: int, tmp_path_factory: pytest.TempPathFactory, pool: ThreadPoolExecutor
 ) -> None:
