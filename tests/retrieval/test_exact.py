@@ -500,7 +500,8 @@ def test_the_newest_release_is_known_by_its_version(releases: Index, text: str) 
 
 @pytest.mark.parametrize(("text", "leading"), [
     ("what changed in 1.10.0", {"1.10.0"}), ("what is new since 1.9", {"1.10.0", "2.0.0", "2.1.0"}),
-    ("when did 1.10.0 come out", None), ("what changed in 9.0", None), ("what changed between 1.9.0 and 2.0.0", {"1.10.0", "2.0.0"}),
+    ("when did 1.10.0 come out", None), ("what changed in 9.0", None),
+    ("what changed between 1.9.0 and 2.0.0", {"1.10.0", "2.0.0"}),
 ])  # fmt: skip
 def test_the_release_that_is_asked_for_comes_before_the_others(
     releases: Index, text: str, leading: set[str] | None
