@@ -131,6 +131,8 @@ def recall_from(
     reranker, missing = _reranker(question, context, slot)
     items, problems = select(question, searched, context, settings, reranker)
     first, generation, within = searched.outcomes[0], context.generation, context.within
+    # Wordings that the question was expanded to come between these, and know no more words of it.
+    as_asked = (first, searched.outcomes[-1]) if searched.past else (first,)
     leads = searched.past and items and items[0].metadata.get("kind") in {COMMIT, RELEASE}
     total = generation.chunk_count if within is None else int(within.sum())
     nothing = ["nothing passes the filters"] if generation.chunk_count and not total else []
@@ -148,9 +150,7 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
-        signals=signals_of(
-            read_query(question.text), searched.outcomes[-1] if leads else first, items, context, searched.outcomes
-        ),
+        signals=signals_of(read_query(question.text), as_asked[-1] if leads else first, items, context, as_asked),
     )
 
 

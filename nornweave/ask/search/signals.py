@@ -28,17 +28,19 @@ def signals_of(
     outcome: SearchOutcome,
     items: Sequence[RecallItem],
     context: SearchContext,
-    others: Sequence[SearchOutcome] = (),
+    outcomes: Sequence[SearchOutcome],
 ) -> SearchSignals:
-    """Return the signals of a search for a question; a word that only other searches know is known."""
+    """Return the signals of one search for a question. A word is known if any of its searches knows it.
+
+    Args:
+        outcomes: the searches for the question as it stands, of the present and of the past.
+    """
     frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
     terms = sorted({term for terms in query.meaning.values() for term in terms})
     held = [term for term in terms if frequencies[term]]
     whole = math.fsum(idf[term] for term in terms)
     return SearchSignals(
-        known=frozenset().union(
-            *(_known_words(query, each.statistics.frequencies, context.generation) for each in (outcome, *others))
-        ),
+        known=_known_words(query, outcomes, context.generation),
         values={
             **_describe_ranking(outcome, items),
             "background": _background(outcome, context.generation),
@@ -48,16 +50,15 @@ def signals_of(
     )
 
 
-def _known_words(query: Query, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
-    """Return the words of the query that the domain contains, also those that it contains only in another spelling.
-
-    Args:
-        frequencies: those of the words that a search looked for, which may be another wording of the query.
-    """
+def _known_words(query: Query, outcomes: Sequence[SearchOutcome], generation: Index) -> frozenset[str]:
+    """Return the words of the query that the domain contains, also those that it contains only in another spelling."""
+    searches = [outcome.statistics.frequencies for outcome in outcomes]
     known = {
         word
         for word, terms in query.meaning.items()
-        if frequencies.get(terms[0]) or (not word.isascii() and any(map(frequencies.get, analyze(word))))
+        if any(
+            each[terms[0]] or (not word.isascii() and any(map(each.__getitem__, analyze(word)))) for each in searches
+        )
     }
     names = [
         word

@@ -103,7 +103,9 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
     tokens, later = (tokens_of_code(text, PurePosixPath(path).suffix) for text in (old, new))
     at_of, now = ([at for at, one in enumerate(side) if one.kind != "mark"] for side in (tokens, later))
     for i, k in aligned([tokens[at].text for at in at_of], [later[at].text for at in now]):
-        at, token, other = at_of[i], tokens[at_of[i]], tokens[at_of[i]] if k is None else later[now[k]]
+        if k is None:
+            continue  # removed, not replaced
+        at, token, other = at_of[i], tokens[at_of[i]], later[now[k]]
         before, after = _value(token), _value(other)
         is_member = token.kind == "name" and _is_enumerated(tokens, at)
         if token.kind == "name":
