@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.history import about_numbers, commit_of, numbers_of
@@ -180,23 +181,32 @@ class SeenTexts:
         return {"completions": [in_shape(CompletionDocument, each, domain_id=domain.value) for each, domain in best]}
 
 
+_Lines: TypeAlias = tuple[list[str], list[str]]
+"""The lines of a document as they are stored, and without hidden text."""
+
+
 def _find_shown(
     generation: Index, pattern: LinePattern, limit: int, deadline: float, within: Mask | None
 ) -> tuple[list[LineMatch], int, bool]:
     """Return the first matches in shown text, the number of matches in hidden text, and whether all were found."""
-    wanted = limit
+    wanted, texts = limit, dict[tuple[str, str], _Lines]()
     while True:
         found = generation.find(pattern, wanted, deadline, within)
-        shown = list(_shown(generation, found.matches, pattern))
+        shown = list(_shown(generation, found.matches, pattern, texts))
         hidden = len(found.matches) - len(shown)
         if found.is_complete or not hidden or len(shown) >= limit or time.monotonic() >= deadline:
             return shown[:limit], hidden, found.is_complete and len(shown) <= limit
         wanted *= 2
 
 
-def _shown(generation: Index, matches: Iterable[LineMatch], pattern: LinePattern) -> Iterator[LineMatch]:
-    """Yield the matches in text that readers of the document see, without the hidden parts of their lines."""
-    texts: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+def _shown(
+    generation: Index, matches: Iterable[LineMatch], pattern: LinePattern, texts: dict[tuple[str, str], _Lines]
+) -> Iterator[LineMatch]:
+    """Yield the matches in text that readers of the document see, without the hidden parts of their lines.
+
+    Args:
+        texts: source and path → the document's lines; documents that are read are added.
+    """
     said = "" if pattern.is_regex else pattern.expression.casefold()
     for match in matches:
         at = match.source_id, match.path
