@@ -25,6 +25,8 @@ import psutil
 from lab.campaigns.processes import CONTEXT
 
 STREAMS = ("stdin", "stdout", "stderr")
+# Tests run in several processes: each has ports of its own.
+PORTS = iter(range(20_000 + os.getpid() % 120 * 100, 20_100 + os.getpid() % 120 * 100))
 
 
 class Popen:
@@ -155,9 +157,14 @@ def run(
 
 
 def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
+    """Return a port that nothing uses, that was not returned before, and that nobody gets who asks for any port.
+
+    Systems give those from 32,768 up, to connections too: one may be taken before a program listens there.
+    """
+    for port in PORTS:
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port of this process is free")
 
 
 def _run(

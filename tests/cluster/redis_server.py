@@ -1,11 +1,11 @@
 """A real broker: the ``redis-server`` of the machine, on a free port of loopback."""
 
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 
 import redis
+from forked import free_port
 from waiting import until
 
 PROGRAM = shutil.which("redis-server")
@@ -15,9 +15,7 @@ class RedisServer:
     """One server; it can be killed and started again on its port. It stores nothing on disk."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None

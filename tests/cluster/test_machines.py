@@ -21,6 +21,7 @@ import psycopg
 import pytest
 import redis
 import yaml
+from forked import free_port
 from link import Link
 from postgres_server import PostgresServer
 from redis_server import RedisServer
@@ -196,7 +197,7 @@ def machines(
 
 class Dagster:
     def __init__(self, machine: Machine) -> None:
-        self.url = f"http://127.0.0.1:{_free_port()}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         machine.start("-m", "orchestration", "--port", self.url.rpartition(":")[2])
 
     def ask(self, query: str, **variables: object) -> dict[str, Any]:
@@ -240,7 +241,7 @@ class Api:
     headers: ClassVar = {"Authorization": f"Bearer {TOKEN}"}
 
     def __init__(self, machine: Machine) -> None:
-        port = _free_port()
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         folder = str(machine.folder / "replica")
         machine.nornweave("serve", "--from", PUBLISHED, "--data-dir", folder, "--port", str(port), "--workers", "1")
@@ -350,8 +351,3 @@ def _state(postgres: PostgresServer) -> object:
 
 def _commit(published: ObjectStore) -> PublishedCommit:
     return PublishedCommit.model_validate(Publication(published, "documentation").state())
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
