@@ -20,8 +20,10 @@ from nornweave.carry.lease import DATABASE_VARIABLE
 from nornweave.carry.wiring import database_checks, encoder_of, store_of
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.edit import listing_of
+from nornweave.core.access import RIGHTS
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
 from nornweave.core.files.full_disk import not_writable
+from nornweave.core.membership import membership_file, read_table
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
@@ -218,6 +220,7 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
             yield CheckFinding("access", str(file), "ok", f"{len(read_members(file)[0]):,} people, groups and accounts")
         except ConfigError as error:
             yield CheckFinding("access", str(file), "error", str(error), "docs/rights.md says what stands in it")
+    yield from _look_at_memberships(settings)
     if access.oidc is not None:
         keys = SigningKeys(access.oidc)
         try:
@@ -238,6 +241,27 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
                 yield finding("ok", f"the provider has to know {url}/callback, and {url}/logout for signing out")
         except ConfigError as error:
             yield finding("error", str(error), "a server does not start without it")
+
+
+def _look_at_memberships(settings: Settings) -> Iterator[CheckFinding]:
+    """Check that the sources with ``rights`` named all members when they were asked last."""
+    hours = settings.access.membership.max_age_hours if settings.access else 0
+    for source in settings.sources:
+        if RIGHTS not in source.restricted_to:
+            continue
+        finding = partial(CheckFinding, "access", source.id)
+        try:
+            table = read_table(membership_file(settings.data_dir, source.id))
+        except StoreError as error:
+            yield finding("error", str(error), "`nornweave access refresh` writes it anew")
+            continue
+        if table is None:
+            yield finding("warning", "was not asked yet who may read: nobody may", "`nornweave sync` asks it")
+        elif table.problems:
+            remedy = f"what it said before counts for {hours:g} hours; then nobody is in it"
+            yield finding("warning", f"who may read is not known anew of {'; '.join(table.problems[:5])}", remedy)
+        else:
+            yield finding("ok", f"said who is in {counted(len(table.grants), 'principal')}")
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:

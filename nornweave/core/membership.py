@@ -48,12 +48,14 @@ class Grant:
         verified_at: when the source named these members, in seconds since 1970; ``None`` for now.
         unread: why the source did not name members this time. The members that it named before count until
             ``max_age_s``.
+        also_unread: further principals of which that is true. A principal that is gone at its source is not among them.
     """
 
     principal: str
     members: frozenset[str] = frozenset()
     verified_at: float | None = None
     unread: str | None = None
+    also_unread: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +92,8 @@ class MembershipTable:
                 kept[grant.principal] = Granted(members=tuple(sorted(grant.members)), verified_at=at)
                 continue
             problems.append(f"{grant.principal}: {grant.unread}")
-            if before := self.grants.get(grant.principal):
-                kept[grant.principal] = before
+            names = self.grants.keys() & {grant.principal, *grant.also_unread}
+            kept |= {name: self.grants[name] for name in names}
         return MembershipTable(origin=self.origin, tried_at=now, grants=kept, problems=tuple(problems))
 
     def not_read(self, problem: str, now: float) -> MembershipTable:

@@ -147,12 +147,48 @@ async def test_what_the_source_did_not_say_is_hidden_and_counted(chat: World, ca
     assert "slack:channel:C02" in later.expanded(hers)
     assert much_later.expanded(hers) == hers
 
+
+def test_a_token_that_loses_a_scope_takes_nobodys_rights_at_once_and_leaves_nobody_theirs_for_longer(
+    chat: World, tmp_path: Path
+) -> None:
+    slack = chat.services["chat"].api
+    for user in slack.users.values():
+        user |= {"deleted": False, "is_restricted": False, "team_id": "T01"}
+    for channel in slack.channels.values():
+        channel["is_private"] = channel["id"] != "C02"
+    slack.inside |= {channel: {"U00", "U01", "U02"} for channel in ("C00", "C01")}
+    chat.sync()
+    everybody = {person.name for person in chat.people}
+    assert [readers(chat, f"C0{number}") for number in range(3)] == [everybody] * 3
+
     slack.shows_addresses = False
+    slack.inside["C01"] -= {"U01"}
     report = run(domain_parts(chat.settings, CHAT), SyncOptions(run_id="nameless", wait_s=0))
     (notice,) = report.sources["chat"].notices
     assert "users:read.email" in notice
-    assert readers(chat, "C00") == set()
-    assert access_document(chat.settings, CHAT)["rights"]["chat"]["people"] == 0
+    assert (readers(chat, "C00"), readers(chat, "C01")) == (everybody, everybody - {"person1"})
+    slack.users["U00"]["deleted"] = True
+    slack.users["U01"]["team_id"] = "T99"
+    refreshed = nornweave(tmp_path, "access", "refresh")
+    assert (refreshed.returncode, "users:read.email" in refreshed.stderr) == (1, True)
+    assert [readers(chat, f"C0{number}") for number in range(3)] == [{"person2"}] * 3
+    doctor = nornweave(tmp_path, "doctor").stdout
+    assert "warning access chat: who may read is not known anew of slack:user: no address of anybody" in doctor
+    for hours, expected in ((23, True), (25, False)):
+        later = Memberships(chat.settings.data_dir, ["chat"], now=lambda hours=hours: time.time() + hours * 3600)
+        assert ("slack:channel:C00" in later.expanded(groups_of(chat.people[2]))) is expected
+
+    slack.lacks_private = True  # another scope: who is in private channels is not told either
+    slack.users["U00"]["deleted"] = False
+    nornweave(tmp_path, "access", "refresh")
+    assert [readers(chat, f"C0{number}") for number in range(3)] == [{"person2"}] * 3, "U00 has no known address"
+    slack.channels["C02"]["is_member"] = False
+    slack.users["U02"]["deleted"] = True
+    assert nornweave(tmp_path, "access", "refresh").returncode == 1
+    assert [readers(chat, f"C0{number}") for number in range(3)] == [set()] * 3
+    slack.shows_addresses, slack.lacks_private = True, False
+    assert nornweave(tmp_path, "access", "refresh").returncode == 0
+    assert readers(chat, "C00") == {"person0"}
 
 
 async def test_rights_that_are_configured_anew_hide_at_once_and_encode_nothing(chat: World, tmp_path: Path) -> None:

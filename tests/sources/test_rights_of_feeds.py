@@ -20,7 +20,7 @@ from nornweave.connect.conversation import conversation_document
 from nornweave.connect.gitlab.feed import wiki_document
 from nornweave.core.access import KEY, account, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.membership import MembershipTable, membership_file, write_table
+from nornweave.core.membership import ATLASSIAN_USER, MembershipTable, membership_file, write_table
 from nornweave.core.types import Document
 
 ANN, BOB = account("email", "ann@example.org"), account("email", "bob@example.org")
@@ -157,8 +157,14 @@ def test_a_refresh_makes_what_is_said_of_pages_no_newer_and_names_what_it_may_no
     assert "confluence:space:ENG" in table.grants, "until the bound"
     wiki.refused = {"/wiki/rest/api/group/g-eng/membersByGroupId"}
     assert "atlassian:group:g-eng: status 403" in told(made).problems[0]
-    wiki.refused, wiki.shows_addresses = set(), False
-    assert "no address of anybody" in told(made).problems[0]
+    wiki.refused = set()
+    ann, bob = f"{ATLASSIAN_USER}557058:ann", f"{ATLASSIAN_USER}557058:bob"
+    assert {ann, bob} <= told(made).grants.keys()
+    wiki.shows_addresses = False
+    wiki.groups["g-eng"].clear()
+    table = told(made)
+    assert "no address of anybody" in table.problems[0]
+    assert (ann in table.grants, table.grants[bob].members) == (False, (BOB,)), "until the bound, where they are named"
 
 
 @pytest.fixture

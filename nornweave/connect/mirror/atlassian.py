@@ -156,7 +156,8 @@ def with_people(
     for name, email in sorted(addresses.items()):
         yield Grant(principal=name, members=frozenset({account("email", email)}))
     if people and not addresses:
-        yield Grant(principal="atlassian:user", unread="no address of anybody; name accounts in access.membership.file")
+        unread = "no address of anybody; name accounts in access.membership.file"
+        yield Grant(principal="atlassian:user", unread=unread, also_unread=frozenset(people))
 
 
 def _active(person: Mapping[str, Any]) -> str | None:

@@ -105,14 +105,17 @@ class SlackFeed(Feed):
         """Return the workspace."""
         return f"{self.scope},{(known.body('workspace/') or {}).get('team_id', '')}"
 
-    def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
+    def members(self, known: Known) -> Iterator[Grant]:
         """Ask for the members of channels. A public channel is open to everybody in the workspace except guests.
 
         Guests may read only the channels in which they are members. People of other workspaces are known only by their
         Slack account, because this workspace has not verified their e-mail addresses.
+
+        Without the scope for addresses Slack shows none. Then the earlier addresses of those who are still in the
+        workspace stay valid until a time limit.
         """
         _, workspace = self._api.ask("auth.test")
-        team, staff, guests, known_by_address = str(workspace.get("team_id")), set[str](), set[str](), 0
+        team, staff, guests, shows_addresses = str(workspace.get("team_id")), set[str](), set[str](), False
         for user in self._api.listed("users.list", "members"):
             if user.get("deleted") or user.get("is_bot") or not _is_id(user.get("id")):
                 continue
@@ -122,18 +125,26 @@ class SlackFeed(Feed):
                 continue
             (guests if user.get("is_restricted") or user.get("is_ultra_restricted") else staff).add(name)
             email = as_is((as_is(user.get("profile"), dict) or {}).get("email"), str) or ""
+            shows_addresses = shows_addresses or "@" in email
             if "@" in email and user.get("is_email_confirmed") is not False:
-                known_by_address += 1
                 yield Grant(principal=name, members=frozenset({account("email", email)}))
-        if not known_by_address:
-            yield Grant(
-                principal="slack:user", unread="no address of anybody; add the scope users:read.email to the app"
-            )
+        if not shows_addresses:
+            unread = "no address of anybody; add the scope users:read.email to the app"
+            yield Grant(principal="slack:user", unread=unread, also_unread=frozenset(staff | guests))
         yield Grant(principal=f"slack:team:{team}", members=frozenset(staff))
         joined, unseen = self._joined_channels()
         if unseen:
-            yield Grant(principal="slack:channel", unread=f"of private channels: {unseen}")
-        for channel in self._chosen(joined):
+            private = {key.split("/")[1] for key, body in known.under("channel/") if body.get("is_private") is True}
+            private -= {channel.id for channel in joined}
+            also = frozenset(f"slack:channel:{each}" for each in private)
+            yield Grant(principal="slack:channel", unread=f"of private channels: {unseen}", also_unread=also)
+        try:
+            chosen = self._chosen(joined)
+        except SourceUnavailableError:
+            if not unseen:
+                raise
+            chosen = []  # all are private; what was read of people counts all the same
+        for channel in chosen:
             principal = f"slack:channel:{channel.id}"
             everybody = [] if channel.is_private else [f"slack:team:{team}"]
             try:
