@@ -63,7 +63,7 @@ class Provider:
         person: claims of who signs in, beside those of every token.
         mints: what makes an ID token of its claims; ``None`` leaves it out.
         answers: replaces what it sends the browser back with.
-        says: replaces what it says of itself.
+        says: replaces what it says of itself; ``describes`` is the status of that alone.
         left: the sign-outs that it was asked for.
         slow_s: how long it waits before it answers anything.
         host: as it calls itself; by another name than that of the service it is another site for a browser.
@@ -77,6 +77,7 @@ class Provider:
     mints: Callable[[dict[str, Any]], str | None] | None = None
     answers: dict[str, str | None] = field(default_factory=dict)
     says: dict[str, Any] = field(default_factory=dict)
+    describes: int = 200
     gives_refresh: bool = False
     secret: str | None = SECRET
     left: list[dict[str, str]] = field(default_factory=list)
@@ -96,13 +97,16 @@ class Provider:
                 parts = urlsplit(self.path)
                 given = dict(parse_qsl(parts.query))
                 if parts.path in {"/authorize", "/leave"}:
-                    target = provider.authorize(given) if parts.path == "/authorize" else provider.leave(given)
-                    self.send_response(302 if target else 400)
+                    target = ""
+                    if given:
+                        target = provider.authorize(given) if parts.path == "/authorize" else provider.leave(given)
+                    refused = 400 if provider.status == 200 else provider.status
+                    self.send_response(302 if target else refused)
                     self.send_header("location", target or "")
                     self.send_header("content-length", "0")
                     self.end_headers()
                 elif parts.path == "/realm/.well-known/openid-configuration":
-                    self.send_json(provider.description)
+                    self.send_json(provider.description, provider.describes)
                 else:
                     provider.asked += 1
                     self.send_json({"keys": provider.keys})

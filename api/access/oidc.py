@@ -200,7 +200,6 @@ ASK_AGAIN_S = 10.0
 # Keys that cannot be read again: a provider that is down keeps nobody out for so long.
 OUTDATED_S = 86_400.0
 _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
-_DISCOVERY = "/.well-known/openid-configuration"
 
 
 class UnreadableError(Exception):
@@ -284,13 +283,18 @@ class SigningKeys:
         return fetch_json(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
 
 
+def description_of(issuer: str) -> str:
+    """Return the address of the provider's description of itself."""
+    return issuer.rstrip("/") + "/.well-known/openid-configuration"
+
+
 def fetch_description(issuer: str) -> Mapping[str, Any]:
     """Fetch the provider's description of itself (OpenID Connect Discovery 1.0).
 
     Raises:
         UnreadableError: the description names another issuer; also as ``fetched``.
     """
-    document = fetch_json(issuer.rstrip("/") + _DISCOVERY)
+    document = fetch_json(description_of(issuer))
     if document.get("issuer") != issuer:
         raise UnreadableError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
     return document

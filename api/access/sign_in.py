@@ -17,18 +17,27 @@ import re
 import threading
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 
-from api.access.oidc import ASK_AGAIN_S, Identity, Provider, UnreadableError, fetch_description, fetch_json
+from api.access.oidc import (
+    ASK_AGAIN_S,
+    Identity,
+    Provider,
+    UnreadableError,
+    description_of,
+    fetch_description,
+    fetch_json,
+)
 from api.access.sessions import derive, is_valid, new_session, who_of
 from api.errors import ProblemError, unavailable
 from api.pages.addresses import CALLBACK, LOGOUT
 from nornweave.config.access import OidcSettings, checked_address
+from nornweave.core.network import ACCEPTED
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +47,8 @@ WITHIN_S = 600
 # What is asked for is kept in the cookie if it is not longer; else the first page is shown afterwards.
 MAX_TARGET_CHARACTERS = 1_500
 MAX_CODE_CHARACTERS = 4_096
+# Of each of two addresses, while somebody waits for the page.
+LOOK_S = 3.0
 _REFUSALS = (400, 401, 403)
 _ERROR = re.compile(r"[a-z_]{1,60}")
 _STATE = re.compile(r"[0-9a-f]{64}")
@@ -92,6 +103,8 @@ class SignIn:
         self._lock = threading.Lock()
         self._described: Mapping[str, Any] = {}
         self._read_at, self._tried_at = float("-inf"), float("-inf")
+        self._looking = threading.Lock()
+        self._answers, self._looked_at = True, float("-inf")
         self.host = urlsplit(settings.issuer).netloc
 
     def begin(self, base: str, target: str) -> tuple[Begun, str]:
@@ -102,9 +115,10 @@ class SignIn:
             target: the path that they asked for.
 
         Raises:
-            ProblemError: 503, the provider does not state this address.
+            ProblemError: 503, the provider does not state this address, or does not answer now.
         """
         address = self._place("authorization_endpoint")
+        self._check_answers(address)
         target = target if len(target) <= MAX_TARGET_CHARACTERS else "/"
         value = new_session(self._key, who={"next": target}, until=time.time() + WITHIN_S, purpose="sign-in")
         verifier, state = (derive(self._key, purpose, value) for purpose in ("verifier", "state"))
@@ -183,9 +197,10 @@ class SignIn:
         return signed_in
 
     def leave_address(self, base: str, id_token: str | None) -> str | None:
-        """Return the provider's address for signing out; ``None`` if it has none or cannot be asked."""
+        """Return the provider's address for signing out; ``None`` if it has none or does not answer now."""
         try:
             address = self._place("end_session_endpoint")
+            self._check_answers(address)
         except ProblemError:
             return None
         asked = {"client_id": self._settings.client_id, "post_logout_redirect_uri": base + LOGOUT}
@@ -244,9 +259,40 @@ class SignIn:
                 raise self._unreached("a moment ago")
             return self._described
 
+    def _check_answers(self, address: str) -> None:
+        """Look whether the provider answers, unless that was seen a moment ago. A browser is not sent where nobody is.
+
+        Its description is enough: browsers may reach an address that this machine does not. So is the address: a
+        description that cannot be read again does not keep anybody out.
+
+        Raises:
+            ProblemError: 503, neither answers.
+        """
+        with self._looking:
+            if self._now() - self._read_at < ASK_AGAIN_S:
+                return
+            if self._now() - self._looked_at >= ASK_AGAIN_S:
+                self._answers = _is_there(description_of(self._settings.issuer), {200}) or _is_there(
+                    address, {*range(200, 500)} - {404}
+                )
+                self._looked_at = self._now()
+            if not self._answers:
+                raise self._unreached("it does not answer")
+
     def _unreached(self, why: object) -> ProblemError:
         log.error("%s cannot be asked to sign somebody in: %s", self._settings.issuer, why)
-        return unavailable("provider-unavailable", f"{self.host} cannot be asked who you are now; try again", 10)
+        return unavailable(
+            "provider-unavailable", f"{self.host}, where people sign in, does not answer now; try again in a moment", 10
+        )
+
+
+def _is_there(address: str, statuses: Collection[int]) -> bool:
+    """Tell whether an address answers soon, with one of these statuses. The answer is not read."""
+    try:
+        with httpx.stream("GET", address, headers=ACCEPTED, timeout=LOOK_S, follow_redirects=False) as response:
+            return response.status_code in statuses
+    except httpx.HTTPError:
+        return False
 
 
 def _with_query(address: str, asked: Mapping[str, str | None]) -> str:

@@ -70,8 +70,7 @@ _PAGES = (CONFLICTS, QUALITY, STATUS, TOKENS, FIND, WHY)
 async def login(request: Request) -> Response:
     """Send the browser to the provider or show the form. A browser that needs no login is sent to its target.
 
-    Raises:
-        ProblemError: 503, the provider cannot be asked.
+    A provider that does not answer is said to be down, with 503.
     """
     service = service_of(request)
     door, secret = service.door, service.door.secret
@@ -83,7 +82,12 @@ async def login(request: Request) -> Response:
     if request.headers.get("sec-fetch-site") == "cross-site":
         return _lead_on(request, target)  # with the cookie, if there is one
     base = own_address(service.public_url, request)
-    begun, address = await door.ask_provider(partial(door.sign_in.begin, base, target))
+    try:
+        begun, address = await door.ask_provider(partial(door.sign_in.begin, base, target))
+    except ProblemError as error:
+        page = _not_signed_in(request, error.status_code, f"{error.detail}.", target)
+        page.headers.update(error.headers or {})
+        return page
     response = RedirectResponse(address, status_code=303, headers=PAGE_HEADERS)
     _set_cookie(request, response, begun.cookie, begun.value, base)
     return response

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +15,10 @@ import jwt
 import pytest
 from api_support import CLIENT as CLIENT_URL
 from api_support import is_problem
-from identity_provider import CLIENT, PEOPLE, SECRET, Provider, ec_key, forged, pem_of
+from identity_provider import CLIENT, PEOPLE, SECRET, Provider, ec_key, forged, jwk_of, pem_of
 from scripted_engine import ScriptedEngine
 
-from api.access import door
+from api.access import door, sign_in
 from api.access import signed_in as renewal
 from api.access.sessions import COOKIE, csrf_token, new_session, who_of
 from api.app import create_app
@@ -403,7 +403,7 @@ async def test_a_provider_that_is_down_is_said_to_be(
     async with browser_of(settings, engine, provider) as client:
         for _ in range(2):
             page = await client.get("/login")
-            assert page.status_code == 503 and "cannot be asked" in page.text
+            assert page.status_code == 503 and "does not answer now" in page.text
             assert page.headers["retry-after"]
     provider.status = 200
     async with browser_of(settings, engine, provider) as client:
@@ -415,6 +415,38 @@ async def test_a_provider_that_is_down_is_said_to_be(
     provider.status, provider.slow_s = 200, 1.0
     async with browser_of(settings, engine, provider) as client:
         assert (await client.get("/login")).status_code == 503, "nobody waits for long"
+
+
+async def test_a_browser_is_not_sent_to_a_provider_that_went_down(
+    settings: Settings, engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sign_in, "ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(sign_in, "LOOK_S", 0.5)
+    with ExitStack() as running:
+        provider = running.enter_context(Provider(keys=[jwk_of(PEOPLE, "people")]))
+        async with browser_of(settings, engine, provider) as client:
+            back = await sent_back(client)
+            provider.describes = 500  # people still sign in with the description that is known
+            assert (await client.get("/login")).status_code == 303
+            provider.describes = 200
+            assert (await client.get(back)).status_code == 200
+            key = client.app.state.serving.door.secret  # type: ignore[attr-defined]
+            form = urlencode({"csrf": csrf_token(client.cookies[COOKIE], key)})
+            provider.status = 502
+            assert (await client.get("/login")).headers["location"] == "/", "who has a session needs no provider"
+            out = await client.post("/logout", content=form, headers=FORM)
+            assert (onward(out), provider.left) == ("/logout", []), "it ends here"
+            for status, slow_s in ((502, 0.0), (200, 1.5), (404, 0.0)):
+                provider.status, provider.slow_s = status, slow_s
+                page = await client.get("/login", params={"next": "/?q=pay"})
+                said = (page.status_code, "does not answer now" in page.text, onward(page), page.headers["retry-after"])
+                assert said == (503, True, None, "10"), (status, slow_s)
+                assert "/login?next=%2F%3Fq%3Dpay" in page.text and "/login?token" in page.text
+                assert "set-cookie" not in page.headers
+                provider.status, provider.slow_s = 200, 0.0
+                assert (await client.get("/login")).status_code == 303, "it is back"
+            running.close()
+            assert (await client.get("/login")).status_code == 503, "nobody listens there"
 
 
 @pytest.mark.parametrize("says", [
