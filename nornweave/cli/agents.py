@@ -12,6 +12,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -186,14 +187,64 @@ def uninstall(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file, with its text before and after. ``refused`` says why a person has to edit it."""
+    """A file, with its text before and after, ``None`` for no file. ``refused`` says why a person has to edit it.
+
+    ``bare`` is its text before, and ``bare_after`` the one after, without our entry.
+    """
 
     name: str
     file: Path
-    before: str = ""
-    after: str = ""
+    before: str | None = None
+    after: str | None = None
+    bare: str = ""
+    bare_after: str = ""
     refused: str = ""
     lines: str = ""
+
+
+class _Origins:
+    """What was there before ``install``, kept until ``uninstall``.
+
+    Attributes:
+        files: the files with our entry, each with its former text if taking the entry out does not give that back: an
+            empty file, or an object without members.
+        folders: the folders that were made.
+    """
+
+    def __init__(self) -> None:
+        """Read what is known."""
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        self._place, known = state / NAME / "agents.json", dict[str, Any]()
+        with suppress(OSError, ValueError):
+            known = json.loads(self._place.read_bytes())
+        self.files: dict[str, str | None] = known.get("files", {})
+        self.folders = set[str](known.get("folders", ()))
+
+    def note(self, change: _Change, *, installed: bool) -> None:
+        """Note a change that was carried out."""
+        if not installed:
+            self.files.pop(str(change.file), None)
+        elif change.bare == (change.before or "") != change.after:
+            comes_back = change.bare_after and change.bare_after == change.before
+            self.files[str(change.file)] = None if comes_back else change.before
+
+    def make_folder(self, folder: Path) -> None:
+        """Make a folder, and those above it, to be removed later."""
+        self.folders |= {str(each) for each in (folder, *folder.parents) if not each.exists()}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def settle(self) -> None:
+        """Remove empty folders that are not needed any more, and write what has to be known later."""
+        self.files = {name: text for name, text in self.files.items() if Path(name).exists()}
+        if self.files:
+            self.make_folder(self._place.parent)
+            write_whole(self._place, json.dumps({"files": self.files, "folders": sorted(self.folders)}))
+        else:
+            self._place.unlink(missing_ok=True)
+        needed = {str(each) for name in self.files for each in (*Path(name).parents, *self._place.parents)}
+        for folder in sorted(self.folders - needed, reverse=True):
+            with suppress(OSError):  # somebody else uses it, or it is gone
+                Path(folder).rmdir()
 
 
 def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, as_json: bool) -> None:
@@ -203,12 +254,19 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
     if unknown := [name for name in names or () if name not in allowed]:
         raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(allowed)}", param_hint="--agent")
     found = [agent for agent in known if (agent.name in names if names else agent.is_there)]
-    changes = list(_changes(found, project, command))
+    origins = _Origins()
+    changes = list(_changes(found, project, command, origins))
     outcomes: dict[str, str] = {}
     for change in changes:
-        outcomes[change.name] = _carry_out(change, yes=yes, as_json=as_json)
+        outcomes[change.name] = _carry_out(change, origins, yes=yes, as_json=as_json)
+        if outcomes[change.name] in {"written", "unchanged"}:
+            origins.note(change, installed=command is not None)
         if not as_json:
             print_text(f"{change.name}: {change.file}: {outcomes[change.name]}")
+    try:
+        origins.settle()
+    except OSError as error:
+        messages.print(f"`uninstall` will not know what was there before: {error}", style="yellow", soft_wrap=True)
     if as_json:
         print_json(
             {
@@ -224,26 +282,35 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
     sys.exit(1 if not found or {"refused", "not confirmed"} & set(outcomes.values()) else 0)
 
 
-def _changes(agents: Sequence[Agent], project: Path, command: Sequence[str] | None) -> Iterator[_Change]:
+def _changes(
+    agents: Sequence[Agent], project: Path, command: Sequence[str] | None, origins: _Origins
+) -> Iterator[_Change]:
     """Yield the changes: a file for each agent, and AGENTS.md if there is at least one agent."""
-
-    def said(text: str) -> str:
-        return MARKDOWN.removed(text) if command is None else MARKDOWN.put(text, PARAGRAPH)
-
-    edits: list[tuple[str, Path, Callable[[str], str]]]
-    edits = [(agent.name, agent.file, partial(edited, agent, command)) for agent in agents]
-    edits += [(SAID, project / SAID, said)] if agents else []
-    for name, place, edit in edits:
+    put_in = command or [NAME, "mcp"]
+    edits: list[tuple[str, Path, Callable[[str], str], Callable[[str], str]]] = [
+        (agent.name, agent.file, partial(edited, agent, put_in), partial(edited, agent, None)) for agent in agents
+    ]
+    if agents:
+        edits.append((SAID, project / SAID, partial(MARKDOWN.put, lines=PARAGRAPH), MARKDOWN.removed))
+    for name, place, put, take_out in edits:
         file = place.resolve()  # a link stays one
         try:
             text = _read(file)
-            yield _Change(name, file, text, edit(text))
+            bare, origin = take_out(text or ""), origins.files.get(str(file))
+            after: str | None = bare or None
+            if command:
+                after = put(text or "")
+            elif bare == (text or ""):
+                after = text
+            elif origin is not None and bare in ("", take_out(put(origin))):  # nobody has changed it since
+                after = origin
+            yield _Change(name, file, text, after, bare, take_out(after or ""))
         except NotEditableError as error:
-            yield _Change(name, file, refused=str(error), lines=edit("") if command else "")
+            yield _Change(name, file, refused=str(error), lines=put("") if command else "")
 
 
-def _read(file: Path) -> str:
-    """Return the text of a file with its own line ends; empty if there is no file.
+def _read(file: Path) -> str | None:
+    """Return the text of a file with its own line ends; ``None`` if there is no file.
 
     Raises:
         NotEditableError: the file cannot be read, or is not UTF-8.
@@ -251,12 +318,12 @@ def _read(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        return ""
+        return None
     except (OSError, UnicodeDecodeError) as error:
         raise NotEditableError(f"it cannot be read: {error}") from error
 
 
-def _carry_out(change: _Change, *, yes: bool, as_json: bool) -> str:
+def _carry_out(change: _Change, origins: _Origins, *, yes: bool, as_json: bool) -> str:
     """Show a change, ask, and write it; return the outcome."""
     if change.refused:
         messages.print(f"{change.name}: {change.file}: {change.refused}", style="red", soft_wrap=True)
@@ -266,18 +333,19 @@ def _carry_out(change: _Change, *, yes: bool, as_json: bool) -> str:
     if change.after == change.before:
         return "unchanged"
     if not as_json:
-        texts, name = (change.before.splitlines(), change.after.splitlines()), str(change.file)
-        print_text("\n".join(difflib.unified_diff(*texts, name, name, lineterm="", n=2)))
+        before, after = ((text or "").splitlines() for text in (change.before, change.after))
+        name = str(change.file)
+        print_text("\n".join(difflib.unified_diff(before, after, name, name, lineterm="", n=2)))
     if not yes and not (sys.stdin.isatty() and typer.confirm(f"write {change.file}?", err=True)):
         messages.print("--yes writes without asking", style="yellow", soft_wrap=True)
         return "not confirmed"
     if _read(change.file) != change.before:
         messages.print(f"{change.file} was changed meanwhile; try again", style="red", soft_wrap=True)
         return "refused"
-    if change.after:
-        mode = change.file.stat().st_mode & 0o777 if change.file.exists() else 0o600
-        change.file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(change.file, change.after, mode)
-    else:
+    if change.after is None:
         change.file.unlink()
+    else:
+        mode = change.file.stat().st_mode & 0o777 if change.file.exists() else 0o600
+        origins.make_folder(change.file.parent)
+        write_whole(change.file, change.after, mode)
     return "written"

@@ -122,7 +122,7 @@ KEYS = {"claude": "mcpServers", "codex": "mcp_servers", "cursor": "mcpServers", 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("CODEX_HOME", "XDG_CONFIG_HOME"):
+    for variable in ("CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
@@ -173,8 +173,7 @@ def test_all_agents_are_found_registered_and_taken_out_again(machine: Path) -> N
     gone = nornweave(project, "agents", "uninstall", "--yes")
     assert gone.returncode == 0, gone.stderr
     left = {name: file.read_text() for name, file in files_of(machine).items()}
-    # An object of servers that is empty then goes too.
-    assert left == {**THERE, "vscode": '{\n\t"inputs": []\n}\n'}
+    assert left == THERE
     assert (project / "AGENTS.md").read_text() == "# Rules\n\nBe kind."
 
 
@@ -193,6 +192,69 @@ def test_files_that_are_not_there_are_made_and_removed(machine: Path) -> None:
     assert not (project / "AGENTS.md").exists()
     wrong = nornweave(project, "agents", "install", "--agent", "emacs")
     assert wrong.returncode == 2 and "'emacs' is not one of claude, codex" in wrong.stderr
+
+
+def everything_in(folder: Path) -> dict[str, str | None]:
+    """Return the files with their texts, and the folders."""
+    return {
+        str(place.relative_to(folder)): place.read_text() if place.is_file() else None for place in folder.rglob("*")
+    }
+
+
+@pytest.mark.parametrize("agents", [("cursor", "gemini"), tuple(THERE)])
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({}, None),
+        ({"cursor": "", "gemini": "{}"}, ""),
+        ({"cursor": "{ }\n", "gemini": '{"mcpServers": {\n}, "x": 1}', "vscode": '{"servers":{}}'}, "\n"),
+        ({"claude": '{\n  "mcpServers": {},\n  "y": {}\n}', "codex": "", "opencode": '{"mcp":{"servers":{}}}'}, "# x"),
+    ],
+)
+def test_uninstall_gives_back_what_was_there(
+    machine: Path, agents: tuple[str, ...], texts: dict[str, str], said: str | None
+) -> None:
+    project = machine / "project"
+    for name, text in texts.items():
+        files_of(machine)[name].parent.mkdir(parents=True, exist_ok=True)
+        files_of(machine)[name].write_text(text)
+    if said is not None:
+        (project / "AGENTS.md").write_text(said)
+    before = everything_in(machine)
+    named = [word for name in agents for word in ("--agent", name)]
+    assert nornweave(project, "agents", "uninstall", "--yes", *named).returncode == 0
+    assert everything_in(machine) == before, "nothing was installed"
+    for _ in range(2):
+        done = nornweave(project, "agents", "install", "--yes", *named)
+        assert done.returncode == 0, done.stderr
+    (machine / "other").mkdir()
+    other = machine / "other" / "nornweave.yaml"
+    other.write_text("sources: []\n")
+    again = nornweave(project, "--config", str(other), "agents", "install", "--yes", *named)
+    assert again.returncode == 0, again.stderr
+    first = nornweave(project, "agents", "uninstall", "--yes", "--agent", agents[0])
+    assert first.returncode == 0, first.stderr
+    assert nornweave(project, "agents", "uninstall", "--yes", *named).returncode == 0
+    other.unlink()
+    other.parent.rmdir()
+    assert everything_in(machine) == before
+
+
+def test_what_somebody_added_since_stays(machine: Path) -> None:
+    project, files = machine / "project", files_of(machine)
+    for name in ("cursor", "gemini"):
+        files[name].parent.mkdir(parents=True)
+        files[name].write_text("{}")
+    named = [word for name in ("cursor", "gemini", "codex") for word in ("--agent", name)]
+    assert nornweave(project, "agents", "install", "--yes", *named).returncode == 0
+    mine = json.loads(files["cursor"].read_text())
+    files["cursor"].write_text(json.dumps({**mine, "x": 1}))
+    files["gemini"].write_text(json.dumps(json.loads(files["gemini"].read_text())))  # in another layout
+    (files["codex"].parent / "auth.json").write_text("theirs")
+    assert nornweave(project, "agents", "uninstall", "--yes").returncode == 0
+    assert (json.loads(files["cursor"].read_text()), files["gemini"].read_text()) == ({"x": 1}, "{}")
+    assert [each.name for each in files["codex"].parent.iterdir()] == ["auth.json"]
+    assert not (machine / "home" / ".local").exists()
 
 
 def test_what_a_person_wrote_is_refused_with_the_lines_to_paste(machine: Path) -> None:
