@@ -101,11 +101,15 @@ def refresh(
     context: typer.Context,
     sources: Annotated[list[str] | None, typer.Argument(help="Ids of sources with 'rights: source'; else all.")] = None,
 ) -> None:
-    """Ask sources for members of groups, without reading documents; exit 1 if a source does not list all."""
+    """Ask sources for members of groups, without reading documents.
+
+    Exit code 1 if a source does not list all, 2 if the file of members is broken: then sources are asked all the same.
+    """
     from nornweave.carry.publishing import refresh_workspace
     from nornweave.connect.connectors import open_source
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.core.access import RIGHTS
+    from nornweave.core.membership import read_members
 
     settings = settings_of(context)
     there = {source.id: source for source in settings.sources if RIGHTS in source.restricted_to}
@@ -128,6 +132,8 @@ def refresh(
         for problem in problems:
             messages.print(f"{name}: not said now: {problem}", style="yellow", soft_wrap=True)
     refresh_workspace(settings)
+    if settings.access and settings.access.membership.file:
+        read_members(settings.access.membership.file)
     sys.exit(0 if is_whole else 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -20,7 +20,7 @@ from nornweave.config.filters import DomainFilters, FilterSettings, with_usual_a
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workspace import AnswersSettings, Settings, WorkspaceSettings
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, line_of
 from nornweave.core.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"
@@ -266,25 +266,6 @@ def did_you_mean(found: object, allowed: Collection[str]) -> str:
     """Return ``; did you mean 'path'?`` if an allowed name is similar, else an empty text."""
     close = difflib.get_close_matches(str(found), allowed, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def line_of(file: Path, path: Sequence[str]) -> str:
-    """Return ``:LINE`` of a key in a YAML file, or of the nearest key that contains it; empty if there is neither."""
-    try:
-        node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return ""
-    line = None
-    for part in path:
-        children = {}
-        if isinstance(node, yaml.SequenceNode):
-            children = {str(place): (child, child) for place, child in enumerate(node.value)}
-        elif isinstance(node, yaml.MappingNode):
-            children = {key.value: (key, child) for key, child in node.value}
-        if part not in children:
-            break
-        line, node = children[part][0].start_mark.line, children[part][1]
-    return "" if line is None else f":{line + 1}"
 
 
 def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:

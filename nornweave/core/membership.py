@@ -26,7 +26,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from nornweave.core.access import account, group_name, is_principal, storable_groups
-from nornweave.core.errors import ConfigError, StoreError
+from nornweave.core.errors import ConfigError, StoreError, line_of
 from nornweave.core.files.atomic_write import write_whole
 
 log = logging.getLogger(__name__)
@@ -163,7 +163,9 @@ def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{file}: is not YAML in UTF-8: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file}:{mark.line + 1}" if mark else f"{file}"
+        raise ConfigError(f"{where}: is not YAML in UTF-8: {error}") from error
     members = loaded.get("members", {}) if isinstance(loaded, dict) else None
     if not isinstance(members, dict) or not {"members", "verified_at"}.issuperset(loaded):
         raise ConfigError(f"{file}: expected the keys 'members' (a mapping) and 'verified_at' (a date)")
@@ -171,7 +173,8 @@ def read_members(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
     for key, value in members.items():
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) and is_principal(name) for name in names):
-            raise ConfigError(f"{file}: {key!r}: expected a list of names such as github:user:ann or slack:channel:C1")
+            where = f"{file}{line_of(file, ['members', str(key)])}: {key!r}"
+            raise ConfigError(f"{where}: expected a list of names such as github:user:ann or slack:channel:C1")
         read[_member(file, key)] |= frozenset(map(_as_compared, names))
     return read, _moment(file, loaded.get("verified_at"))
 
@@ -184,7 +187,8 @@ def _member(file: Path, key: object) -> str:
         return f"{GROUP}{name}"
     if "@" in text.strip("@ "):
         return account("email", text)
-    raise ConfigError(f"{file}: {key!r}: expected an e-mail address, group:NAME, or an account such as slack:user:U1")
+    where = f"{file}{line_of(file, ['members', str(key)])}: {key!r}"
+    raise ConfigError(f"{where}: expected an e-mail address, group:NAME, or an account such as slack:user:U1")
 
 
 def _as_compared(principal: str) -> str:
@@ -199,7 +203,8 @@ def _moment(file: Path, value: object) -> float:
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    raise ConfigError(f"{file}: verified_at: {value!r} is not a date such as 2027-01-31")
+    where = f"{file}{line_of(file, ['verified_at'])}"
+    raise ConfigError(f"{where}: verified_at: {value!r} is not a date such as 2027-01-31")
 
 
 _Grants: TypeAlias = Mapping[str, Sequence[tuple[str, float, str]]]

@@ -151,11 +151,16 @@ def test_a_file_that_is_damaged_lets_nobody_in_and_is_read_again_when_it_changes
     known = memberships(tmp_path, file=members)
     everything = {ANN, "slack:channel:C1", "github:repo:acme/x"}
     assert known.expanded([ANN]) == everything
-    for wrong in ("members: {ann@example.org: [board]}", "members: [", "- a", "members: {ann: slack:channel:C1}",
-                  "member: {}", "members: {}\nverified_at: soon", "members: {3: slack:channel:C1}"):  # fmt: skip
+    for wrong, line in (
+        ("members: {ann@example.org: [board]}", ":1: 'ann"), ("members:\n  ann@example.org: [", ":2: is not YAML"),
+        ("- a", ": expected the keys"), ("\nmembers:\n\n  ann: slack:channel:C1", ":4: 'ann'"), ("member: {}", ": exp"),
+        ("members: {}\nverified_at: soon", ":2: verified_at"), ("members: {3: slack:channel:C1}", ":1: 3: expected"),
+        ("members:\n  ben@example.org: []\n  ann@example.org:\n  - board", ":3: 'ann@example.org'"),
+    ):  # fmt: skip
         members.write_text(wrong)
-        with pytest.raises(ConfigError):
+        with pytest.raises(ConfigError) as refused:
             read_members(members)
+        assert str(refused.value).startswith(f"{members}{line}")
         assert known.expanded([ANN]) == {ANN, "slack:channel:C1"}
     members.unlink()
     membership_file(tmp_path, "chat").write_text("{}")

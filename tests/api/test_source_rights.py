@@ -261,6 +261,25 @@ def test_the_command_line_says_who_and_why_and_asks_again(chat: World, tmp_path:
     assert (unknown.returncode, "no source 'code' has 'rights: source'" in unknown.stderr) == (2, True)
 
 
+def test_a_refresh_beside_a_broken_file_of_members_fails_and_asks_the_sources_all_the_same(
+    chat: World, tmp_path: Path
+) -> None:
+    slack = chat.services["chat"].api
+    slack.channels["C01"]["is_private"] = True
+    slack.users["U00"] |= {"deleted": False, "team_id": "T01", "is_restricted": False}
+    slack.users["U01"] |= {"deleted": False, "team_id": "T01", "is_restricted": False}
+    slack.inside["C01"] = {"U00", "U01"}
+    chat.refresh()
+    members = tmp_path / "members.yaml"
+    members.write_text("members:\n  ann@example.org: [board]\n")
+    slack.inside["C01"] -= {"U01"}
+    refused = nornweave(tmp_path, "access", "refresh")
+    assert (refused.returncode, f"{members}:2: 'ann@example.org': expected" in refused.stderr) == (2, True)
+    assert readers(chat, "C01") == {"person0"}, "what sources say counts"
+    members.write_text("members: {}")
+    assert nornweave(tmp_path, "access", "refresh").returncode == 0
+
+
 ANN = account("email", "ann@example.org")
 
 
