@@ -132,6 +132,8 @@ def refresh(
         for problem in problems:
             messages.print(f"{name}: not said now: {problem}", style="yellow", soft_wrap=True)
     refresh_workspace(settings)
+    if notice := settings.principals_notice:
+        messages.print(f"access: {notice}", style="yellow", soft_wrap=True)
     if settings.access and settings.access.membership.file:
         read_members(settings.access.membership.file)
     sys.exit(0 if is_whole else 1)

@@ -262,6 +262,8 @@ def _look_at_memberships(settings: Settings) -> Iterator[CheckFinding]:
             yield finding("warning", f"who may read is not known anew of {'; '.join(table.problems[:5])}", remedy)
         else:
             yield finding("ok", f"said who is in {counted(len(table.grants), 'principal')}")
+    if notice := settings.principals_notice:
+        yield CheckFinding("access", "principals", "warning", notice, "docs/rights.md says how names are written")
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:

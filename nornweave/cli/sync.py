@@ -138,7 +138,10 @@ def run_sync(
             return 130
     if run.unrecorded:
         _say(f"this sync is in no history: {run.unrecorded}", "yellow")
-    return _report(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+    code = _report(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+    if notice := settings.principals_notice:
+        _say(f"access: {notice}", "yellow")
+    return code
 
 
 def _report(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:

@@ -14,7 +14,7 @@ from nornweave.config.domain import DomainSettings
 from nornweave.config.fusion import FusionSettings
 from nornweave.config.publish import PublishSettings, WorkersSettings
 from nornweave.config.sources import SourceSettings
-from nornweave.core.access import RIGHTS
+from nornweave.core.access import RIGHTS, group_name
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.membership import Memberships
@@ -118,6 +118,16 @@ class Settings(WorkspaceSettings):
         if not sources and stated.file is None:
             return None
         return Memberships(self.data_dir, sources, file=stated.file, max_age_s=stated.max_age_hours * 3600)
+
+    @property
+    def principals_notice(self) -> str:
+        """Return a notice that names principals in the configuration that no source has; empty if there are none."""
+        named = {name for source in self.sources for name in source.access}
+        named |= {*self.access.operators} if self.access else set()
+        named |= {name for each in (self.agents.allow if self.agents else ()) for name in each.groups}
+        unknown = (self.memberships or Memberships(self.data_dir, ())).unknown(map(group_name, named))
+        more = f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else ""
+        return f"no source has {', '.join(unknown[:10])}{more}, which the configuration names" if unknown else ""
 
     def inbox(self, domain: Domain) -> Path:
         """Return the inbox folder of ``domain``. Every domain has one."""

@@ -25,7 +25,7 @@ from typing import TypeAlias
 import yaml
 from pydantic import TypeAdapter
 
-from nornweave.core.access import account, group_name, is_principal, storable_groups
+from nornweave.core.access import HELD, account, group_name, is_principal, storable_groups
 from nornweave.core.errors import ConfigError, StoreError, line_of
 from nornweave.core.files.atomic_write import write_whole
 
@@ -303,6 +303,27 @@ class Memberships:
         prefix = account("email", "")
         return sorted(member.removeprefix(prefix) for member in self._current() if member.startswith(prefix))
 
+    def unknown(self, configured: Iterable[str]) -> Sequence[str]:
+        """Return the principals in the configuration and in the file of members that no source has, sorted.
+
+        Accounts count as unknown only where sources name accounts of their kind: a public repository names nobody.
+        Nothing is unknown before each source was asked.
+
+        Args:
+            configured: names of groups and principals. A principal that the file of members defines is known.
+        """
+        tables = [_table_or_none(file) for file in self._tables.values()]
+        if not all(tables):
+            return ()
+        grants = [(name, granted.members) for table in tables if table for name, granted in table.grants.items()]
+        there = {each for name, members in grants for each in (name, *members)}
+        filed = _members_or_none(self._file)[0] if self._file else {}
+        inside = {name for names in filed.values() for name in names}
+        named = {*configured} - inside | {*filed} - inside | inside - {*filed, *configured}
+        missing = {name for name in named - there if is_principal(name) and not name.startswith(HELD)}
+        kinds = {_kind(name) for name in there}
+        return sorted(name for name in missing if not _kind(name).endswith(":user") or _kind(name) in kinds)
+
     def counts(self, verified_at: float, now: float) -> bool:
         """Tell whether a grant of this time is recent enough. A time in the future does not count (wrong clock)."""
         return verified_at == inf or -_CLOCKS_DIFFER_S <= now - verified_at < self._max_age_s
@@ -323,14 +344,9 @@ class Memberships:
         for principal, (source, granted) in self._stated().items():
             for member in granted.members:
                 grants[member].append((principal, granted.verified_at, source))
-        if self._file:
-            try:
-                members, verified_at = read_members(self._file)
-            except ConfigError as error:
-                log.error("nobody is in anything by the file of members until it is mended: %s", error)
-            else:
-                for member, principals in members.items():
-                    grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
+        members, verified_at = _members_or_none(self._file) if self._file else ({}, inf)
+        for member, principals in members.items():
+            grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
         return grants
 
 
@@ -364,6 +380,18 @@ def _table_or_none(file: Path) -> MembershipTable | None:
     except StoreError as error:
         log.error("%s; it lets nobody see anything until then", error)
         return None
+
+
+def _members_or_none(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
+    try:
+        return read_members(file)
+    except ConfigError as error:
+        log.error("nobody is in anything by the file of members until it is mended: %s", error)
+        return {}, inf
+
+
+def _kind(principal: str) -> str:
+    return principal[: principal.find(":", principal.find(":") + 1)]
 
 
 def _state_of(file: Path) -> tuple[int, int, int] | None:

@@ -190,6 +190,27 @@ def test_the_operators_file_names_people_groups_and_accounts(tmp_path: Path) -> 
     assert memberships(tmp_path, file=file, now=NOW + 25 * HOUR).expanded([ANN]) == {ANN}
 
 
+def test_principals_that_no_source_has_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "members.yaml"
+    file.write_text(json.dumps({"members": {
+        "ann@example.org": ["slack:channel:c1", "github:user:ann", "jira:project:PAY"],
+        "group:staff": ["slack:channel:C1", "confluence:space:ENG"],
+        "github:user:ann": ["github:repo:acme/x"], "slack:user:U7": ["slack:channel:C1"],
+    }}))  # fmt: skip
+    configured = ["staff", "slack:channel:C1", "slack:channel:C9", "jira:project:PAY", "account:email:x@example.org"]
+    known = memberships(tmp_path, "chat", "code", file=file)
+    said(tmp_path, {"slack:channel:C1": {"slack:user:U1"}})
+    assert not known.unknown(configured), "not all were asked yet"
+    said(tmp_path, {"github:repo:acme/x": {"*"}}, source="code")
+    expected = ["confluence:space:ENG", "slack:channel:C9", "slack:channel:c1", "slack:user:U7"]
+    assert known.unknown(configured) == expected, "a public repository names no accounts"
+    said(tmp_path, {"github:repo:acme/x": {"github:user:ben"}}, source="code")
+    assert known.unknown(configured) == expected, "the file itself says what an account is for"
+    file.write_text("members: {ann@example.org: github:user:ann, ben@example.org: github:user:Ben}")
+    assert known.unknown(["github:repo:Acme/X"]) == ["github:repo:Acme/X", "github:user:ann"]
+    assert Memberships(tmp_path, ()).unknown(configured) == ["jira:project:PAY", "slack:channel:C1", "slack:channel:C9"]
+
+
 def test_without_what_the_source_says_nobody_sees_a_document() -> None:
     only, both = {"s": frozenset({RIGHTS})}, {"s": frozenset({RIGHTS, "board"})}
     channel = frozenset({"slack:channel:C1"})

@@ -276,8 +276,12 @@ def test_a_refresh_beside_a_broken_file_of_members_fails_and_asks_the_sources_al
     refused = nornweave(tmp_path, "access", "refresh")
     assert (refused.returncode, f"{members}:2: 'ann@example.org': expected" in refused.stderr) == (2, True)
     assert readers(chat, "C01") == {"person0"}, "what sources say counts"
-    members.write_text("members: {}")
-    assert nornweave(tmp_path, "access", "refresh").returncode == 0
+    members.write_text("members: {ann@example.org: slack:channel:c01}")
+    notice = "access: no source has slack:channel:c01, which the configuration names\n"
+    named = nornweave(tmp_path, "access", "refresh")
+    assert (named.returncode, notice in named.stderr) == (0, True)
+    assert notice in nornweave(tmp_path, "sync").stderr
+    assert "warning access principals: no source has slack:channel:c01" in nornweave(tmp_path, "doctor").stdout
 
 
 ANN = account("email", "ann@example.org")
