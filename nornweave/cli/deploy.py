@@ -122,11 +122,13 @@ def token(
     if as_json:
         print_json({"token": made, "line": line})
         return
-    messages.print("The token, for whoever sends it; it is not shown again:", style="bold", soft_wrap=True)
+    is_read = sys.stdout.isatty()  # a program gets the token alone, and a person beside it the rest
+    if is_read:
+        messages.print("The token, for whoever sends it; it is not shown again:", style="bold", soft_wrap=True)
     print_text(made)
     said = "Its line for the file that 'access.tokens' names, which a running server reads at once:"
     messages.print(said, style="bold", soft_wrap=True)
-    print_text(line)
+    messages.print(line, soft_wrap=True)
 
 
 def roles(context: typer.Context) -> None:

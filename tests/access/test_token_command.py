@@ -1,9 +1,14 @@
 """``nornweave token``: what it prints is what the file takes; a server with a broken file does not start."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from command_line import nornweave
 from typer.testing import CliRunner
 
 from api.access.service_token import check_listening
@@ -26,6 +31,27 @@ def test_the_line_is_for_the_token_and_does_not_hold_it(tmp_path: Path) -> None:
     entry = read_tokens(tmp_path / "tokens.yaml")[hash_of(made["token"])]
     assert (entry.groups, entry.name) == ({"staff", "board"}, "alice")
     assert entry.expires is not None and entry.expires.date().isoformat() == "2027-02-01"
+
+
+def test_a_pipe_gets_the_token_alone_and_a_person_reads_what_is_what(tmp_path: Path) -> None:
+    piped = nornweave(tmp_path, "token", "--group", "staff")
+    token, line = piped.stdout.removesuffix("\n"), piped.stderr.splitlines()[-1]
+    assert token.startswith("nw_") and token.split() == [token]
+    assert "The token" not in piped.stderr and "access.tokens" in piped.stderr and token not in piped.stderr
+    (tmp_path / "tokens.yaml").write_text(line)
+    assert read_tokens(tmp_path / "tokens.yaml").keys() == {hash_of(token)}
+    command = [sys.executable, "-m", "nornweave.cli", "token", "--group", "staff"]
+    screen, terminal = pty.openpty()
+    subprocess.run(command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path, check=True)
+    os.close(terminal)
+    shown = os.read(screen, 65_536).decode()
+    os.close(screen)
+    assert (
+        shown.index("The token, for whoever")
+        < shown.index("nw_")
+        < shown.index("access.tokens")
+        < shown.index("sha256")
+    )
 
 
 def test_a_server_does_not_start_with_a_file_that_cannot_be_read(tmp_path: Path) -> None:
