@@ -199,6 +199,7 @@ MAX_BYTES = 1 << 20
 ASK_AGAIN_S = 10.0
 # Keys that cannot be read again: a provider that is down keeps nobody out for so long.
 OUTDATED_S = 86_400.0
+DISCOVERY = "/.well-known/openid-configuration"
 _KINDS = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
 
@@ -283,18 +284,13 @@ class SigningKeys:
         return fetch_json(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
 
 
-def description_of(issuer: str) -> str:
-    """Return the address of the provider's description of itself."""
-    return issuer.rstrip("/") + "/.well-known/openid-configuration"
-
-
 def fetch_description(issuer: str) -> Mapping[str, Any]:
     """Fetch the provider's description of itself (OpenID Connect Discovery 1.0).
 
     Raises:
         UnreadableError: the description names another issuer; also as ``fetched``.
     """
-    document = fetch_json(description_of(issuer))
+    document = fetch_json(issuer.rstrip("/") + DISCOVERY)
     if document.get("issuer") != issuer:
         raise UnreadableError(f"the issuer calls itself {str(document.get('issuer'))[:200]!r}")
     return document

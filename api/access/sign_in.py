@@ -17,27 +17,18 @@ import re
 import threading
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import httpx
 
-from api.access.oidc import (
-    ASK_AGAIN_S,
-    Identity,
-    Provider,
-    UnreadableError,
-    description_of,
-    fetch_description,
-    fetch_json,
-)
+from api.access.oidc import ASK_AGAIN_S, DISCOVERY, Identity, Provider, UnreadableError, fetch_description, fetch_json
 from api.access.sessions import derive, is_valid, new_session, who_of
 from api.errors import ProblemError, unavailable
 from api.pages.addresses import CALLBACK, LOGOUT
 from nornweave.config.access import OidcSettings, checked_address
-from nornweave.core.network import ACCEPTED
 
 log = logging.getLogger(__name__)
 
@@ -272,25 +263,21 @@ class SignIn:
             if self._now() - self._read_at < ASK_AGAIN_S:
                 return
             if self._now() - self._looked_at >= ASK_AGAIN_S:
-                self._answers = _is_there(description_of(self._settings.issuer), {200}) or _is_there(
-                    address, {*range(200, 500)} - {404}
-                )
+                self._answers = any(map(_is_there, (self._settings.issuer.rstrip("/") + DISCOVERY, address)))
                 self._looked_at = self._now()
             if not self._answers:
                 raise self._unreached("it does not answer")
 
     def _unreached(self, why: object) -> ProblemError:
         log.error("%s cannot be asked to sign somebody in: %s", self._settings.issuer, why)
-        return unavailable(
-            "provider-unavailable", f"{self.host}, where people sign in, does not answer now; try again in a moment", 10
-        )
+        return unavailable("provider-unavailable", f"{self.host}, where people sign in, does not answer now", 10)
 
 
-def _is_there(address: str, statuses: Collection[int]) -> bool:
-    """Tell whether an address answers soon, with one of these statuses. The answer is not read."""
+def _is_there(address: str) -> bool:
+    """Tell whether an address answers soon, and not as a proxy does for a service that is down."""
     try:
-        with httpx.stream("GET", address, headers=ACCEPTED, timeout=LOOK_S, follow_redirects=False) as response:
-            return response.status_code in statuses
+        with httpx.stream("GET", address, timeout=LOOK_S, follow_redirects=False) as response:
+            return response.status_code < httpx.codes.INTERNAL_SERVER_ERROR and response.status_code != 404
     except httpx.HTTPError:
         return False
 

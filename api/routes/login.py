@@ -85,7 +85,7 @@ async def login(request: Request) -> Response:
     try:
         begun, address = await door.ask_provider(partial(door.sign_in.begin, base, target))
     except ProblemError as error:
-        page = _not_signed_in(request, error.status_code, f"{error.detail}.", target)
+        page = _not_signed_in(request, error.status_code, f"{error.detail}. Try again in a moment.", target)
         page.headers.update(error.headers or {})
         return page
     response = RedirectResponse(address, status_code=303, headers=PAGE_HEADERS)

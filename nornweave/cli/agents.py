@@ -13,7 +13,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -189,15 +189,14 @@ def uninstall(
 class _Change:
     """A file, with its text before and after, ``None`` for no file. ``refused`` says why a person has to edit it.
 
-    ``bare`` is its text before, and ``bare_after`` the one after, without our entry.
+    ``noted`` are entries for ``_Origins.files``.
     """
 
     name: str
     file: Path
     before: str | None = None
     after: str | None = None
-    bare: str = ""
-    bare_after: str = ""
+    noted: Mapping[str, str | None] = field(default_factory=dict)
     refused: str = ""
     lines: str = ""
 
@@ -214,19 +213,11 @@ class _Origins:
     def __init__(self) -> None:
         """Read what is known."""
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        self._place, known = state / NAME / "agents.json", dict[str, Any]()
+        self.place, known = state / NAME / "agents.json", dict[str, Any]()
         with suppress(OSError, ValueError):
-            known = json.loads(self._place.read_bytes())
+            known = json.loads(self.place.read_bytes())
         self.files: dict[str, str | None] = known.get("files", {})
         self.folders = set[str](known.get("folders", ()))
-
-    def note(self, change: _Change, *, installed: bool) -> None:
-        """Note a change that was carried out."""
-        if not installed:
-            self.files.pop(str(change.file), None)
-        elif change.bare == (change.before or "") != change.after:
-            comes_back = change.bare_after and change.bare_after == change.before
-            self.files[str(change.file)] = None if comes_back else change.before
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder, and those above it, to be removed later."""
@@ -234,16 +225,15 @@ class _Origins:
         folder.mkdir(parents=True, exist_ok=True)
 
     def settle(self) -> None:
-        """Remove empty folders that are not needed any more, and write what has to be known later."""
+        """Write what has to be known later, and remove the folders that are not needed any more."""
         self.files = {name: text for name, text in self.files.items() if Path(name).exists()}
         if self.files:
-            self.make_folder(self._place.parent)
-            write_whole(self._place, json.dumps({"files": self.files, "folders": sorted(self.folders)}))
+            self.make_folder(self.place.parent)
+            write_whole(self.place, json.dumps({"files": self.files, "folders": sorted(self.folders)}))
         else:
-            self._place.unlink(missing_ok=True)
-        needed = {str(each) for name in self.files for each in (*Path(name).parents, *self._place.parents)}
-        for folder in sorted(self.folders - needed, reverse=True):
-            with suppress(OSError):  # somebody else uses it, or it is gone
+            self.place.unlink(missing_ok=True)
+        for folder in sorted(self.folders, reverse=True):
+            with suppress(OSError):  # it is in use, or gone
                 Path(folder).rmdir()
 
 
@@ -260,7 +250,9 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
     for change in changes:
         outcomes[change.name] = _carry_out(change, origins, yes=yes, as_json=as_json)
         if outcomes[change.name] in {"written", "unchanged"}:
-            origins.note(change, installed=command is not None)
+            origins.files.update(change.noted)
+            if command is None:
+                origins.files.pop(str(change.file), None)
         if not as_json:
             print_text(f"{change.name}: {change.file}: {outcomes[change.name]}")
     try:
@@ -297,14 +289,16 @@ def _changes(
         try:
             text = _read(file)
             bare, origin = take_out(text or ""), origins.files.get(str(file))
-            after: str | None = bare or None
+            after, noted = bare or None, dict[str, str | None]()
             if command:
                 after = put(text or "")
+                if bare == (text or ""):  # there was no entry of ours
+                    noted[str(file)] = None if bare and take_out(after) == bare else text
             elif bare == (text or ""):
                 after = text
             elif origin is not None and bare in ("", take_out(put(origin))):  # nobody has changed it since
                 after = origin
-            yield _Change(name, file, text, after, bare, take_out(after or ""))
+            yield _Change(name, file, text, after, noted)
         except NotEditableError as error:
             yield _Change(name, file, refused=str(error), lines=put("") if command else "")
 

@@ -246,22 +246,18 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
 def _look_at_memberships(settings: Settings) -> Iterator[CheckFinding]:
     """Check that the sources with ``rights`` named all members when they were asked last."""
     hours = settings.access.membership.max_age_hours if settings.access else 0
-    for source in settings.sources:
-        if RIGHTS not in source.restricted_to:
-            continue
-        finding = partial(CheckFinding, "access", source.id)
+    for source in (each for each in settings.sources if RIGHTS in each.restricted_to):
         try:
             table = read_table(membership_file(settings.data_dir, source.id))
+            problems = table.problems if table else ("it was not asked yet",)
         except StoreError as error:
-            yield finding("error", str(error), "`nornweave access refresh` writes it anew")
-            continue
-        if table is None:
-            yield finding("warning", "was not asked yet who may read: nobody may", "`nornweave sync` asks it")
-        elif table.problems:
-            remedy = f"what it said before counts for {hours:g} hours; then nobody is in it"
-            yield finding("warning", f"who may read is not known anew of {'; '.join(table.problems[:5])}", remedy)
-        else:
-            yield finding("ok", f"said who is in {counted(len(table.grants), 'principal')}")
+            table, problems = None, (str(error),)
+        remedy = (
+            f"what it said before counts for {hours:g} hours; `nornweave access refresh` asks it" if problems else ""
+        )
+        told = f"who may read is not known anew: {'; '.join(problems[:5])}"
+        text = told if problems or not table else f"said who is in {counted(len(table.grants), 'principal')}"
+        yield CheckFinding("access", source.id, "warning" if problems else "ok", text, remedy)
     if notice := settings.principals_notice:
         yield CheckFinding("access", "principals", "warning", notice, "docs/rights.md says how names are written")
 

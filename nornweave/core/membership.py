@@ -35,7 +35,7 @@ EVERYBODY_WHO_ASKS = "*"
 GROUP = "group:"
 """Begins a member that is a group of a token or of the identity provider."""
 MAX_BYTES = 256 << 20
-_FILE = "the file"
+_FILE, _USER = "the file", ":user:"
 ATLASSIAN_USER = "atlassian:user:"
 """Begins accounts that are the same on all sites."""
 
@@ -312,17 +312,19 @@ class Memberships:
         Args:
             configured: names of groups and principals. A principal that the file of members defines is known.
         """
-        tables = [_table_or_none(file) for file in self._tables.values()]
-        if not all(tables):
+        if not all(map(Path.exists, self._tables.values())):
             return ()
-        grants = [(name, granted.members) for table in tables if table for name, granted in table.grants.items()]
-        there = {each for name, members in grants for each in (name, *members)}
-        filed = _members_or_none(self._file)[0] if self._file else {}
-        inside = {name for names in filed.values() for name in names}
-        named = {*configured} - inside | {*filed} - inside | inside - {*filed, *configured}
-        missing = {name for name in named - there if is_principal(name) and not name.startswith(HELD)}
-        kinds = {_kind(name) for name in there}
-        return sorted(name for name in missing if not _kind(name).endswith(":user") or _kind(name) in kinds)
+        grants = [(member, *grant) for member, grants in self._current().items() for grant in grants]
+        there = {*self._stated(), *(member for member, _, _, said_by in grants if said_by != _FILE)}
+        filed = [(member, principal) for member, principal, _, said_by in grants if said_by == _FILE]
+        used = {*configured, *(member for member, _ in filed)}
+        missing = {name for name in used ^ {name for _, name in filed} if is_principal(name)} - there
+        services = {name.partition(_USER)[0] for name in there if _USER in name}
+        return sorted(
+            name
+            for name in missing
+            if not name.startswith(HELD) and (_USER not in name or name.partition(_USER)[0] in services)
+        )
 
     def counts(self, verified_at: float, now: float) -> bool:
         """Tell whether a grant of this time is recent enough. A time in the future does not count (wrong clock)."""
@@ -344,9 +346,14 @@ class Memberships:
         for principal, (source, granted) in self._stated().items():
             for member in granted.members:
                 grants[member].append((principal, granted.verified_at, source))
-        members, verified_at = _members_or_none(self._file) if self._file else ({}, inf)
-        for member, principals in members.items():
-            grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
+        if self._file:
+            try:
+                members, verified_at = read_members(self._file)
+            except ConfigError as error:
+                log.error("nobody is in anything by the file of members until it is mended: %s", error)
+            else:
+                for member, principals in members.items():
+                    grants[member] += [(each, verified_at, _FILE) for each in sorted(principals)]
         return grants
 
 
@@ -380,18 +387,6 @@ def _table_or_none(file: Path) -> MembershipTable | None:
     except StoreError as error:
         log.error("%s; it lets nobody see anything until then", error)
         return None
-
-
-def _members_or_none(file: Path) -> tuple[Mapping[str, frozenset[str]], float]:
-    try:
-        return read_members(file)
-    except ConfigError as error:
-        log.error("nobody is in anything by the file of members until it is mended: %s", error)
-        return {}, inf
-
-
-def _kind(principal: str) -> str:
-    return principal[: principal.find(":", principal.find(":") + 1)]
 
 
 def _state_of(file: Path) -> tuple[int, int, int] | None:

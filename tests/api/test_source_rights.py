@@ -173,7 +173,7 @@ def test_a_token_that_loses_a_scope_takes_nobodys_rights_at_once_and_leaves_nobo
     assert (refreshed.returncode, "users:read.email" in refreshed.stderr) == (1, True)
     assert [readers(chat, f"C0{number}") for number in range(3)] == [{"person2"}] * 3
     doctor = nornweave(tmp_path, "doctor").stdout
-    assert "warning access chat: who may read is not known anew of slack:user: no address of anybody" in doctor
+    assert "warning access chat: who may read is not known anew: slack:user: no address of anybody" in doctor
     for hours, expected in ((23, True), (25, False)):
         later = Memberships(chat.settings.data_dir, ["chat"], now=lambda hours=hours: time.time() + hours * 3600)
         assert ("slack:channel:C00" in later.expanded(groups_of(chat.people[2]))) is expected
