@@ -56,7 +56,7 @@ TEST_DATA = _words("""
     fixtures __fixtures__ testdata test-data test_data snapshots __snapshots__ golden goldens cassettes
 """)
 TESTS = _words("test tests __tests__ testing e2e")
-_OF_TESTS = re.compile(r"(?i:(?:.*[_.-])?(?:tests?|specs?|testing|e2e)_*)|.*[a-z]Tests?")
+OF_TESTS = re.compile(r"(?i:(?:.*[_.-])?(?:tests?|specs?|testing|e2e)_*)|.*[a-z]Tests?")
 _NOT_CODE = DATA_SUFFIXES | _words(".txt .csv .toml .ini .properties .plist .conf .cfg .css .less .scss .html .htm")
 _CONFIGURES = re.compile(
     r"\..*|.*rc|.*(?:config|settings|package|project|manifest|compose|launch|tasks|options|schema|pom|log4j|logback|build"
@@ -214,7 +214,7 @@ def is_test_data(path: str, text: str) -> bool:
     *folders, name = path.split("/")
     suffix = PurePosixPath(name.lower()).suffix
     held = next((each for each in (folder.lower() for folder in folders) if each in TEST_DATA), None)
-    are_tests = any(map(_OF_TESTS.fullmatch, folders))
+    are_tests = any(map(OF_TESTS.fullmatch, folders))
     if (held or are_tests) and is_unknown(path):
         return True
     if held and suffix in _NOT_CODE:

@@ -209,6 +209,51 @@ def test_code_is_read_in_one_language(tmp_path: Path) -> None:
     assert "locales/de.json" in paths(code(tmp_path, include=("locales/de.json",)).list())
 
 
+def test_the_base_of_an_application_for_apple_is_the_original(tmp_path: Path) -> None:
+    gone = {"Base.lproj/T.strings": ["ca.lproj/T.strings", "en.lproj/T.strings", "zh-Hans.lproj/T.strings"]}
+    gone |= {"Alone/Base.lproj/Panel.xib": ["Alone/de.lproj/Panel.strings"]}
+    kept = ["Base.lproj/T.strings", "Help/en.lproj/Panel.strings", "de.lproj/Only.strings"]
+    write(tmp_path, dict.fromkeys([*kept, *(path for each in gone.values() for path in each)], "x"))
+    write(tmp_path, dict.fromkeys(["Alone/Base.lproj/Panel.xib", "Help/Base.lproj/Panel.xib"], "x"))
+    listing = code(tmp_path).list()
+    assert paths(listing) == kept
+    for original, translated in gone.items():
+        for path in translated:
+            assert reasons(listing)[path].startswith(f"translation: of {original};")
+
+
+def test_among_many_languages_a_variety_of_one_is_a_translation(tmp_path: Path) -> None:
+    tags = ("ca", "de", "en", "fr", "sr", "ca-valencia", "sr_Latin", "be@tarask", "pt-BR-abl1943")
+    write(tmp_path, {f"locales/{tag}.json": "{}" for tag in tags})
+    write(tmp_path, {f"conf/{name}.json": "{}" for name in ("en", "de", "to_string", "in-memory")})
+    assert paths(code(tmp_path).list()) == [
+        "conf/en.json",
+        "conf/in-memory.json",
+        "conf/to_string.json",
+        "locales/en.json",
+    ]
+
+
+def test_what_is_built_for_macos_is_no_code(tmp_path: Path) -> None:
+    kept = ["App/Info.plist", "Tests/Info.plist", "My.bundle/Info.plist"]
+    signed = ["Tests/Data/A.bundle/Contents/Info.plist", "lib/B.framework/Headers/b.h"]
+    write(tmp_path, dict.fromkeys([*kept, *signed, "AppTests/C.app/Contents/Info.plist"], "x"))
+    for path in ("Tests/Data/A.bundle/Contents/_CodeSignature/CodeDirectory", "lib/B.framework/_CodeSignature/x"):
+        write(tmp_path, {path: b"\0x"})
+    listing = code(tmp_path).list()
+    assert paths(listing) == sorted(kept)
+    assert {path: reasons(listing)[path].partition(":")[0] for path in signed} == dict.fromkeys(signed, "signed bundle")
+    assert reasons(listing)["AppTests/C.app/Contents/Info.plist"].startswith("test data:")
+
+
+@pytest.mark.parametrize("folder", ["Vendor", "VENDOR", "ThirdParty", "src/3rdParty"])
+def test_a_folder_of_foreign_code_is_known_in_any_case(tmp_path: Path, folder: str) -> None:
+    write(tmp_path, {f"{folder}/maths/license.txt": "x", f"{folder}/maths/m.c": "x", "Vendors/acme.c": "x"})
+    listing = code(tmp_path).list()
+    assert paths(listing) == ["Vendors/acme.c"]
+    assert reasons(listing)[f"{folder}/maths/m.c"].startswith(f"vendored: below {folder}, license.txt")
+
+
 STUBS = (
     "void ui_init(void)\n{\n}\n\nint\nui_rows(\n    int a)\n{\n    return 0;\n}\nchar* ui_name(void) { return NULL; }\n"
     "Win* ui_top(void)\n{\n    return (Win*)mock();\n}\n"

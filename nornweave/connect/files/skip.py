@@ -24,6 +24,7 @@ from nornweave.read.front_matter import FORMATS
 from nornweave.read.kinds import (
     BINARY_SUFFIXES,
     DATA_SUFFIXES,
+    OF_TESTS,
     SUFFIXES,
     TEST_DATA,
     TESTS,
@@ -45,7 +46,8 @@ TOOL_DIRECTORIES = _words("""
     __pycache__ node_modules bower_components site-packages .venv .tox .nox .eggs .mypy_cache .pytest_cache
     .ruff_cache .hypothesis .cache .gradle .terraform .next .nuxt .parcel-cache .ipynb_checkpoints .idea
 """)
-VENDORED_DIRECTORIES = _words("vendor third_party third-party thirdparty _vendor")
+VENDORED_DIRECTORIES = _words("vendor third_party third-party thirdparty 3rd_party 3rd-party 3rdparty _vendor")
+"""In small letters; a project may write them otherwise."""
 
 # A folder of this name is written by a tool if one of these files lies beside it.
 _WRITTEN_BY: Mapping[str, frozenset[str]] = {
@@ -77,6 +79,8 @@ _FOREIGN = re.compile(
     r"|setup\.py|pyproject\.toml|pom\.xml|build\.gradle|.*\.gemspec|.*\.podspec",
     re.IGNORECASE,
 )
+_BUNDLE = re.compile(r".+\.(?:app|appex|bundle|framework|kext|plugin|prefpane|saver|xctest|xpc)", re.IGNORECASE)
+"""What macOS runs: programs with what they need. A signature in one shows that a tool built it."""
 _LOOKED_INTO = 200
 """Folders that are looked into for what tells whose the code is."""
 
@@ -155,6 +159,8 @@ _LANGUAGE = re.compile(
     rf"(?P<before>.*[._-])?(?!(?<=[a-z]{{2}}[-_])(?<![a-z]{{3}}[-_]){_REGION})"
     rf"(?P<tag>[a-z]{{2,3}}(?:[-_](?:{_REGION}|r?[A-Za-z]{{2}}|[A-Z][a-z]{{3}}|\d{{3}})){{0,2}})"
 )
+# Behind a language anything may stand where many languages lie side by side: ``ca-valencia``, ``sr_Latin``.
+_VARIETY = re.compile(r"(?P<before>.*\.)?(?P<tag>[a-z]{2,3}(?:[-_@][A-Za-z\d]{2,8})+)")
 _I18N = _words("i18n l10n intl lang langs language languages locale locales messages translations")
 """Folders in which programs are texts in many languages; elsewhere they do something for each."""
 _MANY_LANGUAGES = 5
@@ -170,7 +176,8 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
     for at, part in enumerate(parts):
         is_file = at == len(parts) - 1
         ending = part[part.rindex(".") :] if "." in part and (is_file or part.endswith(".lproj")) else ""
-        named = _LANGUAGE.fullmatch(part.removesuffix(ending))
+        stem = part.removesuffix(ending)
+        named = _LANGUAGE.fullmatch(stem) or _VARIETY.fullmatch(stem)
         if named is None or not (suffix in _TRANSLATED or _I18N.intersection(parts[:at])):
             continue
         before, folder = named["before"] or "", "/".join(parts[:at])
@@ -181,14 +188,21 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
             if each.endswith(ending) and (other := _LANGUAGE.fullmatch(each.removesuffix(ending)))
             if (other["before"] or "") == before
         }
+        if part not in others and len(others) < _MANY_LANGUAGES:
+            continue
         english = sorted((each for each, tag in others.items() if re.match(r"en(?![a-z])", tag)), key=len)[:1]
         if not english and len(others) >= _MANY_LANGUAGES and _I18N.intersection(parts[:at]):  # called by countries
             english = [each for each, tag in others.items() if tag in {"gb", "us"}]
         plain = [f"{before[:-1]}{ending}"] if before and len(others) >= _MANY_LANGUAGES else []
-        for each in english or plain:
+        base = ["Base.lproj"] if ending == ".lproj" and "Base.lproj" in beside else []
+        for each in [*base, *(english or plain)]:
             *above, name = twin = [*parts[:at], each, *parts[at + 1 :]]
             if each != part and name in tree("/".join(above)).files:
                 return "/".join(twin)
+        # Of a window the original is its drawing; English, where somebody wrote it, are words of their own.
+        drawn = f"{name.removesuffix(suffix)}.xib" if base and not english else ""
+        if drawn in tree("/".join([*parts[:at], *base, *parts[at + 1 : -1]])).files:
+            return "/".join([*parts[:at], *base, *parts[at + 1 : -1], drawn])
     return None
 
 
@@ -374,8 +388,14 @@ class Rules:
 
         The second value tells whether the content is code of another project.
         """
-        if name in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
+        if name.lower() in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
             return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
+        if _BUNDLE.fullmatch(name):
+            inside = {each for _, names in _below(self._tree, folder) for each in (*names.files, *names.folders)}
+            if "_CodeSignature" in inside:
+                return f"signed bundle: {folder} was built by a tool; name it in include to read it", True
+            if "Info.plist" in inside and any(map(OF_TESTS.fullmatch, folder.split("/"))):
+                return f"test data: below {folder}, a bundle of a test; name it in include to read it", True
         if file := _written_by(self._tree, folder):
             return f"build output: below {folder}, as {file} shows; name it in include to read it", False
         if self._domain is Domain.DOCUMENTATION and (source := _is_site_of(self._tree, folder)) is not None:
