@@ -24,6 +24,7 @@ from nornweave.read.kinds import (
     is_licence_name,
     is_test_data,
     is_unknown,
+    suffix_of,
 )
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
@@ -48,12 +49,16 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-21"
+_VERSION = "documents-22"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
 _PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
 _LICENCE_NAME = re.compile(r"(?:un)?licen[sc]e|copying|notice|copyright|eula|patents|.*-notice\.", re.IGNORECASE)
+_OF_NOTES = re.compile(
+    r"(?:^|/)(?:news|changes|changelog|(?:release|change)[-_]?notes|newsfragments)(?:\.d)?/", re.IGNORECASE
+)
+"""Folders in which each change is a file of its own, of a line."""
 _DATA = DATA_SUFFIXES | {".toml", ".hcl", ".txt"}
 _OF_TEXT = frozenset({".ipynb", ".eml", ".mbox"})
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
@@ -148,7 +153,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
 ) -> str | None:
     """Return why a text is left out because of its content, as a label and an explanation; ``None`` if it is read."""
     path = entry.path
-    name, suffix = PurePosixPath(path).name, PurePosixPath(path.lower()).suffix
+    name, suffix = PurePosixPath(path).name, suffix_of(path)
     if domain is not Domain.CODE and format_ is None:
         is_page = is_called_manual(name)
         return f"{suffix}: not a manual page" if is_page else "code: its first line names a language"
@@ -196,7 +201,11 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return (
             f"example: {len(text.splitlines())} lines, nearly all of them script and style; a source of code reads it"
         )
-    if FORMATS.get(suffix) != "text" or name.lower().startswith("readme") or (suffix and is_note(text)):
+    if (
+        FORMATS.get(suffix) != "text"
+        or name.lower().startswith("readme")
+        or ((suffix or _OF_NOTES.search(path)) and is_note(text))
+    ):
         return None
     share = prose_share(text)
     # A name without a suffix promises nothing.

@@ -38,12 +38,12 @@ CODE_SUFFIXES = _words("""
     .tf .tfvars .thrift .timer .tmpl .toml .tpl .treetop .twig .ui .v .vala .vb .vert .vhd .vue .wgsl .xml .xsd .xsl
     .xslt .y .yaml .yml .yy .zig .zsh
     .applescript .capnp .cljc .dfy .dts .dtsi .entitlements .fbs .gd .gleam .gyp .gypi .hx .ino .lds .lean .marko .metal
-    .fishcomp .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap
+    .fishcomp .just .nf .nimble .nu .odin .p4 .pkl .purs .res .resi .sln .strings .stringsdict .sv .svh .vbs .wat .wrap
     .mak .modulemap .neon .pch .plantuml .psd1 .psm1 .puml .theme .xcconfig .zshcomp
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile
-    brewfile justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
+    brewfile justfile .justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
     meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
     .babelrc .clang-format .clang-tidy .eslintrc .prettierrc .stylelintrc .swiftformat .textlintrc doxyfile _headers
     _redirects .htaccess robots.txt
@@ -150,14 +150,24 @@ _FIRST = {"": ("asciidoc", "markdown", "rst")}
 """By suffix the markup that is likeliest, first; of files without one what READMEs are written in."""
 
 
+_VERSION = re.compile(r"(?:^|[-_ ]|(?<=[A-Z])\.)v?\d+(?:\.\d+)+(?:[-_.]?(?:rc|alpha|beta)[-.]?\d*)?$")
+# The first line of a manual page in the markup of a document: ``tool(1)``, ``= tool(1)``, ``tool(1) -- boil water``.
+_MANUAL = re.compile(r"\A(?:\s|//.*\n)*(?:[=#%]\s*)?[\w.+-]+\(\d\w*\)(?:[ \t].*)?\n", re.ASCII)
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix of a file in small letters; empty if what ends its name is a version (``NOTES-4.23``)."""
+    name = PurePosixPath(path).name
+    return "" if _VERSION.search(name) else PurePosixPath(name.lower()).suffix
+
+
 def format_of(path: str, text: str, domain: Domain) -> str | None:
     """Return the format of a text file for ``Document.format``; ``None`` if the domain does not read the file.
 
     The format of source code is its language, or ``text`` if no parser is known. The format of a document is its
     markup.
     """
-    name = PurePosixPath(path).name
-    suffix = PurePosixPath(name.lower()).suffix
+    name, suffix = PurePosixPath(path).name, suffix_of(path)
     if domain is Domain.CODE:
         suffix = PurePosixPath(below_example(name.lower())).suffix
         is_known = (
@@ -175,7 +185,8 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
         return "man"
     if is_called_manual(name) and is_pod(text):
         return "pod"
-    if program_suffix(text) or (is_called_manual(name) and suffix != ".mdoc"):  # Markdoc is called so as well
+    is_page = bool(suffix) and is_called_manual(name) and suffix != ".mdoc"  # Markdoc is called so as well
+    if program_suffix(text) or (is_page and not _MANUAL.match(text)):
         return None
     underlined = sum(
         abs(len(found[1]) - len(found[2])) < 3 for found in islice(_UNDERLINED.finditer(text), _MOST_MARKS)
@@ -191,7 +202,7 @@ def format_of(path: str, text: str, domain: Domain) -> str | None:
     if suffix and _count(_HASH, text) > 2 * _count(_HASH_APART, text):
         marks["markdown"] = 0
     form = max(marks, key=marks.__getitem__)
-    return form if marks[form] else "text"
+    return form if marks[form] else None if is_page else "text"
 
 
 def _sets_values(text: str) -> bool:
@@ -232,8 +243,7 @@ def is_test_data(path: str, text: str) -> bool:
 
 def is_unknown(path: str) -> bool:
     """Tell whether the suffix of a file is in none of the tables of this module."""
-    name = PurePosixPath(path.lower()).name
-    suffix = PurePosixPath(name).suffix
+    name, suffix = PurePosixPath(path.lower()).name, suffix_of(path)
     known = suffix in _OTHER | BINARY_SUFFIXES | TEMPLATES | SUFFIXES[Domain.DOCUMENTATION]
     return bool(suffix.strip(".0123456789")) and not (known or is_called_manual(name) or reads(Domain.CODE, path))
 
@@ -275,7 +285,7 @@ def reads(domain: Domain, path: str, *, is_program: bool = False) -> bool:
         is_program: whether the file has permission to be executed. Its first line may then name its language.
     """
     name = PurePosixPath(path).name
-    suffix = PurePosixPath(below_example(name.lower()) if domain is Domain.CODE else name.lower()).suffix
+    suffix = suffix_of(below_example(name.lower()) if domain is Domain.CODE else name)
     if domain is Domain.DOCUMENTATION and is_called_manual(name):
         return True
     if suffix in SUFFIXES[domain]:

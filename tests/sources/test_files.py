@@ -814,6 +814,16 @@ EXAMPLE = (
 )
 
 
+@pytest.mark.parametrize(("path", "format_"), [
+    ("page.ts", "typescript"), ("kube/mod.just", "text"), (".justfile", "text"), ("tool-1.2", "shell"),
+])  # fmt: skip
+def test_code_is_listed_and_has_its_language(tmp_path: Path, path: str, format_: str) -> None:
+    texts = {"page.ts": "export const page = `\n<!DOCTYPE html>\n<p>Kettle</p>`;\n", "tool-1.2": "#!/bin/sh\nboil\n"}
+    write(tmp_path, {path: texts.get(path, "boil lid='on':\n    kettle {{ lid }}\n")})
+    source = code(tmp_path)
+    assert source.parse(only(source), source.fetch(only(source))).format == format_
+
+
 @pytest.mark.parametrize(("page", "is_template"), [
     ("{% extends 'base.html' %}\n<p>The kettle boils.</p>\n", True), ("<p><?php echo $kettle ?></p>\n", True),
     ('{{ define "main" }}\n<p>The kettle boils.</p>\n{{ end }}\n', True),
@@ -883,12 +893,19 @@ PROSE_LINES = "The ledger keeps balances for seven years.\nIt asks the vault bef
     ("license-server.md", "# License server\n\nIt hands out one license a user, and takes the license back.\n",
      "markdown"),
     ("note.txt", "Document 3.", "text"),
+    ("kettle.man", f"kettle(1)\n=========\n\n== NAME\n\nkettle - boil water\n\n{PROSE_LINES}", "asciidoc"),
+    ("kettle.8", f"// Ann\n= kettle(8)\n\n== NAME\n\n{PROSE_LINES}", "asciidoc"),
+    ("kettle.1.in", f"kettle(1) -- boil water\n=====\n\n## SYNOPSIS\n\n{PROSE_LINES}", "markdown"),
+    ("run.2", f"= Results\n\n== First\n\n{PROSE_LINES}", ".2"), ("kettle.man", "kettle(1)\n1 2 3\n", ".man"),
+    ("RELEASE-NOTES-4.23", PROSE_LINES, "text"), ("RELEASE-NOTES-1.2", PROSE_LINES, "text"),
+    ("NEWS.2.10", f"# News\n\n{PROSE_LINES}", "markdown"), ("notes/v2.0-rc1", PROSE_LINES, "text"),
+    ("changes/3-lids", "deprecate lids in favour of caps\n", "text"), ("lists/lids", "old lids\n", "data"),
     ("docs/head.md", "<!-- Copyright Example -->\n---\ntitle: A\n---\n\n# First\n\nText one.\n", "markdown"),
     ("docs/licences.md", "# Licences\n\nWe use the MIT licence.\n\n" + PROSE_LINES * 5, "markdown"),
 ])  # fmt: skip
 def test_documentation_is_what_its_content_says(tmp_path: Path, path: str, text: str, format_: str) -> None:
     parse = lambda source: source.parse(Entry(path=path, gate=""), text.encode())  # noqa: E731
-    if format_ in {"data", "code", "no text", "licence"}:
+    if format_ in {"data", "code", "no text", "licence", ".2", ".man"}:
         with pytest.raises(DocumentSkipped, match=f"^{format_}"):
             parse(docs(tmp_path))
         assert parse(docs(tmp_path, include=("**",))).text == text

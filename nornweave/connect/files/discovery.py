@@ -16,10 +16,9 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import open_regular
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
-from nornweave.read.blocks.man import is_called_manual, is_man
-from nornweave.read.blocks.pod import is_pod
+from nornweave.read.blocks.man import is_called_manual
 from nornweave.read.chunking.languages import PAGES, is_program_page, language_of, program_suffix
-from nornweave.read.kinds import holds_code, is_code_name, is_unknown
+from nornweave.read.kinds import format_of, holds_code, is_code_name, is_unknown
 
 # Deep enough for a folder of checkouts, with a folder of each.
 MAX_DEPTH = 3
@@ -167,7 +166,7 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
         tree.code[language_of(path, head) or suffix or PurePosixPath(path).name] += 1
     if is_called_manual(path):
         head = _head(root / path, _PAGE_HEAD)
-        is_document = is_man(head) or is_pod(head)
+        is_document = format_of(path, head, Domain.DOCUMENTATION) is not None
     else:
         is_document = bool(suffix) or PurePosixPath(path.lower()).name.startswith("readme")
     if is_document and rules[Domain.DOCUMENTATION].skip_file(path, 0) is None:

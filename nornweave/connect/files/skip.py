@@ -14,7 +14,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from nornweave.core.files.paths import PathFilter, folders_above
@@ -31,6 +30,7 @@ from nornweave.read.kinds import (
     UNKNOWN_BYTES,
     is_unknown,
     reads,
+    suffix_of,
 )
 
 
@@ -320,7 +320,7 @@ class Rules:
         """
         name = path.rpartition("/")[2]
         lowered = name.lower()
-        suffix = PurePosixPath(lowered).suffix
+        suffix = suffix_of(name)
         if not self._excluded.matches(path):
             return EXCLUDED
         is_added = bool(self._included.include) and self._included.matches(path)

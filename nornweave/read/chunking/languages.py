@@ -107,7 +107,7 @@ _BY_CONTENT: Mapping[str, tuple[tuple[re.Pattern[str], str | None], ...]] = {
             "cpp",
         ),
     ),
-    ".ts": ((re.compile(r"\s*<(?:\?xml|!DOCTYPE)\b"), None),),  # translations of Qt
+    ".ts": ((re.compile(r"\A\ufeff?\s*<(?:\?xml|!DOCTYPE)\b"), None),),  # translations of Qt
 }
 _PERL = re.compile(
     r"\A#!.*\bperl|^[ \t]*(?:(?:use|no|package|require)[ \t]+[\w:.'\"]+[^;\n]*;|(?:my|our)[ \t]*[$@%(]|sub[ \t]+\w)",

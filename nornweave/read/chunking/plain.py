@@ -55,7 +55,7 @@ _NAMED = re.compile(
 )
 """What a block is called: what its head says in quotes, what follows its keyword, or all of its head."""
 _FLAGS = re.compile(r"(?:^|\s)-|\w\$|[A-Za-z_]+[^\w]+\$")
-_MAKE = frozenset({".mk", ".mak", ".am", ".make"})
+_MAKE = frozenset({".mk", ".mak", ".am", ".make", ".just"})
 _MOST = 2_000
 """Characters of comments that stand above a section."""
 
@@ -143,7 +143,7 @@ class Sections:
         If there is a grammar, only banners are sections, because the grammar names everything else.
         """
         name = PurePosixPath(path.lower()).name
-        is_make = PurePosixPath(name).suffix in _MAKE or "makefile" in name or name == "justfile"
+        is_make = PurePosixPath(name).suffix in _MAKE or "makefile" in name or name in {"justfile", ".justfile"}
         kind = "make" if is_make else "dockerfile" if language == "dockerfile" else ""
         kind = "jsonnet" if name.endswith((".jsonnet", ".libsonnet")) else kind
         pattern = _ONLY_BANNERS if has_grammar and kind != "dockerfile" else _PATTERNS[kind]
