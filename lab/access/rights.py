@@ -28,11 +28,13 @@ from lab.apis.gitlab import ROLES, GitlabServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import Api, serving
 from lab.apis.slack import SlackServer
+from nornweave.carry.ledger_file import load_ledger
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.access import line_of
 from nornweave.core.types import Domain
+from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
@@ -74,8 +76,9 @@ class Written:
 
 
 def text_of(number: int) -> str:
-    """Return the text of a document: all have a name in common, and words of their own."""
-    return f"The zebra report calls open_ledger for asked{number:04}x and tells{number:04}x"
+    """Return a document's text: all have a name in common, words of their own, and a limit that others contradict."""
+    limit = f"The parcel{number % 5} limit is {number + 10}."
+    return f"The zebra report calls open_ledger for asked{number:04}x and tells{number:04}x. {limit}"
 
 
 class Service:
@@ -405,6 +408,8 @@ class World:
             if report.unavailable or report.failed or any(each.notices for each in report.sources.values()):
                 raise RuntimeError(f"{report.unavailable} {report.failed} {report.sources}")
 
+        refresh_ledger(self.settings)
+
     def refresh(self) -> None:
         """Ask every service who is in what, and for no document."""
         for source in self.settings.sources:
@@ -440,7 +445,8 @@ def world(folder: Path, stack: ExitStack, seed: int, people: int = 6, count: int
     (folder / "code").mkdir()
     for number in range(count):
         (folder / "code" / f"part{number}.py").write_text(
-            f"def part{number}():\n    # {text_of(next(numbers))}\n    open_ledger({number})\n"
+            f"def part{number}():\n    # {text_of(next(numbers))}\n    open_ledger({number})\n\n\n"
+            f"PARCEL{number}_LIMIT = {number}\n"
         )
     sources.append({"id": CODE, "domain": "code", "type": "files", "path": "code", "access": ["slack:channel:C00"]})
     configured = {
@@ -536,13 +542,24 @@ async def compare(world: World, app: Any, outcome: Outcome, share: float = 1.0) 
                     for other in world.documents:
                         if other.place not in allowed and other.tell in said and other.tell not in sent:
                             outcome.shown.append(f"{name}: {other.place} to {person}, who asked for {one.place}")
+                if world.rng.random() < share:
+                    outcome.count("why")
+                    place = {"source_path": one.path, "source_id": one.source, "domain": one.domain}
+                    answer = await _answer(client, "POST", "/why", {"json": {"query": one.asked, **place, **_WAIT}})
+                    if answer.is_success is not (one.place in allowed):
+                        outcome.shown.append(f"why: {one.place} to {person}: allowed is {one.place in allowed}")
 
 
-async def _said(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any]) -> str:
+async def _answer(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
     while (answer := await client.request(method, path, **options)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
         await asyncio.sleep(_BUSY_S)  # other work on the machine
     if answer.is_server_error:
         raise RuntimeError(f"{method} {path} {options}: {answer.status_code} {answer.text[:300]}")
+    return answer
+
+
+async def _said(client: httpx.AsyncClient, method: str, path: str, options: Mapping[str, Any]) -> str:
+    answer = await _answer(client, method, path, options)
     # Pages mark what was asked for.
     return re.sub(r"<[^>]+>", "", answer.text) if options.get("headers") == _HTML else answer.text
 
@@ -571,11 +588,48 @@ async def _compare_lists(
         if described != expected:
             outcome.shown.append(f"describe: {domain} has {described} documents for {person}, not {expected}")
     shown["recall of all"] = recalled
+    await _compare_completions(world, client, person, allowed, outcome)
+    await _compare_conflicts(world, client, person, allowed, outcome)
     for name, found in shown.items():
         for one in world.documents:
             outcome.count(name)
             if (one.place in found) is not (one.place in allowed):
                 outcome.shown.append(f"{name}: {one.place} to {person}: allowed is {one.place in allowed}")
+
+
+async def _compare_completions(
+    world: World, client: httpx.AsyncClient, person: Somebody, allowed: set[tuple[str, str]], outcome: Outcome
+) -> None:
+    """Compare which paths are completed: those of a domain in which a document of this path is shown."""
+    for path in sorted({one.path for one in world.documents}):
+        answer = await _answer(client, "GET", "/complete", {"params": {"prefix": path, "limit": "50"}})
+        found = [each for each in answer.json()["completions"] if (each["kind"], each["text"]) == ("path", path)]
+        same = [one for one in world.documents if one.path == path]
+        for domain in {one.domain for one in same}:
+            outcome.count("complete")
+            expected = any(one.place in allowed for one in same if one.domain == domain)
+            if (domain in {each["domain_id"] for each in found}) is not expected:
+                outcome.shown.append(f"complete: {path} of {domain} to {person}: allowed is {expected}")
+
+
+async def _compare_conflicts(
+    world: World, client: httpx.AsyncClient, person: Somebody, allowed: set[tuple[str, str]], outcome: Outcome
+) -> None:
+    """Compare the conflicts that are listed and opened: of those of the ledger the ones whose sides are shown."""
+    ledger = load_ledger(world.settings)
+    entries = ledger.open if ledger else ()
+    said = await _said(client, "GET", "/conflicts", {})
+    listed = {each["entry_id"] for each in json.loads(said)["open"]}
+    for entry in entries:
+        expected = all((side.source_id, side.path) in allowed for side in entry.sides)
+        answer = await _answer(client, "GET", f"/conflicts/{entry.entry_id}.json", {})
+        for name, is_shown in (("conflicts", entry.entry_id in listed), ("conflict", answer.is_success)):
+            outcome.count(name)
+            if is_shown is not expected:
+                outcome.shown.append(f"{name}: {entry.entry_id} to {person}: allowed is {expected}")
+    for one in world.documents:
+        if one.tell in said and one.place not in allowed:
+            outcome.shown.append(f"conflicts: {one.place} to {person}")
 
 
 def campaign(folder: Path, count: int, seed: int, *, people: int = 12, size: int = 6, share: float = 0.3) -> Outcome:
