@@ -214,8 +214,8 @@ class _Origins:
         """Read what is known."""
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         self.place, known = state / NAME / "agents.json", dict[str, Any]()
-        with suppress(OSError, ValueError):
-            known = json.loads(self.place.read_bytes())
+        with suppress(OSError, ValueError, TypeError):
+            known = dict(json.loads(self.place.read_bytes()))
         self.files: dict[str, str | None] = known.get("files", {})
         self.folders = set[str](known.get("folders", ()))
 

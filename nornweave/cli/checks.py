@@ -251,13 +251,11 @@ def _look_at_memberships(settings: Settings) -> Iterator[CheckFinding]:
             table = read_table(membership_file(settings.data_dir, source.id))
             problems = table.problems if table else ("it was not asked yet",)
         except StoreError as error:
-            table, problems = None, (str(error),)
-        remedy = (
-            f"what it said before counts for {hours:g} hours; `nornweave access refresh` asks it" if problems else ""
-        )
-        told = f"who may read is not known anew: {'; '.join(problems[:5])}"
-        text = told if problems or not table else f"said who is in {counted(len(table.grants), 'principal')}"
-        yield CheckFinding("access", source.id, "warning" if problems else "ok", text, remedy)
+            problems = (str(error),)
+        if problems:
+            text = f"who may read is not known anew: {'; '.join(problems[:5])}"
+            remedy = f"what it said before counts for {hours:g} hours; `nornweave access refresh` asks it"
+            yield CheckFinding("access", source.id, "warning", text, remedy)
     if notice := settings.principals_notice:
         yield CheckFinding("access", "principals", "warning", notice, "docs/rights.md says how names are written")
 

@@ -138,13 +138,7 @@ class SlackFeed(Feed):
             private -= {channel.id for channel in joined}
             also = frozenset(f"slack:channel:{each}" for each in private)
             yield Grant(principal="slack:channel", unread=f"of private channels: {unseen}", also_unread=also)
-        try:
-            chosen = self._chosen(joined)
-        except SourceUnavailableError:
-            if not unseen:
-                raise
-            chosen = []  # all are private; what was read of people counts all the same
-        for channel in chosen:
+        for channel in self._chosen(joined, may_be_none=unseen is not None):
             principal = f"slack:channel:{channel.id}"
             everybody = [] if channel.is_private else [f"slack:team:{team}"]
             try:
@@ -205,18 +199,18 @@ class SlackFeed(Feed):
             yield RecordPage(position=None)  # the next pass tries every channel again
             raise SourceUnavailableError(f"no channel can be read: {refusal}")
 
-    def _chosen(self, joined: Sequence[Channel]) -> list[Channel]:
+    def _chosen(self, joined: Sequence[Channel], *, may_be_none: bool = False) -> list[Channel]:
         """Return the channels to read, by id.
 
         Raises:
-            SourceUnavailableError: there is no channel to read.
+            SourceUnavailableError: there is no channel to read, and ``may_be_none`` is not set.
         """
         chosen: dict[str, Channel] = {}
         for each in joined:
             if not self._wanted or self._wanted & {each.id, each.name}:
                 folder = each.id if each.folder in chosen else each.folder
                 chosen[folder] = replace(each, folder=folder)
-        if chosen:
+        if chosen or may_be_none:
             return list(chosen.values())
         if self._wanted:
             named = ", ".join(sorted(self._wanted))
