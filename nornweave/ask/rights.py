@@ -183,7 +183,7 @@ def rights_document(settings: Settings, placed: PlacedDocument, people: Sequence
     access, ruled = settings.access, placed.ruled
     unread = ruled.metadata.get(ACCESS_NOTICE)
     notices = [f"not understood: {unread}"] if unread else []
-    if ruled.rule and access is None:
+    if access is None and not is_met(ruled.rule, ANYONE.groups):
         notices.append("no 'access:' is configured: nobody is in a group, and only the command line shows it")
     if access and access.oidc:
         notices.append("whom the identity provider puts into groups is not known here: ask with --groups")

@@ -24,6 +24,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
+from nornweave.ask.views.status import hidden_notices
 from nornweave.cli.options import messages, output
 from nornweave.config import Settings
 from nornweave.core.files.atomic_write import write_whole
@@ -139,6 +140,9 @@ def run_sync(
     if run.unrecorded:
         _say(f"this sync is in no history: {run.unrecorded}", "yellow")
     code = _report(run.outcomes, run.failed_after, strict=strict, as_json=as_json)
+    for domain in domains:
+        for source_id, notice in hidden_notices(settings, domain).items():
+            _say(f"{domain.value}: source {source_id}: {notice}", "yellow")
     if notice := settings.principals_notice:
         _say(f"access: {notice}", "yellow")
     return code

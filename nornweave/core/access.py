@@ -74,7 +74,10 @@ REGISTRAR = Viewer(registers=True, name="registration token")
 OPERATOR = Viewer(sees_everything=True, operates=True)
 """Who runs the service: the command line, evaluations, and whoever has the service token where access is configured."""
 
-ANYONE = Viewer(operates=True)
+UNCONFIGURED = "account:anyone:where no access is configured"
+"""The account of ``ANYONE``, which no token and no identity provider can name. A line of prose that begins like a
+statement is for it alone."""
+ANYONE = Viewer(operates=True, groups=frozenset({UNCONFIGURED}))
 """Whoever may ask where no access is configured: nobody is in a group, so what names groups is not shown."""
 
 
@@ -126,7 +129,7 @@ def storable_groups(names: Iterable[str]) -> frozenset[str]:
 
 def is_of_rights(statement: Statement) -> bool:
     """Tell whether a statement comes from the source's own permissions, because it names only principals."""
-    return bool(statement) and all(map(is_principal, statement))
+    return bool(statement) and UNCONFIGURED not in statement and all(map(is_principal, statement))
 
 
 def read_statement(value: JsonValue) -> Statement | None:

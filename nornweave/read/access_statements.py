@@ -3,7 +3,8 @@
 All statements must be met. A part that could be a statement and is not understood hides the text from everybody. So the
 text is read in this order, in every format: *headers* (YAML, TOML or JSON, between fences or in braces) and
 further places of the format (fields of RST, ``<meta>``) are read; then no other line, outside of code,
-may begin with the word as a key. So if a format's reader misses a statement, this last check finds it.
+may begin with the word as a key. So if a format's reader misses a statement, this last check finds it. A line that goes
+on as a sentence (``- **Access**: by badge, day and night.``) hides only where access is configured.
 Every pass is linear in the length of the text.
 """
 
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from nornweave.core.access import ACCESS_NOTICE, KEY, every_of
+from nornweave.core.access import ACCESS_NOTICE, KEY, UNCONFIGURED, every_of
+from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze
 from nornweave.core.text.inline_markup import closing_fence, unescaped
 from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue
@@ -96,8 +98,19 @@ _CLOSES = re.compile(r"^[ \t>]*+")
 _DIRECTIVE = re.compile(r"[ \t]*\{[\w:.-]+\}")
 
 
+# The name of a group is shorter than a sentence.
+_SENTENCE_WORDS = 4
+
+
 class NotUnderstoodError(Exception):
-    """A part of a text could be an access statement, but it cannot be understood."""
+    """A part of a text could be an access statement, but it cannot be understood.
+
+    ``is_prose``: it goes on as a sentence, and names no group.
+    """
+
+    def __init__(self, reason: str, *, is_prose: bool = False) -> None:
+        super().__init__(reason)
+        self.is_prose = is_prose
 
 
 def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], str | None]:  # noqa: A002 - as ``Document``
@@ -108,13 +121,16 @@ def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], st
 
     Returns:
         The statements for ``rules.read_statement``, without repetitions. A reader must meet all of them. The second
-        value is ``None``. But if a part of the text is not understood, the only statement hides the document, and the
-        second value says why.
+        value is ``None``. But if a part of the text is not understood, a statement hides the document from everybody,
+        or where access is configured if that part is prose; the second value says why.
     """
+    stated: dict[JsonValue, None] = {}
     try:
-        return tuple(dict.fromkeys(_stated(LINE_ENDS.sub("\n", text), format))), None
+        for value in _stated(LINE_ENDS.sub("\n", text), format):
+            stated[value] = None
     except NotUnderstoodError as error:
-        return (HIDDEN,), str(error)
+        return ((*stated, UNCONFIGURED) if error.is_prose else (HIDDEN,)), str(error)
+    return tuple(stated), None
 
 
 def access_metadata(*texts: tuple[str, str], fields: Iterable[tuple[object, object]] = ()) -> dict[str, JsonValue]:
@@ -157,9 +173,18 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
     if _KEY.search(_shown(body)) or _META.search(body):
         prose = _without_code(body, format)
         yield from _metas(text if format == "html" else prose)
-        if key := _KEY.search(shown := _shown(prose)):
-            line = shown.count("\n", 0, key.end()) + 1
-            raise NotUnderstoodError(f"line {line:,} has 'access' as a key and is not read as a statement")
+        keys = [*_KEY.finditer(shown := _shown(prose))]
+        unlike = [key for key in keys if not _is_prose(shown, key.end())]
+        if keys:
+            line = shown.count("\n", 0, (unlike or keys)[0].end()) + 1
+            reason = f"line {line:,} has 'access' as a key and is not read as a statement"
+            raise NotUnderstoodError(reason, is_prose=not unlike)
+
+
+def _is_prose(shown: str, at: int) -> bool:
+    """Tell whether the rest of a line is a sentence, with words such as *by* and *the*, and no name of a group."""
+    words = analyze(shown[at : at + 1_000].partition("\n")[0])
+    return len(words) >= _SENTENCE_WORDS and not FUNCTION_TERMS.isdisjoint(words)
 
 
 def _shown(text: str) -> str:

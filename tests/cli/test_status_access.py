@@ -39,7 +39,22 @@ def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: P
     assert "kb/broken.md: for nobody (the document says so); the header is broken" in printed
     left_out = json.loads(nornweave(tmp_path, "status", "--left-out", "--json").stdout)["sources"]
     assert {name: [each["path"] for each in known["hidden"]] for name, known in left_out.items()} == {
-        "kb": ["broken.md"], "hr": ["list.md"],
+        "kb": ["broken.md", "plan.md"], "hr": ["list.md", "pay.md"],
     }  # fmt: skip
     named = nornweave(tmp_path, "status", "--left-out", "hr").stdout
     assert "list.md  read, and hidden from all but operators: line 3 has 'access' as a key" in named
+
+
+def test_a_sentence_is_shown_and_a_hidden_file_is_named_where_no_access_is_configured(tmp_path: Path) -> None:
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb/office.md").write_text("# Office\n\n- **Access**: by badge, day and night.\n")
+    (tmp_path / "kb/plan.md").write_text("---\naccess: board\n---\n# Plan\n\nThe deal is in May.\n")
+    write_config(tmp_path, files("kb"))
+    said = "1 document hidden from all but operators, such as plan.md: it is for groups, and no 'access:' is configured"
+    synced = nornweave(tmp_path, "sync")
+    assert synced.returncode == 0
+    assert said in " ".join(synced.stderr.split())
+    assert said in " ".join(nornweave(tmp_path, "status").stdout.split())
+    document = json.loads(nornweave(tmp_path, "status", "--json").stdout)
+    assert "plan.md" in document["documentation"]["sources"]["kb"]["notices"][0]
+    assert "yes" in nornweave(tmp_path, "access", "can", "--groups", "x", "office.md").stdout

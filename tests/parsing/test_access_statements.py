@@ -11,7 +11,7 @@ import pytest
 from growth import assert_subquadratic
 
 from lab.access.grammar import alternatives, spellings
-from nornweave.core.access import ACCESS_NOTICE, is_met, read_rule
+from nornweave.core.access import ACCESS_NOTICE, ANYONE, is_met, read_rule
 from nornweave.core.types import Domain, Entry, JsonValue, SourceId
 from nornweave.read.access_statements import access_metadata, access_statements
 from nornweave.read.formats.reader import read_converted
@@ -265,3 +265,23 @@ def _read(markup: str, text: str) -> object:
 
 def _repeated(start: str, piece: str, size: int) -> str:
     return start + piece * size
+
+
+@pytest.mark.parametrize("line", [
+    "- **Access**: by badge, day and night.", "* +access+: Allow reading from and writing to the clipboard.",
+    "Access: you get it from the team that runs the door", "`role`s:\n\n| access: | what the role may read |",
+])  # fmt: skip
+def test_a_sentence_after_the_word_hides_only_where_access_is_configured(line: str) -> None:
+    text = f"# Office\n\n{line}\n"
+    assert is_shown(text, "markdown", ANYONE.groups)
+    assert not is_shown(text, "markdown") and not is_shown(text, "markdown", BOARD)
+    assert "is not read as a statement" in str(describe(text, "markdown").metadata[ACCESS_NOTICE])
+
+
+@pytest.mark.parametrize("text", [
+    "# Plan\n\n- access: board\n", "Access: board, cto\n", "**Access:** Board of Directors\n", "access:\n  - board\n",
+    "- **Access**: by badge, day and night.\n- access: board\n", "---\naccess: only for us and the board\n---\n",
+    "---\naccess: board\n---\n\n- **Access**: by badge, day and night.\n", "{access: who may see this and who not}\n",
+])  # fmt: skip
+def test_a_statement_hides_also_where_no_access_is_configured(text: str) -> None:
+    assert not is_shown(text, "markdown", ANYONE.groups)

@@ -24,18 +24,21 @@ from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of, open_source
 from nornweave.core.access import (
     ACCESS_NOTICE,
+    ANYONE,
     HELD,
     KEY,
     RIGHTS,
     VALUE_NOTICE,
     Statement,
     group_name,
+    is_met,
     is_of_rights,
     read_rule,
 )
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.membership import membership_file, read_table
 from nornweave.core.text.dates import utc_text
+from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
 from nornweave.index.searching.counting import StatedDocument
@@ -276,6 +279,9 @@ class LeftOutDocument(TypedDict):
     hidden: list[LeftOutFile]
 
 
+_NO_GROUPS = "it is for groups, and no 'access:' is configured"
+
+
 def left_out_document(settings: Settings, source_id: str | None = None) -> dict[str, dict[str, LeftOutDocument]]:
     """Return the files of each source, or of one, that the last complete sync did not read.
 
@@ -304,11 +310,30 @@ def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]
         return []
     with store.files.open(generation) as index:
         stated = index.stated_documents((ACCESS_NOTICE,))
+    if settings.access is None:
+        stated = [each for each in stated if not is_met(each.rule, ANYONE.groups)]
     return [
-        (each.source_id, {"path": each.path, "reason": str(notice)})
+        (each.source_id, {"path": each.path, "reason": str(notice or _NO_GROUPS)})
         for each in stated
-        if (notice := each.metadata.get(ACCESS_NOTICE))
+        if (notice := each.metadata.get(ACCESS_NOTICE)) or settings.access is None
     ]
+
+
+def hidden_notices(settings: Settings, domain: Domain) -> dict[str, str]:
+    """Return for each source that has documents which nobody may see how many these are, and one of them.
+
+    The result is empty if the generation cannot be read.
+    """
+    try:
+        hidden = _hidden(settings, domain)
+    except StoreError:
+        return {}
+    counts, first = Counter(source for source, _ in hidden), dict(reversed(hidden))
+    return {
+        source: f"{counted(count, 'document')} hidden from all but operators, such as {first[source]['path']}: "
+        f"{first[source]['reason']}; nornweave status --access lists them"
+        for source, count in counts.items()
+    }
 
 
 def _sources(
@@ -317,6 +342,7 @@ def _sources(
     """Return for each source id when it was last listed completely, and the freshness of its documents."""
     verified = read_verified(domain_folder(settings, domain)).sources
     lags, sources = lags_of(settings, domain), dict[str, SourceStatusDocument]()
+    hidden = hidden_notices(settings, domain)
     lags.ask({name: source.commit for name, source in verified.items()}, wait_s=GIT_S)
     for source in () if settings.replica_of else settings.sources_of(domain):
         known = verified.get(source.id, VerifiedSource())
@@ -332,7 +358,7 @@ def _sources(
             "left_out": counts.get("left_out", {}),
             "summary": counts.get("summary", ""),
             "warning": counts.get("warning", ""),
-            "notices": counts.get("notices", []),
+            "notices": [*counts.get("notices", []), *filter(None, [hidden.get(source.id)])],
         }
     return sources
 
