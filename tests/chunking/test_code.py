@@ -280,6 +280,34 @@ def test_export_macros_do_not_hide_a_cpp_class() -> None:
     assert chunks[0].metadata["defines"] == ("Fee", "Fee.get_0")
 
 
+@pytest.mark.parametrize(("text", "path", "titles"), [
+    ("#!perl\nuse Kettle on => <<EOT;\nlid = 1\nEOT\n\nuse Test::More;\nuse Cup;\n", "a.t", [None, None]),
+    ('my $a = <<"A" . <<\'B\';\none\nA\ntwo\nB\n\nsub boil { return <<~C; }\n  three\n  C\n', "a.pl", ["$a", "boil"]),
+    ("USAGE = <<~EOT\n" + "  boil water\n" * 70 + "EOT\n\nclass Kettle; end\n", "a.rb", ["USAGE", "Kettle"]),
+    ("use strict;\nour $USAGE = <<EOT;\n" + "boil water\n" * 70 + "EOT\nrun();\n", "a.pl", [None, "$USAGE"]),
+])  # fmt: skip
+def test_a_here_document_stands_with_what_opens_it(text: str, path: str, titles: list[str | None]) -> None:
+    chunks = chunks_of(text, path)
+    assert_tiles(text, chunks)
+    assert [chunk.title for chunk in chunks] == titles
+    assert not any(re.search(r"<<.*\Z", chunk.content) for chunk in chunks)
+
+
+@pytest.mark.parametrize(("path", "sign"), [("a.rb", "#"), ("a.py", "#"), ("a.ts", "//")])
+def test_a_banner_and_a_paragraph_begin_a_part(path: str, sign: str) -> None:
+    rule = f"{sign} ----------\n"
+    act = "".join(f"boil({n}, 'a kettle of water');\n" for n in range(4))
+    text = f"{act}\n" * 8
+    banner = (
+        f"{rule}{sign} Functions that pour what was boiled before into the cups of the whole team, in turns.\n{rule}"
+    )
+    chunks = chunks_of(f"{text}{banner}\n{act}\n{text}", path)
+    assert len(chunks) > 2 and all(chunk.content.startswith((banner, "boil(0")) for chunk in chunks)
+    assert sum(chunk.content.startswith(banner) for chunk in chunks) <= 1 and not any(
+        chunk.content.endswith(banner.rstrip()) for chunk in chunks
+    )
+
+
 @pytest.mark.parametrize(("text", "path", "said"), [
     ("const X = require('./X');\n\nmodule.exports = X;\n", "index.js",
      ["const X = require('./X');\n\nmodule.exports = X;"]),

@@ -154,6 +154,31 @@ def test_suites_name_their_tests() -> None:
     assert titles(scala, "LedgerSpec.scala")[-1] == "LedgerSpec > a ledger > lose"
 
 
+def test_what_a_test_hands_over_is_no_test_of_its_own() -> None:
+    for text, path in (
+        (f'test("boils", async () => {{\n  rule("less", (a) => a < 3)\n{MEMBERS}}})\n', "a.spec.ts"),
+        (f'it("boils", () => {{\n  rule("less", (a) => a < 3)\n{MEMBERS}}})\n', "a.test.js"),
+        (f"subtest 'boils' => sub {{\n  rule 'less', sub {{ 1 }};\n{MEMBERS}}};\n", "a.t"),
+        (f'test "boils" do\n  assert_difference "Kettle.count" do\n    post 1\n  end\n{MEMBERS}end\n', "a_test.rb"),
+    ):
+        assert titles(text, path) == ["boils"]
+    inner = f"  test('one', () => {{\n{MEMBERS}  }})\n  test('two', () => {{\n{MEMBERS}  }})\n"
+    assert titles(f"test('all', () => {{\n{inner}}})\n", "a.spec.ts")[-1] == "all.two"
+
+
+def test_a_macro_before_a_class_of_objective_c_stands_with_it() -> None:
+    methods = "".join(f"- (void)boil{n}:(int)litres with:(NSString *)lid;\n" for n in range(9))
+    classes = [
+        "SU_EXPORT @interface Kettle : NSObject",
+        "__attribute__((a(1))) @protocol Lid",
+        "SU_EXPORT\n@interface Pot",
+    ]
+    text = "".join(f"{each}\n{methods}@end\n\n" for each in classes)
+    chunks = chunks_of(f"#import <A/A.h>\n\nNS_ASSUME_NONNULL_BEGIN\n\n{text}NS_ASSUME_NONNULL_END\n", "a.h")
+    assert [chunk.title for chunk in chunks] == [None, "Kettle", "Lid", "Pot"]
+    assert all(chunk.content.startswith(head) for chunk, head in zip(chunks[1:], classes, strict=True))
+
+
 def test_parts_of_a_table_know_whose_they_are() -> None:
     assert set(titles(f"static const struct option options[] = {{\n{ROWS}}};\n", "a.c")) == {"options"}
     workflow = f"name: build\njobs:\n  build:\n    steps:\n{STEPS}  test:\n    steps:\n{STEPS}"
@@ -165,11 +190,16 @@ def test_parts_of_a_table_know_whose_they_are() -> None:
     assert set(titles(python, "a.py")) == {"TABLE.first"}
 
 
+PAGE = "  <p/>\n" * 60
+IMPORTS = "".join(f"import {{ lid_{n} }} from './lids/number_{n}'\n" for n in range(9))
 TITLES = {
-    ("Panel.vue", "<template>\n  <p/>\n</template>\n\n<script lang='ts'>\nexport default {\n  methods: {\n    approve() { return 1 },\n  },\n}\n</script>\n"): ["Panel", "approve"],
-    ("Last.vue", "<script>\nfunction a() { return 1 }\n</script>\n\n<style>\nb { color: red }\n</style>\n"): ["a", "Last"],
-    ("a.svelte", '<script lang="ts">\n  export function approve() { return 1 }\n</script>\n\n<p>{approve()}</p>\n\n<style>\np { color: red }\n</style>\n'): ["approve", "a", "a"],
-    ("a.html", '<div id="app">…</div>\n<script type="importmap">\n{"imports": {"b": "b.js"}}\n</script>\n<script type="module">\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n<style>\np { color: red }\n</style>\n'): ["a", "a", "boil", "a"],
+    ("Panel.vue", f"<template>\n{PAGE}</template>\n\n<script lang='ts'>\nexport default {{\n  methods: {{\n    approve() {{ return 1 }},\n  }},\n}}\n</script>\n"): ["Panel", "approve"],
+    ("Last.vue", f"<script>\nfunction a() {{ return 1 }}\n</script>\n\n{PAGE}"): ["a", "Last"],
+    ("Kettle.vue", "<script setup>\nimport { lid } from './lid'\nconst hot = computed(() => lid.on)\n</script>\n<template><p/></template>\n"): ["Kettle"],
+    ("Pot.vue", f"<script setup>\nimport {{ lid }} from './lid'\n</script>\n<template>\n{PAGE}</template>\n"): ["Pot"],
+    ("Pan.vue", f"<script setup>\n{IMPORTS}</script>\n<template>\n{PAGE}</template>\n"): ["Pan", "Pan"],
+    ("a.svelte", '<script lang="ts">\n  export function approve() { return 1 }\n</script>\n\n<p>{approve()}</p>\n' + PAGE + '\n<style>\np { color: red }\n</style>\n'): ["approve", "a", "a"],
+    ("a.html", '<div id="app">…</div>\n' + "<br>\n" * 60 + '<script type="importmap">\n{"imports": {"b": "b.js"}}\n</script>\n<script type="module">\nexport function boil(litres) {\n  return new Kettle(litres).start();\n}\n</script>\n<style>\np { color: red }\n</style>\n'): ["a", "a", "boil", "a"],
     ("a.tf", 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'): ["resource.aws_instance.web"],
     ("a.m", "@implementation Ledger\n- (void)post:(int)a with:(id)b { run(); }\n@end\n"): ["Ledger"],
     ("a.lua", "local M = {}\nfunction M.post(a) return a end\nreturn M\n"): ["M", "M.post", None],
@@ -213,11 +243,11 @@ def test_titles(path: str, text: str) -> None:
 def test_a_tag_that_closes_a_script_is_in_no_chunk() -> None:
     script = "<script setup>\nfunction a() {\n  return 1\n}\n</script>\n"
     for path, text in {
-        "A.vue": f"{script}\n<template>\n  <p/>\n</template>\n<style>\np {{ color: red }}\n</style>\n",
-        "A.svelte": f"{script}<p>x</p>\n",
-        "B.vue": f"<template>\n  <p/>\n</template>\n{script}",
-        "d.html": f"<i></i>\n<!-- a -->\n<script src=a.js></script>\n{script * 3}",
-        "C.vue": "<SCRIPT>\nconst a = 1\n</SCRIPT >\n\n<script setup>\nconst b = 2\n</script>\n<i/>\n",
+        "A.vue": f"{script}\n<template>\n{PAGE}</template>\n<style>\np {{ color: red }}\n</style>\n",
+        "A.svelte": f"{script}<p>x</p>\n{PAGE}",
+        "B.vue": f"<template>\n{PAGE}</template>\n{script}",
+        "d.html": f"<i></i>\n{PAGE}<!-- a -->\n<script src=a.js></script>\n{script * 3}",
+        "C.vue": "<SCRIPT>\nconst a = 1\n</SCRIPT >\n\n<script setup>\nconst b = 2\n</script>\n<i/>\n" + PAGE,
     }.items():
         chunks = chunks_of(text, path)
         assert_tiles(text, chunks)

@@ -143,17 +143,25 @@ def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span
 
 SHORT_PART = 4
 """A part that is shorter than the limit by so many times says little."""
+ABOUT_AS_LONG = 0.6
+"""Of the tokens of a part that could be longer."""
 
 
 def pack_outermost(
-    pieces: Sequence[Span], index: TokenIndex, limit: int, depth: Callable[[int], int]
+    pieces: Sequence[Span],
+    index: TokenIndex,
+    limit: int,
+    depth: Callable[[int], int],
+    is_apart: Callable[[int], bool] | None = None,
 ) -> Iterator[Span]:
     """Join neighbouring ``pieces`` like ``pack``. End each part before the piece that is nested least deeply.
 
-    Of several such pieces, the last one is chosen. A part is not ended while it is short.
+    Of several such pieces, the last one is chosen; of those that make a part about as long, the last that stands apart.
+    A part is not ended while it is short.
 
     Args:
         depth: returns the depth of nesting at an offset.
+        is_apart: tells whether the text at an offset stands apart from the text before it.
     """
     at = 0
     while at < len(pieces):
@@ -164,6 +172,11 @@ def pack_outermost(
             least = limit // SHORT_PART
             ends = [each for each in range(at + 1, end) if index.count(Span(start, pieces[each].start)) >= least]
             end = min((*ends, end), key=lambda each: (depth(pieces[each].start), -each))
+            deep, long = depth(pieces[end].start), ABOUT_AS_LONG * index.count(Span(start, pieces[end].start))
+            about = (each for each in ends if each < end and index.count(Span(start, pieces[each].start)) >= long)
+            if is_apart is not None and not is_apart(pieces[end].start):
+                alike = (each for each in about if depth(pieces[each].start) == deep and is_apart(pieces[each].start))
+                end = max(alike, default=end)
         yield Span(start, pieces[end - 1].end)
         at = end
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 from tree_sitter import Node
 
-from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
+from nornweave.core.text.spans import Lines, TokenIndex, pack, pack_outermost, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import components, parsing, regions, syntax
 from nornweave.read.chunking.division import Division
 from nornweave.read.chunking.languages import C_FAMILY, Grammar, grammar_of
 from nornweave.read.chunking.plain import TEXT_CUTS, Sections
-from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region
+from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows_blank_line
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-28"
+VERSION = "code-29"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -29,6 +29,10 @@ CONTEXT_SIGNATURE = 72
 GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256, Kind.PROTOTYPE: 128}
 """Of a group of imports, of module-level statements, and of prototypes, of which one alone may be longer."""
 
+SMALL_COMPONENT = 192
+"""Tokens up to which a component of one file stays in one piece."""
+FEW_IMPORTS = 64
+"""Tokens of a component's imports up to which they stand with what follows."""
 SPLINTER = 12
 """Tokens below which a statement says nothing by itself."""
 
@@ -87,6 +91,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
     else:
         begin = licence.end if not text[: licence.start].strip() else 0
         scope, parts = NO_SCOPE, [components.Part(Span(begin, len(text)), whole, document.format)]
+    written: list[tuple[_Writer, _Piece]] = []
     for part in parts:
         grammar = grammar_of(part.language, document.path, text)
         source = parsing.mask(text)
@@ -99,7 +104,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
             none, sections = Definitions(None, None, text), Sections(text, document.path)
             writer = _Writer(document, licence, part.language, index, lines, frozenset(), None, none, sections)
             plain = sections.pieces(part.span, index, limit)
-            yield from writer.write(_Piece(span, None, scope.symbol) for span in plain)
+            written += [(writer, _Piece(span, None, scope.symbol)) for span in plain]
             continue
         found = regions.Regions(text, grammar, index.count).walk(tree.root_node, scope)
         layout = _Layout(text, licence, grammar, index, limit, part.span, scope)
@@ -107,7 +112,29 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         imported = _imported(found, text)
         sections = Sections(text, document.path, language=part.language, has_grammar=True)
         writer = _Writer(document, licence, part.language, index, lines, imported, tree.root_node, defined, sections)
-        yield from writer.write(layout.pieces(found))
+        written += [(writer, piece) for piece in layout.pieces(found)]
+    if scope.symbol is not None:
+        written = _joined_parts(written, index, scope.symbol)
+    for writer, piece in written:
+        yield from writer.write([piece])
+
+
+def _joined_parts(
+    written: Sequence[tuple[_Writer, _Piece]], index: TokenIndex, component: Symbol
+) -> list[tuple[_Writer, _Piece]]:
+    """Join the parts of a component: all of a small one, and a few imports with what follows them."""
+    whole = Span(written[0][1].span.start, written[-1][1].span.end)
+    if index.count(whole) <= SMALL_COMPONENT:
+        writer = max((writer for writer, _ in written), key=lambda writer: len(writer.defined.all))
+        return [(replace(writer, language=""), _Piece(whole, None, component))]
+    joined: list[tuple[_Writer, _Piece]] = []
+    for writer, piece in reversed(written):
+        if joined and piece.label == Kind.IMPORT and index.count(piece.span) <= FEW_IMPORTS:
+            after, following = joined.pop()
+            joined.append((after, replace(following, span=Span(piece.span.start, following.span.end))))
+        else:
+            joined.append((writer, replace(piece, symbol=piece.symbol or component)))
+    return joined[::-1]
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
@@ -217,8 +244,17 @@ class _Layout:
         marks = _MARK.finditer(self.text) if self.grammar.name == "yaml" else ()
         return {at: mark.start() for mark in marks for at in (mark.start() + len("---"), mark.end())}
 
-    def _packed(self, spans: Sequence[Span], limit: int) -> Iterator[Span]:
-        """Join neighbouring spans. A YAML document is joined with another one only as a whole."""
+    def _packed(self, spans: Sequence[Span], limit: int, remarks: Collection[int]) -> Iterator[Span]:
+        """Join neighbouring spans. A YAML document is joined with another one only as a whole.
+
+        Args:
+            remarks: ends of spans with comments alone. Such a span is not parted from what follows.
+        """
+        if self.grammar.functions:
+            yield from pack_outermost(
+                spans, self.index, limit, lambda at: at in remarks, partial(follows_blank_line, self.text)
+            )
+            return
         begins = sorted(set(self._documents.values()))
         documents = [list(run) for _, run in groupby(spans, key=lambda span: bisect_right(begins, span.start))]
         wholes = [Span(document[0].start, document[-1].end) for document in documents]
@@ -286,7 +322,10 @@ class _Layout:
         regions_at = {span.start: region for region, span in group}
         symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
         first = next((region for region, _ in group if region.symbol is not None), None)
-        for span in self._packed([span for _, span in group], limit):
+        remarks = {
+            span.end for region, span in group if all(node.type in self.grammar.comments for node in region.nodes)
+        }
+        for span in self._packed([span for _, span in group], limit, remarks):
             region = regions_at[span.start]
             is_branch = _BRANCH.match(region.nodes[-1].type) is not None
             if self.index.count(span) <= (self.limit if is_branch else most):
@@ -304,7 +343,7 @@ class _Layout:
         """
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
-        nodes = [(region, node) for region in held for node in region.nodes]
+        nodes = [(region, node) for region in held for node in region.nodes if not syntax.is_heredoc(node)]
         if self.grammar.name in C_FAMILY:
             return joined(symbols) if (symbols := list(self._declared(nodes))) else held[0].symbol
         if len(held) == 1 and held[0].symbol is not None:

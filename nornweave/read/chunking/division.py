@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from tree_sitter import Node
@@ -16,7 +17,7 @@ from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
 from nornweave.read.chunking.parsing import BRANCH
 from nornweave.read.chunking.plain import TEXT_CUTS, depth_of
-from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
+from nornweave.read.chunking.regions import Region, begins_line, follows_blank_line, indented, inside_word
 from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
 
 # Children of these may be parted although they stand on one line, as they do in minified files.
@@ -137,7 +138,8 @@ class Division:
             if behind.get(cut) != above or self.index.count(Span(above, end)) > self.limit
         ]
         whole = [Span(start, end) for start, end in pairwise([*starts, atoms[-1].end])]
-        return list(pack_outermost(whole, self.index, most, lambda at: depth_of(self.text, at)))
+        depth, apart = partial(depth_of, self.text), partial(follows_blank_line, self.text)
+        return list(pack_outermost(whole, self.index, most, depth, apart))
 
     def _atoms(self, whole: _Task) -> Iterator[Span]:
         """Yield pieces that fit into a part. A node that is too long is divided into its children.
@@ -218,7 +220,7 @@ class Division:
                 is_line and listed and not comment and not inside_word(self.text, at)
             )
             is_directive, ends = node.type == "directive", self.text.startswith("#endif", at)
-            cuts = node.is_named and not held and parts and not (is_directive and ends)
+            cuts = node.is_named and not held and parts and not (is_directive and ends) and not syntax.is_heredoc(node)
             if not groups or cuts:
                 groups.append([])
             groups[-1].append((node, listed))

@@ -23,6 +23,13 @@ READ_BYTES = 1 << 16
 # ``class TORCH_API Holder : public Base {``: tree-sitter does not expand macros and takes such a class for a function.
 _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,120}(?: final)?[ ]?[:{\n])")
 
+# ``MACRO @interface Crate``: below another macro the two are taken for a declaration.
+_BEFORE_CLASS = re.compile(
+    rb"^[ \t]*(?!\w+_BEGIN\b)[A-Z_a-z]\w*(?:\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\))?[ \t]*\n?[ \t]*"
+    rb"(?=@(?:interface|protocol|implementation)\b)",
+    re.MULTILINE,
+)
+
 # Only a parse that reads through a callback can be given a deadline, and tree_sitter 0.26 never frees what the callback
 # returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
 # the worst that is known takes 0.2 s.
@@ -77,6 +84,8 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
     """
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
+    elif grammar.name == "objc":
+        source = _BEFORE_CLASS.sub(lambda match: re.sub(rb"\S", b" ", match[0]), source)
     elif grammar.name == "yaml" and (b"{{" in source or b"{%" in source):
         source = _TEMPLATE.sub(lambda match: _written(source, match), source)
     elif grammar.name == "shell" and b"@test" in source:

@@ -28,6 +28,9 @@ NESTED = 8
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
 _WORDS = re.compile(r"\w+")
+_RULE = re.compile(r"([-=#*~_/])\1{9}")
+"""Of a banner, which begins a section."""
+_MACRO = re.compile(r"^[ \t]*\w+(?:\([^\n]*\))?[ \t]*\n?[ \t]*\Z", re.MULTILINE)
 _HEADED = re.compile(r"^=head\d[ \t]+(.{1,100})", re.MULTILINE)
 _INDENT = 200
 """Characters that are looked back over to tell whether a statement begins its line."""
@@ -114,6 +117,10 @@ class Regions:
         grammar = self.grammar
         kind = node.type
         inner = node.named_children[0] if node.named_child_count == 1 else node
+        if syntax.is_heredoc(node) and self.found and self._pending is None:
+            self._end = max(self._end, node.end_byte)
+            self.found[-1].nodes.append(node)
+            return
         if inner.type in grammar.closers or (kind == "directive" and not self.text.startswith("#if", node.start_byte)):
             self._end = max(self._end, node.end_byte)
             return
@@ -136,12 +143,17 @@ class Regions:
         elif self._is_glue(node):
             self._add(Kind.GLUE, node, scope)
         elif (
-            self.count(Span(node.start_byte, node.end_byte)) > LARGE_VALUE
+            self.count(Span(node.start_byte, self._end_of(node))) > LARGE_VALUE
             and (value := syntax.lone_value(node, grammar, self.text)) is not None
         ):
             self._add(Kind.VALUE, node, scope, describe_value(value[1], value[0], scope, self.text))
         else:
             self._add(self._rest(scope), node, scope)
+
+    def _end_of(self, node: Node) -> int:
+        """Return the end of a statement with its here-documents, which some grammars put behind it."""
+        following = node.next_named_sibling
+        return following.end_byte if following is not None and syntax.is_heredoc(following) else node.end_byte
 
     def _define(self, node: Node, found: syntax.Definition, scope: SymbolScope) -> None:
         symbol = describe(found, scope, self.grammar, self.text)
@@ -263,7 +275,12 @@ class Regions:
         if pending is not None:
             # A line of signs is many tokens and says nothing.
             words = len(_WORDS.findall(self.text, pending.start, pending.end))
-            short = words <= SHORT_COMMENT // 4 or self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
+            is_banner = bool(self.found) and _RULE.search(self.text, pending.start, pending.end) is not None
+            short = (
+                is_banner
+                or words <= SHORT_COMMENT // 4
+                or self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
+            )
             kind, symbol = Kind.GLUE if short else self._rest(scope), None
             if pending.nodes[0].type in self.grammar.documents and (headed := _HEADED.search(self.text, pending.start)):
                 symbol = describe_value(headed[1], pending.nodes[0], scope, self.text)
@@ -304,6 +321,8 @@ class Regions:
         line = self.text.rfind("\n", 0, start) + 1
         if pending is None and self._end < line and start - line < _INDENT and (last is None or last.start < line):
             start = line  # a macro that the parser was not shown stands before it
+        if pending is None and self.grammar.name == "objc" and (macro := _MACRO.search(self.text, self._end, start)):
+            start = macro.start()
         self._end = max(self._end, opens.start_byte if opens is not None else node.end_byte)
         if last is not None and pending is None and self._continues(last, kind, symbol, scope, start):
             last.nodes.append(node)
@@ -349,6 +368,12 @@ def begins_line(text: str, at: int) -> bool:
     """Tell whether only blanks stand between ``at`` and the start of its line."""
     before = text[max(0, at - _INDENT) : at].rstrip(" \t")
     return before.endswith("\n") or (not before and at <= _INDENT)
+
+
+def follows_blank_line(text: str, at: int) -> bool:
+    """Tell whether a blank line stands above the line of ``at``."""
+    before = text[max(0, at - _INDENT) : at]
+    return before[len(before.rstrip()) :].count("\n") > 1
 
 
 def indented(text: str, at: int) -> int:

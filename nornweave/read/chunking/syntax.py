@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -97,8 +97,8 @@ def prototype(node: Node, grammar: Grammar) -> Definition | None:
     return Definition(inner, node, is_class=False) if is_function else None
 
 
-_RUN = frozenset({"it", "specify", "example", "scenario"})
-"""One test: what it defines to be tested is no test of its own."""
+_RUN = frozenset({"it", "specify", "example", "scenario", "test", "subtest", "bench", "fit", "xit", "xtest"})
+"""One test: what it defines to be tested is no test of its own, unless it has the same word."""
 
 
 def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definition | None:
@@ -121,16 +121,19 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
         return Definition(node, named_by, is_class=False, said=())
     on_something = "." in word or "::" in word
     if said:
-        is_suite = word not in _RUN and any(
-            _names_what_it_runs(part, grammar, text) for part in block.named_children[:LOOKED_AT]
-        )
+        runs = frozenset({word}) if word in _RUN else None
+        is_suite = any(_names_what_it_runs(part, grammar, text, runs) for part in block.named_children[:LOOKED_AT])
         return Definition(node, named_by, is_suite, (f"{word} {said}" if on_something else said,))
     only = not on_something and _ONLY_A_FUNCTION.match(arguments) is not None
     return Definition(node, named_by, is_class=False, said=(word,), is_callee=True) if only else None
 
 
-def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
-    """Tell whether a statement is a call that names the block that it runs, as the tests of a suite are."""
+def _names_what_it_runs(node: Node, grammar: Grammar, text: str, words: Collection[str] | None) -> bool:
+    """Tell whether a statement is a call that names the block that it runs, as the tests of a suite are.
+
+    Args:
+        words: names of called functions that count; ``None`` for all.
+    """
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers - grammar.calls:
         inner = _wrapped(inner, grammar)
@@ -138,7 +141,7 @@ def _names_what_it_runs(node: Node, grammar: Grammar, text: str) -> bool:
     if inner is None or block is None:
         return False
     word, arguments = _callee(inner, block, text)
-    return "." not in word and bool(_said(word, arguments, grammar))
+    return "." not in word and (words is None or word in words) and bool(_said(word, arguments, grammar))
 
 
 def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
@@ -239,7 +242,14 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
         return kind == "mod_item" and node.child_by_field_name("body") is None
     pattern = {"ruby": _RUBY_REQUIRE, "php": _PHP_INCLUDE, "perl": _PERL_USE}.get(grammar.name)
     may_be = kind in {"call", "expression_statement", "use_statement"}
+    if node.next_named_sibling is not None and is_heredoc(node.next_named_sibling):  # what it is given says more
+        return False
     return pattern is not None and may_be and bool(pattern.match(text, node.start_byte))
+
+
+def is_heredoc(node: Node) -> bool:
+    """Tell whether a node is the text of a here-document, which belongs to the statement before it."""
+    return node.type in {"heredoc_content", "heredoc_body"}
 
 
 def package(node: Node, grammar: Grammar, text: str) -> tuple[str, ...]:
