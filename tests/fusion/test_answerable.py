@@ -45,6 +45,35 @@ def test_a_word_is_unknown_when_no_domain_holds_it() -> None:
     assert "“unobtainium”" in answerable.words
 
 
+@pytest.mark.parametrize(("text", "unknown"), [
+    ("parse.go:103", ()),
+    ("what happens at parse.go:103", ()),
+    ("what does Zz do at parse.go:103", ("Zz",)),
+    ("panic: nil pointer [signal SIGSEGV addr=0x18]\ngoroutine 41 [running]:\n\t/build/parse.go:84 +0x9c", ()),
+    ("why does Frobnicate fail\npanic: nil pointer at 0x18\n\t/build/parse.go:84", ("Frobnicate",)),
+    ('[warning] Failed to resolve link to "Foo.bar" in comment for Baz.qux, skipped', ()),
+    ("what stands at 0x1a2b3c", ()),
+])  # fmt: skip
+def test_what_is_pasted_is_no_subject(text: str, unknown: tuple[str, ...]) -> None:
+    known = "parse.go parse go happens stands fail does"
+    assert judge(asked(text), [response("code", known)]).unknown_words == unknown
+    assert judge(asked(text), [response("code", known, **BAD)]).unknown_words == unknown
+
+
+def test_a_probable_answer_misses_only_names() -> None:
+    text = "how chatty is the Confluence export by default"
+    known = "export default"
+    assert judge(asked(text), [response("code", known)]).unknown_words == ("Confluence",)
+    assert judge(asked(text), [response("code", known, **BAD)]).unknown_words == ("chatty", "Confluence")
+
+
+def test_of_a_paste_nobody_says_that_nothing_answers() -> None:
+    trace = "Error: cannot find the module\n    at load (plugins.js:27:32)\n    at main (cli.js:2:9)"
+    said = judge(asked(trace), [response("code", **BAD)])
+    assert said.may_answer and not said.words
+    assert not judge(asked("how are modules found"), [response("code", **BAD)]).may_answer
+
+
 def test_the_best_domain_decides() -> None:
     alone = judge(asked("x"), [response("code")])
     with_another = judge(asked("x"), [response("research", **BAD), response("code")])

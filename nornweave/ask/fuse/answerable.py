@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from nornweave.ask.search.exact import ASKS_QUANTITY
 from nornweave.ask.search.history import without_past
-from nornweave.ask.search.query import words_of
+from nornweave.ask.search.pasted import without_lines
+from nornweave.ask.search.query import read_query, words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallItem, RecallResponse, RetrievalSource, SearchSignals
 from nornweave.core.text.legible import counted, legible
-from nornweave.core.text.negation import not_left_out
+from nornweave.core.text.negation import is_question, not_left_out
 from nornweave.core.types import COMMIT
 from nornweave.disagree.conflicts.model import Model
 
@@ -27,6 +29,10 @@ from nornweave.disagree.conflicts.model import Model
 UNSURE_BELOW = 0.5
 MOST_AHEAD = 1.35
 """How far ahead of the next passage a commit counts: among few passages one may be far ahead by chance."""
+_MESSAGE_WORDS = 8
+"""So long is what somebody pastes; keywords are fewer."""
+_QUESTION_WORD = re.compile(r"\b(?:how|what|when|where|which|whose|why)\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE)
 _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 
@@ -109,14 +115,39 @@ def judge(
     if not told or None in told:
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
-    known = frozenset().union(*(one.known for one in signals))
-    asked = ASKS_QUANTITY.sub(" ", without_past(question.text))
+    probability = max(shipped().model.probability(best_signals(signals)), _of_commit(ranked, responses))
+    if _is_pasted(question.text):  # the model knows only questions
+        probability = max(probability, shipped().nothing_below)
     return Answerable(
         read_as=_read_as(question, responses),
-        probability=round(max(shipped().model.probability(best_signals(signals)), _of_commit(ranked, responses)), 4),
-        unknown_words=tuple(word for word in words_of(asked) if word not in known),
+        probability=round(probability, 4),
+        unknown_words=_unknown_words(question.text, frozenset().union(*(one.known for one in signals)), probability),
         was_searched=any(response.total_searched for response in responses),
     )
+
+
+def _is_pasted(text: str) -> bool:
+    """Tell whether a question is more than a question: an error message, a trace or lines of code."""
+    return "\n" in text.strip() or (not _asks(text) and len(text.split()) >= _MESSAGE_WORDS)
+
+
+def _asks(text: str) -> bool:
+    return is_question(text) or _QUESTION_WORD.search(text) is not None
+
+
+def _unknown_words(text: str, known: Collection[str], probability: float) -> tuple[str, ...]:
+    """Return the words of a question's subject that no domain holds.
+
+    In what is pasted these are only words of the lines that ask. Line numbers and addresses are no subject. If an
+    answer is probable, it says an ordinary word in other words, and only names are missed.
+    """
+    lines = [line for line in text.splitlines() if _asks(line)] if _is_pasted(text) else [text]
+    asked = ASKS_QUANTITY.sub(" ", without_past(_ADDRESS.sub(" ", "\n".join(map(without_lines, lines)))))
+    unknown = [word for word in words_of(asked) if word not in known]
+    if probability >= UNSURE_BELOW:
+        names = {word.written for word in read_query(asked).words if word.is_name}
+        unknown = [word for word in unknown if word in names]
+    return tuple(unknown)
 
 
 def _of_commit(ranked: Sequence[tuple[RecallItem, float]], responses: Sequence[RecallResponse]) -> float:

@@ -34,6 +34,11 @@ def places_in(text: str) -> tuple[Place, ...]:
     return tuple(dict.fromkeys(found))[:MAX_PLACES]
 
 
+def without_lines(text: str) -> str:
+    """Return a text with the places in it as paths, without their lines."""
+    return _PLACE.sub(lambda match: match["path"], text)
+
+
 def tails(path: str) -> list[str]:
     """Return a path and its ends: ``a/b.py`` → ``a/b.py``, ``b.py``. Ends without ``/`` and ``.`` are left out."""
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
