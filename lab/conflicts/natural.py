@@ -12,7 +12,8 @@ from typing import Any
 from lab.conflicts.fitting import FittingCase, cross_validate, fit_cases
 from lab.conflicts.repositories import Repository, texts
 from lab.conflicts.shares import Share
-from nornweave.disagree.assertions.pairing import AssertingPassage, candidates, features, find_contradictions
+from nornweave.disagree.assertions.pairing import candidates, features, find_contradictions
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts.model import Model
 
 OWN = Path(__file__).parents[1] / "labelled" / "natural.jsonl"

@@ -23,6 +23,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, RecallResponse
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
+from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes
 
 
@@ -34,6 +35,7 @@ def answer(
     synthesizer: Synthesizer | None = None,
     notes: LedgerNotes = NO_NOTES,
     elsewhere: Sequence[Recaller] = (),
+    encode: SentenceEncoder | None = None,
 ) -> Answer:
     """Answer a question from all agents that can be asked.
 
@@ -54,7 +56,7 @@ def answer(
         responses, gaps = recall_everywhere(question, asked, lanes)
         responses = before_pages(question.text, responses)
     recalled = to_recalled(question, asked, responses, gaps)
-    return answer_from(question, recalled, settings, synthesizer, notes, clock)
+    return answer_from(question, recalled, settings, synthesizer, notes, clock, encode)
 
 
 def answer_from(
@@ -64,10 +66,11 @@ def answer_from(
     synthesizer: Synthesizer | None = None,
     notes: LedgerNotes = NO_NOTES,
     clock: Stopwatch | None = None,
+    encode: SentenceEncoder | None = None,
 ) -> Answer:
     """Make one answer from given answers of agents; nothing is searched."""
     clock = clock or Stopwatch()
-    fused = fuse(question, recalled, settings, notes=notes, clock=clock)
+    fused = fuse(question, recalled, settings, notes=notes, clock=clock, encode=encode)
     with clock.step("budget"):
         items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
     answerable = judge(question, recalled.responses, [(each.item, each.score) for each in items])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
 
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
@@ -17,10 +20,15 @@ from nornweave.carry.ledger_file import LedgerReader
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
+from nornweave.disagree.assertions.alike import SentenceEncoder
+from nornweave.models.encoders.port import Vectors
+from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.tokens import token_encoder
 
 # Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
 # domain has threads of its own: one that hangs must not hold those that the others need.
 DOMAIN_THREADS = 16
+ENCODED_WITHIN_S = 2.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -47,3 +55,23 @@ class QueryPath:
     notes: LedgerReader
     is_closing: threading.Event = field(default_factory=threading.Event)
     on_answer: Callable[[Answer], None] | None = None
+
+    def sentence_encoder(self) -> SentenceEncoder | None:
+        """Return what encodes sentences for a comparison; ``None`` if no domain here uses the bundled model.
+
+        What counts as alike was fitted to that model; other models have other cosines.
+        """
+        loaded = (agent.encoder() for agent in self.agents.values() if agent.encoding.is_loaded)
+        memo = next((each for each in loaded if each and token_encoder(each.encoder)), None)
+        return partial(_encode_sentences, memo) if memo else None
+
+
+def _encode_sentences(memo: QueryMemo, texts: Sequence[str]) -> Vectors:
+    """Return the vectors of sentences, which are remembered as queries are.
+
+    Raises:
+        EncoderError: the model failed.
+        TimeoutError: the model did not answer in time.
+    """
+    begun = [memo.begin(text) for text in texts]
+    return np.stack([each.result(ENCODED_WITHIN_S).vector for each in begun])

@@ -12,7 +12,7 @@ import duckdb
 
 from nornweave.core.errors import StoreError
 from nornweave.core.types import COMMIT, RELEASE
-from nornweave.disagree.assertions.pairing import AssertingPassage
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK

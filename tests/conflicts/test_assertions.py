@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
+from nornweave.disagree.assertions.pairing import find_contradictions
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts.records import Detector, detector_of
 
 

@@ -29,7 +29,9 @@ from nornweave.core.text.analyzer import analyze
 from nornweave.core.text.dates import aware
 from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE, Domain, Fact, Origin
-from nornweave.disagree.assertions.pairing import AssertingPassage, find_contradictions
+from nornweave.disagree.assertions.alike import SentenceEncoder
+from nornweave.disagree.assertions.pairing import find_contradictions
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import SIDES, outcome
 from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes, Origins, key_of
@@ -107,7 +109,12 @@ class _Group:
         return {other for pair in pairs if member in pair for other in pair if other != member}
 
 
-def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: LedgerNotes = NO_NOTES) -> ResolvedItems:
+def resolve_conflicts(
+    items: Sequence[FusedItem],
+    rules: ConflictRules,
+    notes: LedgerNotes = NO_NOTES,
+    encode: SentenceEncoder | None = None,
+) -> ResolvedItems:
     """Find the items that contradict each other and settle each conflict.
 
     Recency compares the times at which the lines were written if they are known for all sides, else the times of the
@@ -121,7 +128,7 @@ def resolve_conflicts(items: Sequence[FusedItem], rules: ConflictRules, notes: L
     judge = _Judge(items, rules, lines)
     records: list[ConflictRecord] = []
     losers: set[int] = set()
-    found = find_disagreements(items, rules.question)
+    found = find_disagreements(items, rules.question, encode)
     for group in _groups(pair for pair in found if pair_id(*pair.facts) not in notes.dismissed):
         verdict = judge.settle(group)
         if verdict.winner is not None:
@@ -342,11 +349,14 @@ def _hours(span: timedelta) -> str:
     return f"{span.total_seconds() / 3600:g} h" if span >= timedelta(hours=1) else "a minute"
 
 
-def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[Disagreement, ...]:
+def find_disagreements(
+    items: Sequence[FusedItem], question: str = "", encode: SentenceEncoder | None = None
+) -> tuple[Disagreement, ...]:
     """Return the pairs of items that contradict each other.
 
     Args:
         question: what was asked; contradictions between sentences are left out if they are about something else.
+        encode: encodes sentences, to find those that say one thing in other words; ``None`` compares by words alone.
 
     Returns:
         The disagreements, ordered by ``first``, then ``second``: for each pair, thing and attribute only the one with
@@ -358,19 +368,20 @@ def find_disagreements(items: Sequence[FusedItem], question: str = "") -> tuple[
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
     known = {key[:3] for key in best}
-    present = [place for place, each in enumerate(items) if each.item.metadata.get("kind") not in {COMMIT, RELEASE}]
+    present = [place for place, each in enumerate(items)
+               if each.item.metadata.get("kind") not in {COMMIT, RELEASE} and not _is_aside(each)]  # fmt: skip
     read = sorted(present, key=lambda place: -items[place].relevance)[:READ]
     passages = [_passage(place, items[place]) for place in sorted(read)]
-    for pair in map(_disagreement, find_contradictions(passages, question=question or None)):
+    for pair in map(_disagreement, find_contradictions(passages, question=question or None, encode=encode)):
         if (pair.first, pair.second, pair.attribute) not in known:
             best[pair.first, pair.second, pair.attribute, pair.entity] = pair
     return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))
 
 
 def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
-    """Return the facts of an item; none for a test or an example, which states nothing about the product."""
+    """Return the facts of an item; none for a test or an example."""
     citation = fused.citation
-    if fused.domain == Domain.CODE and is_aside(citation.source_path):
+    if _is_aside(fused):
         return []
     return [
         LocatedFact(
@@ -386,6 +397,11 @@ def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
         )
         for fact in fused.facts
     ]
+
+
+def _is_aside(fused: FusedItem) -> bool:
+    """Tell whether an item is of a test or an example, which states nothing about the product."""
+    return fused.domain == Domain.CODE and is_aside(fused.citation.source_path)
 
 
 def _passage(place: int, fused: FusedItem) -> AssertingPassage:

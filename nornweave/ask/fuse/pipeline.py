@@ -16,6 +16,7 @@ from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import span
+from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.conflicts.origins import LedgerNotes
 
 
@@ -46,9 +47,18 @@ class Stopwatch:
 
 
 def fuse(
-    question: Question, recalled: Recalled, settings: FusionSettings, *, notes: LedgerNotes, clock: Stopwatch
+    question: Question,
+    recalled: Recalled,
+    settings: FusionSettings,
+    *,
+    notes: LedgerNotes,
+    clock: Stopwatch,
+    encode: SentenceEncoder | None = None,
 ) -> Fused:
     """Collect, normalise, deduplicate, resolve conflicts, rank.
+
+    Args:
+        encode: encodes sentences, to find conflicts between sentences in other words.
 
     Returns:
         Every item that was neither merged into another nor dropped, best first; all conflicts; what was merged.
@@ -61,7 +71,7 @@ def fuse(
     with clock.step("deduplicate"):
         deduped = deduplicate(normalized, settings.dedup_similarity_threshold)
     with clock.step("conflicts"):
-        resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), notes)
+        resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), notes, encode)
     with clock.step("rank"):
         ranked = rank(
             resolved.items,

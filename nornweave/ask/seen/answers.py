@@ -56,7 +56,10 @@ class SeenAnswers:
         if question.as_of is not None:
             question = self._then(question, question.as_of)
         try:
-            answered = answer(question, agents, path.lanes, path.fusion, path.synthesizer, path.notes.read(), elsewhere)
+            answered = answer(
+                question, agents, path.lanes, path.fusion, path.synthesizer, path.notes.read(), elsewhere,
+                path.sentence_encoder(),
+            )  # fmt: skip
         except RuntimeError as error:  # of the pools, once they are closed
             if not path.is_closing.is_set():
                 raise
@@ -112,7 +115,9 @@ class SeenAnswers:
         notes = self._path.notes.read()
         if not self._may_know_lines():
             notes = replace(notes, origins=NO_ORIGINS)
-        return answer_document(answer_from(question, recalled, self._path.fusion, self._path.synthesizer, notes))
+        path = self._path
+        encode = path.sentence_encoder()
+        return answer_document(answer_from(question, recalled, path.fusion, path.synthesizer, notes, encode=encode))
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Store an answer so that its asker can judge it. This never fails or waits."""

@@ -38,11 +38,12 @@ _WHAT = r"\b(?:what|which|whose)(?: is| are)?(?: the| our)?(?: current)?"
 _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
-        ("may", rf"\bwho(?: else)? (?:may|can|is allowed to)\b|{_WHAT} \w+ (?:may|can)\b"),
+        ("may", r"\bwho(?: else)? (?:may|can|is (?:allowed|permitted|entitled|authori[sz]ed) to)\b"
+         rf"|{_WHAT} \w+ (?:may|can)\b"),
         ("version", rf"{_WHAT} (?:\w+ )?(?:versions?|release)\b|{_WHAT} (?-i:[A-Z]\w+)\b"),
         ("date", rf"\bwhen\b|{_WHAT} (?:week|due )?(?:day|date|deadline|month|year|time)\b"),
         ("state", rf"{_WHAT} (?:status|state|stage)\b|\bhow far\b"),
-        ("quantity", rf"\bhow (?:long|many|much|often|big|large|fast|high|old|accurate)\b"
+        ("quantity", rf"\bhow (?!{_VERBS}\b|should|would|could|to|come|about)\w+"
          rf"|{_WHAT} (?:\w+ ){{0,2}}(?:limit|number|size|rate|maximum|accuracy|price|timeout)\b"),
         ("place", rf"\bwhere\b|{_WHAT} (?:place|folder|directory|path|machine|host|room|bucket|region|city|server)\b"),
         ("who", rf"\bwho(?:m|se)?\b|{_WHAT} (?:team|person|group|squad|contact|owner)\b"),
@@ -50,15 +51,19 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ("name", _WHAT),
     )
 )  # fmt: skip
-_PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
-_SETTING = lazy_pattern(
+_PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2}|/)?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
+SETTING = lazy_pattern(
     r"(?P<name>[A-Za-z_][\w-]*)[\"']?[ \t]*(?::[ \t]*[\w.\[\]| ]{1,40}?)?[ \t]*[:=][ \t]*"
-    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b)"
+    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b|~?/[\w.@/-]{2,80})"
 )
+_OF_TIME = lazy_pattern(r"\b(?:much|many|soon|old|early|late|fast|quick(?:ly)?|slow|far)\b")
+"""What a duration may answer, as well as *how long* and *when*."""
 _VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
 _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | forms.THERE.keys() | forms.SWITCH.keys()
 """Words of a question that say how something is asked about it."""
 _LABELS = frozenset(("status", "state", "stage"))
+OPEN_KINDS = frozenset(("quantity", "date", "version", "status", "answer"))
+"""What is compared of two sentences that are alike if the question does not tell what it asks for."""
 TOLD = 2 / 3
 """Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
 LONGEST_LINE = 200
@@ -86,16 +91,15 @@ class Asked(NamedTuple):
 
 def read_question(question: str) -> Asked:
     """Return what a question asks for and what it is about; all fields are empty if no kind of answer is found."""
-    for kind, pattern in _ASKED_FOR:
-        if found := pattern.search(question):
-            kinds = {"date": {kind, "quantity"}, "state": {kind, "status"}}.get(kind, {kind})
-            told = {form: written for form, written in content(question).items() if written.lower() not in _UNSAID}
-            words = frozenset(told) - forms.STATES
-            names = frozenset(
-                form for form in words if not told[form].islower() and not question.startswith(told[form])
-            )
-            return Asked(frozenset(kinds), words - forms.COMMON or words, words, names, found[0].lower())
-    return Asked(frozenset(), frozenset())
+    matches = [(kind, found) for kind, pattern in _ASKED_FOR if (found := pattern.search(question))]
+    if not matches:
+        return Asked(frozenset(), frozenset())
+    kind, found = min(matches, key=lambda each: each[1].start())  # whom do I call when it fails
+    kinds = {"date": {kind, "quantity"}, "state": {kind, "status"}}.get(kind, {kind})
+    told = {form: written for form, written in content(question).items() if written.lower() not in _UNSAID}
+    words = frozenset(told) - forms.STATES
+    names = frozenset(form for form in words if not told[form].islower() and not question.startswith(told[form]))
+    return Asked(frozenset(kinds), words - forms.COMMON or words, words, names, found[0].lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +192,24 @@ class _AnsweringSentence(Sentence):
         """Tell whether a quantity suits the question: *how often* needs a rate, *how long* and *when* a duration."""
         every = self.lower[max(0, found.at - 2) : found.at + 1]
         is_rate = "/" in found.key or every[-1] in forms.EVERY or "every" in every
-        if found.kind != "quantity" or not re.search("often|long|when", self.asked.how):
+        if found.kind != "quantity" or not self.asked.how.startswith(("how", "when")):
             return True
-        return is_rate if "often" in self.asked.how else found.key.startswith("s") and not is_rate
+        if "often" in self.asked.how:
+            return is_rate
+        is_duration = found.key.startswith("s") and not is_rate
+        return (
+            is_duration
+            if re.search("long|when", self.asked.how)
+            else not is_duration or bool(_OF_TIME.search(self.asked.how))
+        )
+
+    def _read_date(self, at: int) -> None:
+        """Read the only date of the clause that was asked about; of another clause, if that has none."""
+        zone = set(self._zone())
+        dates = self.dates.keys() & zone or self.dates.keys()
+        if dates == {at} and not (at and self.lower[at - 1] in forms.SINCE):
+            self._add("date", "date", self.dates[at], at, at + 1)
+        self.taken.add(at)
 
     def _zone(self) -> list[int]:
         """Return the places of the clause with the most words of the question, and of the text after its colon."""
@@ -244,7 +263,11 @@ class _AnsweringSentence(Sentence):
         yield from ([each for each in found if each.at > last] or found[-1:])[:1]
 
     def _people(self) -> Iterator[Found]:
+        """Yield the names in the clause that was asked about; if it has none, those in the others."""
         zone = self._zone()
+        yield from list(self._named(zone)) or self._named([at for at in range(len(self.forms)) if at not in zone])
+
+    def _named(self, zone: Sequence[int]) -> Iterator[Found]:
         first = zone[0] + 2 if zone and self.lower[zone[0]] in forms.NARROWS else -1  # at Globex it is theirs
         for at in zone:
             is_begun = at == 0 and not (len(self.written) > 1 and self.written[1][0].isupper())
@@ -294,7 +317,11 @@ class _AnsweringSentence(Sentence):
         told = len(self.asked.about & self.said)
         if not zone or not (states or switches or (told > 1 and told >= TOLD * len(self.asked.about))):
             return
-        no = [at for at in states if forms.THERE[self.lower[at]] == "no"]
+        no = [
+            at
+            for at in states
+            if forms.THERE[self.lower[at]] in {"no", "done"} and self.forms[at] not in self.asked.about
+        ]
         no += (at for at in switches if not forms.SWITCH.get(self.lower[at], False))
         signs = [at for at in zone if self.lower[at] in forms.NOT]
         at = (*no, *signs, *zone)[0]
@@ -306,9 +333,10 @@ def _plain_path(path: str) -> str:
     return path.strip("./~").lower()
 
 
-def read_settings(text: str, asked: Asked, topic: frozenset[str]) -> Iterator[Answering]:
+def read_settings(text: str, asked: Asked, topic: frozenset[str], within: Span | None = None) -> Iterator[Answering]:
     """Yield the values of settings, in code or configuration, whose line or topic names what was asked about."""
-    for found in _SETTING.finditer(text):
+    start, end = (within.start, within.end) if within else (0, len(text))
+    for found in SETTING.finditer(text, start, end):
         begin = text.rfind("\n", 0, found.start()) + 1
         line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
         said, named = (content(" ".join(words_of(part))) for part in (line, found["name"]))

@@ -120,6 +120,14 @@ PHRASES = _phrases("""
     phased out: removed
     got rid of: removed
     taken out: removed
+    given up: removed
+    was cut: was removed
+    been cut: been removed
+    out of service: disabled
+    out of order: disabled
+    out of use: disabled
+    back in use: enabled
+    back in service: enabled
     at the moment: currently
     as well: also
     heads up: fyi

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cached_property
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+from nornweave.core.errors import EncoderError
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
+from nornweave.disagree.assertions.alike import (
+    WHOLLY_ALIKE,
+    AlikePair,
+    SentenceEncoder,
+    Statement,
+    choose_pairs,
+    weigh_pairs,
+)
 from nornweave.disagree.assertions.asked import (
+    OPEN_KINDS,
     SURE,
     Answering,
     Asked,
@@ -26,22 +35,15 @@ from nornweave.disagree.assertions.asked import (
     read_question,
     read_settings,
 )
-from nornweave.disagree.assertions.reading import (
-    NO_PROSE,
-    Assertion,
-    SaidSentence,
-    content,
-    read_plain,
-    remembered_sentences,
-    remembered_text,
-    stems,
-)
+from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
+from nornweave.disagree.assertions.reading import NO_PROSE, Assertion, content, read_plain, stems
 from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import SIDES
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.model import shipped
-from nornweave.disagree.conflicts.records import PLACE_WORDS, FactConflict, LocatedFact
-from nornweave.disagree.facts.names import singular, words_of
+from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
+
+log = logging.getLogger(__name__)
 
 HIGHEST = DEMOTE_FROM - 0.01
 """Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
@@ -68,72 +70,6 @@ _NARROWING = ("foreign_one", "scope_one", "siblings")
 """Features of two assertions of which one may be about a part, or another thing of that kind."""
 _LONG_WORD = lazy_pattern(r"\w{3,}")
 _HOW = lazy_pattern(r"\bhow \w+", re.IGNORECASE)
-_CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
-_RELEASE = lazy_pattern(
-    r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
-    r"|(?:\d\.\d|\b(?:v|version |release )\d).*\b(?:19|20)\d\d-\d\d-\d\d|^\W*(?:19|20)\d\d-\d\d-\d\d\W*$",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssertingPassage:
-    """A passage whose sentences are compared with those of other domains.
-
-    Attributes:
-        place: identifies the passage: in an answer its number, in a corpus its chunk.
-        start: offset in its document at which ``text`` begins; ``line`` is the line of this offset, from 0, if known.
-    """
-
-    text: str
-    domain: str
-    source_id: str
-    path: str
-    place: str
-    start: int = 0
-    line: int | None = None
-    section: str | None = None
-    title: str | None = None
-    updated_at: datetime | None = None
-    revision: str | None = None
-
-    @cached_property
-    def near(self) -> frozenset[str]:
-        """The stems of its text, headings and file name, which its sentences need not repeat."""
-        return stems(f"{self.text} {self.title or ''} {self.section or ''}") | self.topic
-
-    @cached_property
-    def heading(self) -> frozenset[str]:
-        """The stems of its symbol or last heading."""
-        return _stems_of_name(self.title or (self.section or "").rpartition(">")[2])
-
-    @cached_property
-    def topic(self) -> frozenset[str]:
-        """The stems of its heading and of its file's name."""
-        return self.heading | _stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
-
-    @property
-    def is_history(self) -> bool:
-        """Whether the passage is of a changelog or a release's own section. A chat titled with a date is neither."""
-        title = (self.section or self.title or "").rpartition(">")[2]
-        return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
-
-    @property
-    def sentences(self) -> Sequence[SaidSentence]:
-        """Its sentences; of a program those of its comments and docstrings."""
-        return remembered_sentences(self.text, code=self.domain == "code")
-
-    @property
-    def assertions(self) -> Sequence[Assertion]:
-        """Its assertions; in a changelog or a release's own section, only the assertions of dates."""
-        said = remembered_text(self.text, self.domain)
-        if said and self.is_history:
-            return tuple(each for each in said if each.kind == "date" and each.names)
-        return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
-
-
-def _stems_of_name(name: str) -> frozenset[str]:
-    return stems(" ".join(each for each in map(singular, words_of(name)) if each not in PLACE_WORDS))
 
 
 class _Pair(NamedTuple):
@@ -145,11 +81,14 @@ class _Pair(NamedTuple):
     other: Assertion
 
 
-def find_contradictions(passages: Sequence[AssertingPassage], *, question: str | None = None) -> list[FactConflict]:
+def find_contradictions(
+    passages: Sequence[AssertingPassage], *, question: str | None = None, encode: SentenceEncoder | None = None
+) -> list[FactConflict]:
     """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
         question: if given, a conflict about something else is left out, and one about its subject may be less likely.
+        encode: if given with a question, sentences that say one thing in other words are compared too.
 
     Returns:
         At most one pair for each sentence and other domain, the most confident one, in order of the passages.
@@ -188,7 +127,9 @@ def find_contradictions(passages: Sequence[AssertingPassage], *, question: str |
         asked = read_question(question)
         found = [each for each in found if not asked.kinds or _are_of_one_subject(each[0], passages, asked)]
         told = {(pair.first, pair.second) for pair, _ in found}
-        answered = (pair for pair in _answered(asked, passages) if (pair.first, pair.second) not in told)
+        answered = [pair for pair in _answered(asked, passages) if (pair.first, pair.second) not in told]
+        if encode and not (found or answered):
+            answered = list(_answered_alike(question, asked, passages, encode))
         found += ((pair, _conflict(pair, passages, SURE)) for pair in answered)
     return [conflict for _, conflict in sorted(found, key=lambda each: (each[0].first, each[0].second))]
 
@@ -224,15 +165,14 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
     for number, passage in enumerate(passages if asked.kinds and asked.about else ()):
         if passage.is_history:
             continue
-        is_code = passage.domain == "code"
         counts = [len(asked.about & (each.stems | passage.topic)) for each in passage.sentences]
         for place, said in enumerate(passage.sentences):
             if counts[place] >= max(1, AS_CLOSE * max(counts)):
                 before = passage.sentences[place - 1].text if place else ""
                 read = read_answers(said.text, said.start, passage.domain, before, asked, passage.topic)
                 answers += ((counts[place], number, each) for each in read)
-        if is_code:
-            topic = passage.topic | _stems_of_name(passage.path.replace("/", " "))
+        if passage.sets_values:
+            topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
             settings = read_settings(passage.text, asked, topic)
             answers += ((len(asked.about & (each.context.said | topic)), number, each) for each in settings)
     best = max((count for count, *_ in answers), default=0)
@@ -248,6 +188,77 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
         if taken.isdisjoint(ends):
             taken |= ends
             yield pair
+
+
+def _answered_alike(
+    question: str, asked: Asked, passages: Sequence[AssertingPassage], encode: SentenceEncoder
+) -> Iterator[_Pair]:
+    """Yield pairs of sentences that say something else of one thing; one per passage and other domain."""
+    pairs = {pair: list(_read_alike(pair, asked, passages)) for pair in choose_pairs(question, passages)}
+    if not any(pairs.values()):
+        return
+    try:
+        weighed = weigh_pairs(question, list(pairs), encode)
+    except (EncoderError, TimeoutError) as error:
+        log.warning("sentences are compared by their words alone: %s", error)
+        return
+    taken: set[tuple[int, str]] = set()
+    for alike, cosine in weighed:
+        for pair, is_part in pairs[alike]:
+            ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
+            if taken.isdisjoint(ends) and (cosine >= WHOLLY_ALIKE or not is_part):
+                taken |= ends
+                yield pair
+
+
+def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[tuple[_Pair, bool]]:
+    """Yield what two sentences state differently, and whether one of them may be about a part of the thing."""
+    about = alike.shared - forms.COMMON
+    subject = Asked(asked.kinds or OPEN_KINDS, about, alike.shared, frozenset(), asked.how)
+    here, there = passages[alike.one.number], passages[alike.other.number]
+    mine, theirs = (list(_read_statement(each, subject, passages)) for each in (alike.one, alike.other))
+    for one in mine:
+        for other in theirs:
+            first, second = one.assertion, other.assertion
+            if (
+                first.kind == second.kind
+                and first.key.partition(" ")[0] == second.key.partition(" ")[0]
+                and differ(first, second)
+                and (first.key != "count" or _count_one_thing(one, other))
+                and not are_of_two_cases(first, second, here, there, alike.shared)
+                and not _are_two_things(one.context, other.context, alike.shared, here, there)
+            ):
+                is_whole = are_of_one_subject(
+                    one.context, other.context, subject, (here.near, there.near), _denier(first, second),
+                    is_tabled=True,
+                )  # fmt: skip
+                yield _Pair(alike.one.number, first, alike.other.number, second), not is_whole
+
+
+def _read_statement(statement: Statement, subject: Asked, passages: Sequence[AssertingPassage]) -> Iterator[Answering]:
+    passage = passages[statement.number]
+    if not statement.is_setting:
+        topic = passage.topic
+        return read_answers(statement.text, statement.start, passage.domain, statement.before, subject, topic)
+    within = Span(statement.start, statement.start + len(statement.text))
+    return read_settings(passage.text, subject, statement.words, within)
+
+
+def _count_one_thing(one: Answering, other: Answering) -> bool:
+    """Tell whether two numbers without a unit stand beside a word that both have; a setting's name counts too."""
+    beside = [each.assertion.beside | each.context.names for each in (one, other)]
+    return not beside[0].isdisjoint(beside[1])
+
+
+def _are_two_things(
+    one: Context, other: Context, shared: frozenset[str], here: AssertingPassage, there: AssertingPassage
+) -> bool:
+    """Tell whether both qualify a shared word by another word, which the other's passage lacks: a ranked lobby."""
+    left = [
+        {(noun, word) for noun, word in each.before if noun in shared and word not in shared | rest.said | place.near}
+        for each, rest, place in ((one, other, there), (other, one, here))
+    ]
+    return bool({noun for noun, _ in left[0]} & {noun for noun, _ in left[1]})
 
 
 def _answer_differently(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from nornweave.models.encoders.port import Encoder
 from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
 
-REMEMBERED = 1024
+REMEMBERED = 2048
 MOST_TOGETHER = 8
 """Queries of a batch: int8 takes 6 ms for one alone; for each of 2, 4 and 8 together 3.7, 2.9 and 2.6."""
 THREADS = 8

@@ -1,0 +1,93 @@
+"""A passage as a comparison of sentences sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.assertions.reading import (
+    Assertion,
+    SaidSentence,
+    remembered_sentences,
+    remembered_text,
+    stems,
+)
+from nornweave.disagree.conflicts.records import PLACE_WORDS
+from nornweave.disagree.facts.names import singular, words_of
+
+_CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
+_RELEASE = lazy_pattern(
+    r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
+    r"|(?:\d\.\d|\b(?:v|version |release )\d).*\b(?:19|20)\d\d-\d\d-\d\d|^\W*(?:19|20)\d\d-\d\d-\d\d\W*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssertingPassage:
+    """A passage whose sentences are compared with those of other domains.
+
+    Attributes:
+        place: identifies the passage: in an answer its number, in a corpus its chunk.
+        start: offset in its document at which ``text`` begins; ``line`` is the line of this offset, from 0, if known.
+    """
+
+    text: str
+    domain: str
+    source_id: str
+    path: str
+    place: str
+    start: int = 0
+    line: int | None = None
+    section: str | None = None
+    title: str | None = None
+    updated_at: datetime | None = None
+    revision: str | None = None
+
+    @cached_property
+    def near(self) -> frozenset[str]:
+        """The stems of its text, headings and file name, which its sentences need not repeat."""
+        return stems(f"{self.text} {self.title or ''} {self.section or ''}") | self.topic
+
+    @cached_property
+    def heading(self) -> frozenset[str]:
+        """The stems of its symbol or last heading."""
+        return stems_of_name(self.title or (self.section or "").rpartition(">")[2])
+
+    @cached_property
+    def topic(self) -> frozenset[str]:
+        """The stems of its heading and of its file's name."""
+        return self.heading | stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
+
+    @property
+    def is_history(self) -> bool:
+        """Whether the passage is of a changelog or a release's own section. A chat titled with a date is neither."""
+        title = (self.section or self.title or "").rpartition(">")[2]
+        return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
+
+    @property
+    def sets_values(self) -> bool:
+        """Whether its lines may be settings: it is of a program or its configuration, and of no style sheet."""
+        return self.domain == "code" and not self.path.endswith((".css", ".scss", ".sass", ".less"))
+
+    @property
+    def sentences(self) -> Sequence[SaidSentence]:
+        """Its sentences; of a program those of its comments and docstrings."""
+        return remembered_sentences(self.text, code=self.domain == "code")
+
+    @property
+    def assertions(self) -> Sequence[Assertion]:
+        """Its assertions; in a changelog or a release's own section, only the assertions of dates."""
+        said = remembered_text(self.text, self.domain)
+        if said and self.is_history:
+            return tuple(each for each in said if each.kind == "date" and each.names)
+        return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
+
+
+def stems_of_name(name: str) -> frozenset[str]:
+    """Return the stems of the words of a symbol, a heading or a file's name, without words such as *index*."""
+    return stems(" ".join(each for each in map(singular, words_of(name)) if each not in PLACE_WORDS))
