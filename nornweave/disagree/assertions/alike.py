@@ -7,11 +7,10 @@ shares tell what it is about (docs/decisions/0033-assertions.md).
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,7 +20,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import SETTING
 from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
-from nornweave.disagree.assertions.reading import NO_PROSE, stems
+from nornweave.disagree.assertions.reading import NO_PROSE, REMEMBERED, stems
 from nornweave.disagree.facts.names import words_of
 
 SentenceEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -69,19 +68,26 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
     for said in passage.sentences:
         if len(said.stems) >= LEAST_STEMS and not NO_PROSE.search(said.text):
             refers = said.text.split(maxsplit=1)[0].lower() in forms.PRONOUNS
-            told = f"{before} {said.text}" if refers else said.text
-            yield Statement(
-                number, said.text, said.start, before, said.stems | passage.topic, " ".join(told.split()), False
-            )
+            told = " ".join((f"{before} {said.text}" if refers else said.text).split())
+            yield Statement(number, said.text, said.start, before, said.stems | passage.topic, told, False)
         before = said.text
     if passage.sets_values:
         topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
-        for found in SETTING.finditer(passage.text):
-            begin = passage.text.rfind("\n", 0, found.start()) + 1
-            line = passage.text[begin:].partition("\n")[0]
-            owner = _section_of(passage.text, begin)
-            words = stems(" ".join(words_of(f"{owner} {found['name']}"))) | topic
-            yield Statement(number, line, begin, owner, words, " ".join(f"{owner} {line}".split()), True)
+        for start, line, owner, words in _remembered_settings(passage.text):
+            told = " ".join(f"{owner} {line}".split())
+            yield Statement(number, line, start, owner, words | topic, told, True)
+
+
+@lru_cache(REMEMBERED)
+def _remembered_settings(text: str) -> tuple[tuple[int, str, str, frozenset[str]], ...]:
+    """Return of each line that sets something its start, its text, its section or parent key, and its name's stems."""
+    read = []
+    for found in SETTING.finditer(text):
+        begin = text.rfind("\n", 0, found.start()) + 1
+        owner = _section_of(text, begin)
+        words = stems(" ".join(words_of(f"{owner} {found['name']}")))
+        read.append((begin, text[begin:].partition("\n")[0], owner, words))
+    return tuple(read)
 
 
 def _section_of(text: str, at: int) -> str:
@@ -99,25 +105,27 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     held = [each for number, passage in enumerate(passages) if not passage.is_history
             for each in statements_of(number, passage)]  # fmt: skip
     holders = Counter(stem for each in held for stem in each.words)
-    weights = {stem: math.log(1 + len(held) / count) * (0.3 if stem in forms.COMMON else 1.0)
-               for stem, count in holders.items()}  # fmt: skip
+    column = {stem: number for number, stem in enumerate(holders)}
+    said = np.zeros((len(held), len(column)), np.float32)
+    for row, each in zip(said, held, strict=True):
+        row[[column[stem] for stem in each.words]] = 1
+    rarity = np.log1p(len(held) / np.array(list(holders.values()), np.float32))
+    is_common = np.array([stem in forms.COMMON for stem in column], bool)
+    weights = np.where(is_common, 0.3, 1.0) * rarity
+    weighed = said * weights @ said.T
+    whole = np.sqrt(np.diag(weighed))
     asked = stems(question)
-    weighed: list[tuple[float, AlikePair]] = []
-    for one, other in combinations(held, 2):
-        shared = one.words & other.words
-        if passages[one.number].domain == passages[other.number].domain or not shared - forms.COMMON:
-            continue
-        sides = (one, other)
-        whole = math.prod(_weigh(each.words, weights) for each in sides) ** 0.5
-        rank = sum(1 / (2 + int(passages[each.number].place)) for each in sides)
-        said = sum(len(each.words & asked) for each in sides) / (2 * max(1, len(asked)))
-        weighed.append((_weigh(shared, weights) / whole + 0.8 * rank + 0.5 * said, AlikePair(one, other, shared)))
-    weighed.sort(key=lambda each: -each[0])
-    return [pair for _, pair in weighed[:PAIRS]]
-
-
-def _weigh(words: Iterable[str], weights: Mapping[str, float]) -> float:
-    return sum(weights[each] for each in words)
+    near = np.array(
+        [0.8 / (2 + int(passages[each.number].place)) + 0.25 * len(each.words & asked) / max(1, len(asked))
+         for each in held], np.float32,
+    )  # fmt: skip
+    domains = np.array([passages[each.number].domain for each in held])
+    share = weighed / np.maximum(np.outer(whole, whole), 1e-9) + near[:, None] + near
+    is_pair = (domains[:, None] != domains) & (said * ~is_common @ said.T > 0)
+    share[~np.triu(is_pair, 1)] = -1
+    best = np.argsort(-share, axis=None, kind="stable")[:PAIRS]
+    places = (np.unravel_index(each, share.shape) for each in best if share.flat[each] > 0)
+    return [AlikePair(held[one], held[other], held[one].words & held[other].words) for one, other in places]
 
 
 def weigh_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[tuple[AlikePair, float]]:

@@ -269,6 +269,7 @@ def _answer_differently(
         here.domain != there.domain
         and (first.kind, first.key) == (second.kind, second.key)
         and differ(first, second)
+        and (first.key != "count" or _count_one_thing(one, other))
         and are_of_one_subject(one.context, other.context, asked, (here.near, there.near), _denier(first, second))
         and not are_of_two_cases(first, second, here, there, asked.words)
     )
