@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +16,14 @@ from nornweave.carry.shared_folder import SharedFolder
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.publish import WorkersSettings
 from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, EncoderError
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.loading import machine_cache
+from nornweave.models.folders import BUNDLED
 
 
 @contextmanager
@@ -63,6 +65,8 @@ def _lease(workers: WorkersSettings, folder: Path, purpose: str) -> Lease:
 
 if TYPE_CHECKING:
     from nornweave.carry.postgresql.server import Server
+
+log = logging.getLogger(__name__)
 
 # Every domain has an inbox, even if none is configured.
 INBOX = SourceId(INBOX_ID)
@@ -159,6 +163,18 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
             means the fastest precision, because queries can search vectors of any precision.
     """
     return _load(configured.embedding, machine_cache(settings.data_dir / "models"), like)
+
+
+def sentence_encoder_of(settings: Settings) -> Encoder | None:
+    """Return the bundled model if a domain is encoded by it; ``None`` if none is, or it cannot be loaded."""
+    configured = next((each for each in settings.domains.values() if each.embedding.model in BUNDLED), None)
+    if configured is None:
+        return None
+    try:
+        return encoder_of(settings, configured)
+    except EncoderError as error:
+        log.warning("sentences are compared by their words alone: %s", error)
+        return None
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
+from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE
 from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
@@ -193,6 +194,8 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         [str([*file.gone]), COMMIT, RELEASE],
     ).fetchall()
     for text, start, line, has_no_lines, chunk_id, own, whole, section, source_id, path, updated_at, revision in rows:
+        if domain == "code" and is_aside(path):  # tests and examples state nothing about the product
+            continue
         yield AssertingPassage(
             text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
             domain=domain, source_id=source_id, path=path, title=_title(domain, own, whole), section=section,

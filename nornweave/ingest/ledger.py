@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from nornweave.carry.ledger_file import ledger_place, load_ledger, published, save_ledger
-from nornweave.carry.wiring import store_of
+from nornweave.carry.wiring import sentence_encoder_of, store_of
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.connectors import repository_of
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
@@ -56,7 +56,8 @@ def refresh_ledger(settings: Settings) -> Ledger:
         conflicts = [*likely_conflicts(facts, pairs)]
         if len(readable) > 1:  # across domains; not where facts of the two passages conflict already
             known = set(map(_between, conflicts))
-            sentences = find_contradictions(read_passages(readable))
+            encoder = sentence_encoder_of(settings)
+            sentences = find_contradictions(read_passages(readable), encode=encoder.encode if encoder else None)
             conflicts += (each for each in sentences if _between(each) not in known)
         found = entries_of(conflicts, now)
         sides = [side for entry in found for side in entry.sides]

@@ -43,31 +43,32 @@ def test_what_is_asked_for_is_compared_in_any_words(question: str, one: str, oth
     assert find_contradictions([passage(one), other], question="what does a ticket cost?") == []  # type: ignore[list-item]
 
 
-@pytest.mark.parametrize(
-    ("question", "one", "other"),
-    [
-        ("how many riders does the small ferry seat?", "The small ferry seats 6 riders.",
-         "the big ferry seats 24 riders"),
-        ("how long can a tram wait?", "Trams wait for 20 minutes.", "in Graz trams wait for 5 minutes"),
-        ("how long can a tram wait?", "Trams wait for 20 minutes.", "trams of the night line wait for 5 minutes"),
-        ("how many times is a failed mail sent?", "A failed mail is sent 5 times.", "a failed letter is sent twice"),
-        ("how often do trams report?", "Trams report every 5 minutes.", "the trams of this report ran for 14 months"),
-        ("who runs the course on bells?", "The course on bells is run by Ulla Varn.",
-         "Bert Holm gives a talk at the course on bells"),
-        ("which team looks after the map?", "The map is in the care of the Rails team.",
-         "at Farex the map is in the care of the Harbour team"),
-        ("are old rides archived?", "Old rides are archived at night.", "pinned old rides are not archived"),
-        ("may riders ring at a quiet stop?", "Riders may ring at a quiet stop.", "riders may not ring in a depot"),
-        ("when are reports due?", "Reports are due by 5 May.", "better hand in your reports by 1 May"),
-        ("does it support Windows?", "On Windows, the old tool may work better.",
-         "don't bother telling it to support windows"),
-        ("who may read the log?", "Everybody may read the log.", "anybody may read the log"),
-        ("when is the rehearsal?", "The rehearsal is on Monday 4 May.", "the rehearsal is on Monday"),
-        ("when is the rehearsal?", "The rehearsal is on Monday, May 4.", "the rehearsal is on 4 May"),
-        ("how long can a tram wait?", "Trams wait for between 10 and 14 minutes.", "trams wait for 12 minutes"),
-        ("where are the rules?", "The rules are in `/etc/gate/rules`.", "the rules are in `gate/rules`"),
-    ],
-)  # fmt: skip
+APART = [
+    ("how many riders does the small ferry seat?", "The small ferry seats 6 riders.",
+     "the big ferry seats 24 riders"),
+    ("how long can a tram wait?", "Trams wait for 20 minutes.", "in Graz trams wait for 5 minutes"),
+    ("how long can a tram wait?", "Trams wait for 20 minutes.", "trams of the night line wait for 5 minutes"),
+    ("how many times is a failed mail sent?", "A failed mail is sent 5 times.", "a failed letter is sent twice"),
+    ("how often do trams report?", "Trams report every 5 minutes.", "the trams of this report ran for 14 months"),
+    ("who runs the course on bells?", "The course on bells is run by Ulla Varn.",
+     "Bert Holm gives a talk at the course on bells"),
+    ("which team looks after the map?", "The map is in the care of the Rails team.",
+     "at Farex the map is in the care of the Harbour team"),
+    ("are old rides archived?", "Old rides are archived at night.", "pinned old rides are not archived"),
+    ("may riders ring at a quiet stop?", "Riders may ring at a quiet stop.", "riders may not ring in a depot"),
+    ("when are reports due?", "Reports are due by 5 May.", "better hand in your reports by 1 May"),
+    ("does it support Windows?", "On Windows, the old tool may work better.",
+     "don't bother telling it to support windows"),
+    ("who may read the log?", "Everybody may read the log.", "anybody may read the log"),
+    ("when is the rehearsal?", "The rehearsal is on Monday 4 May.", "the rehearsal is on Monday"),
+    ("when is the rehearsal?", "The rehearsal is on Monday, May 4.", "the rehearsal is on 4 May"),
+    ("how long can a tram wait?", "Trams wait for between 10 and 14 minutes.", "trams wait for 12 minutes"),
+    ("where are the rules?", "The rules are in `/etc/gate/rules`.", "the rules are in `gate/rules`"),
+]  # fmt: skip
+"""Questions, sentences of a page and of a thread: of a part, of another thing, or with the same value."""
+
+
+@pytest.mark.parametrize(("question", "one", "other"), APART)
 def test_what_is_of_a_part_or_of_another_thing_is_no_conflict(question: str, one: str, other: str) -> None:
     assert find_contradictions([passage(one), talk(other)], question=question) == []
 

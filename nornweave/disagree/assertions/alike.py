@@ -7,10 +7,12 @@ shares tell what it is about (docs/decisions/0033-assertions.md).
 
 from __future__ import annotations
 
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, combinations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,7 +22,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import SETTING
 from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
-from nornweave.disagree.assertions.reading import NO_PROSE, REMEMBERED, stems
+from nornweave.disagree.assertions.reading import HINT, NO_PROSE, REMEMBERED, stems
 from nornweave.disagree.facts.names import words_of
 
 SentenceEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -28,8 +30,10 @@ SentenceEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 
 PAIRS = 6
 """Pairs that are compared by their vectors: of 31 disagreements their words chose 26."""
-ALIKE, WHOLLY_ALIKE = 0.47, 0.54
-"""Cosine from which two sentences are about one thing; from which a phrase of one side alone does not narrow it."""
+ALIKE, ALIKE_IN_CORPORA = 0.47, 0.55
+"""Cosine from which two sentences are about one thing; where no question was asked, every sentence meets thousands."""
+PAIRS_OF_CORPORA, MOST_HOLDERS = 600, 12
+"""Pairs of corpora that are compared; statements that share a word: a word of more tells too little."""
 ASKED_ABOUT, AS_NEAR = 0.28, 0.5
 """Cosine of a sentence and the question, and its share of the cosine of the sentence that is closest to it."""
 LEAST_STEMS = 2
@@ -41,6 +45,7 @@ class Statement(NamedTuple):
 
     Attributes:
         number: the index of its passage.
+        own: its stems.
         words: its stems and those of its passage's topic.
         told: what is encoded: the text, behind what it refers to.
     """
@@ -49,6 +54,7 @@ class Statement(NamedTuple):
     text: str
     start: int
     before: str
+    own: frozenset[str]
     words: frozenset[str]
     told: str
     is_setting: bool
@@ -69,13 +75,13 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
         if len(said.stems) >= LEAST_STEMS and not NO_PROSE.search(said.text):
             refers = said.text.split(maxsplit=1)[0].lower() in forms.PRONOUNS
             told = " ".join((f"{before} {said.text}" if refers else said.text).split())
-            yield Statement(number, said.text, said.start, before, said.stems | passage.topic, told, False)
+            yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told, False)
         before = said.text
     if passage.sets_values:
         topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
         for start, line, owner, words in _remembered_settings(passage.text):
             told = " ".join(f"{owner} {line}".split())
-            yield Statement(number, line, start, owner, words | topic, told, True)
+            yield Statement(number, line, start, owner, words, words | topic, told, True)
 
 
 @lru_cache(REMEMBERED)
@@ -116,7 +122,7 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     whole = np.sqrt(np.diag(weighed))
     asked = stems(question)
     near = np.array(
-        [0.8 / (2 + int(passages[each.number].place)) + 0.25 * len(each.words & asked) / max(1, len(asked))
+        [0.8 / (2 + each.number) + 0.25 * len(each.words & asked) / max(1, len(asked))
          for each in held], np.float32,
     )  # fmt: skip
     domains = np.array([passages[each.number].domain for each in held])
@@ -128,8 +134,36 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     return [AlikePair(held[one], held[other], held[one].words & held[other].words) for one, other in places]
 
 
-def weigh_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[tuple[AlikePair, float]]:
-    """Return the pairs whose sentences are alike and are about what was asked, with their cosine, the closest first."""
+def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikePair]:
+    """Return the pairs of statements of two domains that share the largest part of their words, which must be rare."""
+    held = [each for number, passage in enumerate(passages) if not passage.is_history
+            for each in statements_of(number, passage) if each.is_setting or HINT.search(each.text)]  # fmt: skip
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, each in enumerate(held):
+        for stem in each.words - forms.COMMON:
+            holders[stem].append(number)
+    rarity = {stem: math.log1p(len(held) / len(numbers)) for stem, numbers in holders.items()}
+    whole = [math.sqrt(sum(rarity.get(stem, 0.0) for stem in each.words)) for each in held]
+    shares: dict[tuple[int, int], float] = defaultdict(float)
+    for stem, numbers in holders.items():
+        for one, other in combinations(numbers, 2) if len(numbers) <= MOST_HOLDERS else ():
+            if passages[held[one].number].domain != passages[held[other].number].domain:
+                shares[one, other] += rarity[stem] / (whole[one] * whole[other])
+    return [
+        AlikePair(held[one], held[other], held[one].words & held[other].words)
+        for one, other in sorted(shares, key=lambda pair: (-shares[pair], pair))[:PAIRS_OF_CORPORA]
+    ]
+
+
+def cosines(texts: Sequence[tuple[str, str]], encode: SentenceEncoder) -> list[float]:
+    """Return how alike the two sentences of each pair are: the cosine of their vectors."""
+    told = list(dict.fromkeys(chain.from_iterable(texts)))
+    row = dict(zip(told, encode(told), strict=True)) if told else {}
+    return [float(row[one] @ row[other]) for one, other in texts]
+
+
+def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[AlikePair]:
+    """Return the pairs whose sentences are alike and are about what was asked, the closest first."""
     told = list(dict.fromkeys(each.told for pair in pairs for each in (pair.one, pair.other)))
     vectors = encode([question, *told])
     row = {text: vectors[number] for number, text in enumerate(told, start=1)}
@@ -137,7 +171,7 @@ def weigh_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncod
     least = max(ASKED_ABOUT, AS_NEAR * max(asked_about.values(), default=0.0))
     alike = [(float(row[pair.one.told] @ row[pair.other.told]), pair) for pair in pairs]
     return [
-        (pair, cosine)
+        pair
         for cosine, pair in sorted(alike, key=lambda each: -each[0])
         if cosine >= ALIKE and min(asked_about[pair.one.told], asked_about[pair.other.told]) >= least
     ]

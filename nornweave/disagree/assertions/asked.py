@@ -235,6 +235,9 @@ class _AnsweringSentence(Sentence):
             told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
             is_unsigned = any(self.forms[each].removeprefix("un") in self.asked.about for each in told)
             is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
+            is_other |= forms.MOMENTS.issuperset(self.lower[each] for each in told)
+            is_other |= self.sorts[end : end + 1] == [VALUE]  # in release 12
+            is_other |= at > 0 and self.lower[at] == "for" and self.lower[at - 1] in forms.THERE  # closed for repairs
             if told and not is_unsigned and not is_other and self.sorts[place] != VALUE:
                 scopes.add(frozenset(self.forms[each] for each in told))
         return frozenset(scopes)
@@ -250,7 +253,11 @@ class _AnsweringSentence(Sentence):
         """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
         zone = self._zone()
         if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
-            yield Found("role", "path", paths, frozenset(), zone[0], zone[0] + 1)
+            told = (
+                at for at, token in enumerate(self.lower) if len(token) > 1 and any(token in path for path in paths)
+            )
+            at = next(told, zone[0])
+            yield Found("role", "path", paths, frozenset(), at, at + 1)
             return
         things = [self._thing(at + 1) for at in zone if self.lower[at] in forms.STANDS]
         found = [
@@ -300,10 +307,12 @@ class _AnsweringSentence(Sentence):
         asked = (at for at in zone if self.lower[at] in {"may", "can"} or self.forms[at] in self.asked.about)
         verb = next((at for at in zone if self.lower[at] in {"may", "can"}), next(asked, 0))
         words = {self.lower[at] for at in zone if at < verb}
-        who = sorted(self.forms[at] for at in zone if at < verb and self._tells(at))
+        told = [at for at in zone if at < verb and self._tells(at)]
+        who = sorted(self.forms[at] for at in told)
         sign = "only" if "only" in words else "some" if words.isdisjoint(forms.EVERYBODY) else "all"
         if (who or sign == "all") and forms.NOT.isdisjoint(self.lower[at] for at in zone):
-            yield Found("role", "who may", frozenset((f"{sign} {' '.join(who)}",)), frozenset(), zone[0], verb)
+            values = frozenset((f"{sign} {' '.join(who)}",))
+            yield Found("role", "who may", values, frozenset(), *_range_of(told or zone))
 
     def _yes_or_no(self) -> Iterator[Found]:
         """Yield *yes* or *no*, as the states and negations say in the clauses that name what was asked about."""
@@ -327,6 +336,10 @@ class _AnsweringSentence(Sentence):
         at = (*no, *signs, *zone)[0]
         said = "no" if (len(signs) + bool(no)) % 2 else "yes"
         yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
+
+
+def _range_of(places: Sequence[int]) -> tuple[int, int]:
+    return places[0], places[-1] + 1
 
 
 def _plain_path(path: str) -> str:

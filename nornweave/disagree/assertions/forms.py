@@ -91,6 +91,9 @@ PHRASES = _phrases("""
     for the record: fyi
     at once: together
     for good: permanently
+    i'm told: supposedly
+    i am told: supposedly
+    I'm told: supposedly
     a while ago: lately
     any more: anymore
     out of the box: by default
@@ -152,7 +155,7 @@ ORDINALS = _words(
 UNSURE = _words("""
     whether suppose might maybe perhaps probably think thinks guess suggest suggests propose
     proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully imagine example
-    examples otherwise todo fixme expect expects recommend recommends e.g
+    examples supposedly allegedly apparently otherwise todo fixme expect expects recommend recommends e.g
 """)
 MODALS = _words("should must could would ought may")
 """Of which those behind what is said make it no supposition: ``is on, so that it finds what it should``."""
@@ -219,4 +222,6 @@ AUXILIARIES = HELPERS | _words("can may must cannot do does did will")
 NARROWS = _words("in on at for of under within")
 """Before where, and for whom, something is so; ``STANDS`` before where a thing is."""
 STANDS = _words("in on at to under into inside from near behind")
+MOMENTS = _words("morning noon afternoon evening night midnight today tomorrow weekend season")
+"""What tells when, as units of time do, and narrows nothing."""
 EVERYBODY = _words("everybody everyone anybody anyone all any every each")

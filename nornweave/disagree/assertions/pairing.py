@@ -16,12 +16,15 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.alike import (
-    WHOLLY_ALIKE,
+    ALIKE,
+    ALIKE_IN_CORPORA,
     AlikePair,
     SentenceEncoder,
     Statement,
+    alike_pairs,
     choose_pairs,
-    weigh_pairs,
+    choose_pairs_of_corpora,
+    cosines,
 )
 from nornweave.disagree.assertions.asked import (
     OPEN_KINDS,
@@ -49,6 +52,8 @@ HIGHEST = DEMOTE_FROM - 0.01
 """Confidence of such a conflict at most: it is shown and settles nothing (docs/decisions/0033-assertions.md)."""
 LEAST, LEAST_OF_CORPORA, LEAST_OF_COUNTS = 0.8, 0.9, 0.95
 """Probability of a conflict of an answer; of corpora, where every sentence meets thousands; of their plain counts."""
+LEAST_OF_ALIKE = 0.4
+"""The same of corpora where the sentences must be alike in meaning too."""
 LEAST_PLAIN = 0.5
 """Probability where both are about what was asked, and neither says anything by which it may be about a part of it."""
 MAX_ALIKE = 200
@@ -88,7 +93,7 @@ def find_contradictions(
 
     Args:
         question: if given, a conflict about something else is left out, and one about its subject may be less likely.
-        encode: if given with a question, sentences that say one thing in other words are compared too.
+        encode: if given, only sentences that are alike in meaning contradict each other, in other words too.
 
     Returns:
         At most one pair for each sentence and other domain, the most confident one, in order of the passages.
@@ -108,11 +113,15 @@ def find_contradictions(
         is_plain = question is not None and not any(described[each] for each in _NARROWING)
         needed = LEAST_PLAIN if is_plain else LEAST_OF_CORPORA if described["siblings"] else LEAST
         if question is None:
-            needed = LEAST_OF_COUNTS if pair.one.key == "count" else LEAST_OF_CORPORA
+            is_set = any(_is_setting(place, each) for place, each in ((here, pair.one), (there, pair.other)))
+            is_told = encode is not None and (is_set or _is_of_people(here, there))
+            needed = LEAST_OF_ALIKE if is_told else LEAST_OF_COUNTS if pair.one.key == "count" else LEAST_OF_CORPORA
             if LEAST <= confidence < needed and not described["siblings"] and _are_of_one_subject(pair, passages):
                 needed = LEAST
         if confidence >= needed:
             weighed.append((confidence, pair))
+    if encode and question is None:
+        weighed = _alike_in_corpora(weighed, passages, encode)
     taken: set[tuple[int, int, str]] = set()
     found: list[tuple[_Pair, FactConflict]] = []
     for confidence, pair in sorted(weighed, key=lambda each: -each[0]):
@@ -132,6 +141,47 @@ def find_contradictions(
             answered = list(_answered_alike(question, asked, passages, encode))
         found += ((pair, _conflict(pair, passages, SURE)) for pair in answered)
     return [conflict for _, conflict in sorted(found, key=lambda each: (each[0].first, each[0].second))]
+
+
+def _alike_in_corpora(
+    weighed: Sequence[tuple[float, _Pair]], passages: Sequence[AssertingPassage], encode: SentenceEncoder
+) -> list[tuple[float, _Pair]]:
+    """Return the pairs whose sentences are alike, and those that only their meaning shows to be about one thing."""
+    told = [(_text_of(passages[pair.first], pair.one), _text_of(passages[pair.second], pair.other))
+            for _, pair in weighed]  # fmt: skip
+    alike = [each for each, cosine in zip(weighed, cosines(told, encode), strict=True) if cosine >= ALIKE]
+    known = {(pair.first, pair.second) for _, pair in alike}
+    nothing = Asked(OPEN_KINDS, frozenset())
+    differing = [(each, pair) for each in choose_pairs_of_corpora(passages)
+                 for pair in _read_alike(each, nothing, passages)
+                 if (pair.first, pair.second) not in known and _may_meet(each, pair, passages)]  # fmt: skip
+    texts = [(each.one.told, each.other.told) for each, _ in differing]
+    return alike + [(cosine, pair) for (_, pair), cosine in zip(differing, cosines(texts, encode), strict=True)
+                    if cosine >= ALIKE_IN_CORPORA]  # fmt: skip
+
+
+def _is_setting(passage: AssertingPassage, said: Assertion) -> bool:
+    """Tell whether an assertion is a number that a line of a program sets."""
+    return passage.domain == "code" and said.kind == "quantity" and "=" in _text_of(passage, said)
+
+
+def _is_of_people(here: AssertingPassage, there: AssertingPassage) -> bool:
+    """Tell whether one of two passages is of a conversation or a paper."""
+    return not {here.domain, there.domain}.isdisjoint(("conversations", "research"))
+
+
+def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage]) -> bool:
+    """Tell whether two statements of corpora may contradict each other.
+
+    Code and documentation of one product describe its parts in like words, so of a program only settings are compared
+    with its pages, and only their numbers and versions.
+    """
+    is_set = alike.one.is_setting != alike.other.is_setting and pair.one.kind in {"quantity", "version"}
+    return is_set or _is_of_people(passages[pair.first], passages[pair.second])
+
+
+def _text_of(passage: AssertingPassage, said: Assertion) -> str:
+    return " ".join(passage.text[said.span.start : said.span.end].split())
 
 
 def _are_of_one_subject(pair: _Pair, passages: Sequence[AssertingPassage], asked: Asked | None = None) -> bool:
@@ -198,22 +248,22 @@ def _answered_alike(
     if not any(pairs.values()):
         return
     try:
-        weighed = weigh_pairs(question, list(pairs), encode)
+        alike = alike_pairs(question, list(pairs), encode)
     except (EncoderError, TimeoutError) as error:
         log.warning("sentences are compared by their words alone: %s", error)
         return
     taken: set[tuple[int, str]] = set()
-    for alike, cosine in weighed:
-        for pair, is_part in pairs[alike]:
+    for each in alike:
+        for pair in pairs[each]:
             ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
-            if taken.isdisjoint(ends) and (cosine >= WHOLLY_ALIKE or not is_part):
+            if taken.isdisjoint(ends):
                 taken |= ends
                 yield pair
 
 
-def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[tuple[_Pair, bool]]:
-    """Yield what two sentences state differently, and whether one of them may be about a part of the thing."""
-    about = alike.shared - forms.COMMON
+def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+    """Yield what two sentences state differently, unless one of them is about a part of the thing."""
+    about = (alike.one.own & alike.other.own or alike.shared) - forms.COMMON
     subject = Asked(asked.kinds or OPEN_KINDS, about, alike.shared, frozenset(), asked.how)
     here, there = passages[alike.one.number], passages[alike.other.number]
     mine, theirs = (list(_read_statement(each, subject, passages)) for each in (alike.one, alike.other))
@@ -227,12 +277,12 @@ def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPass
                 and (first.key != "count" or _count_one_thing(one, other))
                 and not are_of_two_cases(first, second, here, there, alike.shared)
                 and not _are_two_things(one.context, other.context, alike.shared, here, there)
-            ):
-                is_whole = are_of_one_subject(
+                and are_of_one_subject(
                     one.context, other.context, subject, (here.near, there.near), _denier(first, second),
                     is_tabled=True,
-                )  # fmt: skip
-                yield _Pair(alike.one.number, first, alike.other.number, second), not is_whole
+                )
+            ):  # fmt: skip
+                yield _Pair(alike.one.number, first, alike.other.number, second)
 
 
 def _read_statement(statement: Statement, subject: Asked, passages: Sequence[AssertingPassage]) -> Iterator[Answering]:
@@ -429,6 +479,11 @@ def differ(one: Assertion, other: Assertion) -> bool:
         is_rounded = one.key.startswith("byte") or (one.key == "count" and min(map(max, sizes)) >= LARGE)
         tolerance = 0.08 if is_rounded else 0.0 if one.key == "count" else 0.03
         return not any(abs(a - b) <= tolerance * max(abs(a), abs(b)) for a in sizes[0] for b in sizes[1])
+    if one.kind == "version":
+        numbers = [[value.lstrip("~^>=<v ") for value in each.values] for each in (one, other)]
+        return not any(
+            f"{a}.".startswith(f"{b}.") or f"{b}.".startswith(f"{a}.") for a in numbers[0] for b in numbers[1]
+        )
     if one.key == "who may":
         (sign, who), (other_sign, others) = (next(iter(each.values)).split(" ", 1) for each in (one, other))
         return sign != other_sign and ("all" in {sign, other_sign} or who != others)

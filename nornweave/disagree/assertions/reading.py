@@ -44,7 +44,7 @@ NO_PROSE = lazy_pattern(
     r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
-_HINT = lazy_pattern(
+HINT = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen|[a-z]+ty|hundred|once|twice"
     r"|half|can|may|must|took|taken?|ask|ping"
     r"|(?:day|week|month|year|hour|minute|second)s?|not?|never|cannot|off|on|(?:is|are) (?:[A-Z]|by|in|at)|default"
@@ -259,7 +259,7 @@ def read(sentence: str, start: int, domain: str = "", before: str = "") -> list[
         domain: in papers the past tense counts as present; in threads the future tense is only a plan.
         before: the sentence before it.
     """
-    if not _HINT.search(sentence) or NO_PROSE.search(sentence):
+    if not HINT.search(sentence) or NO_PROSE.search(sentence):
         return []
     return list(Sentence(sentence, start, domain, before).assertions())
 
@@ -418,8 +418,16 @@ class Sentence:
             frozenset(head) or told, frozenset(doer), frozenset(self.names & told), frozenset(self._scope(at) & told),
             frozenset((self.forms[at], self.forms[at + 1]) for at in pairs), first.beside,
             any(map(self._is_name, range(at, first.end))), frozenset(condition), MappingProxyType(subject),
-            " ".join(self.written[at : first.end]), self.span,
+            self._shown(alike), self.span,
         )  # fmt: skip
+
+    def _shown(self, alike: Sequence[Found]) -> str:
+        """Return a value as it is written: with the rest of a name, and with *half* before *an hour*."""
+        begin, end = alike[0].at, alike[0].end
+        for each in alike[1:]:
+            end = each.end if each.at == end else end
+        begin -= self.lower[begin - 1 : begin] == ["half"]
+        return " ".join(self.written[begin:end])
 
     def _conditions(self) -> Iterator[range]:
         """Yield the range of places of each condition, from ``if`` or ``when`` to its end."""

@@ -1,0 +1,91 @@
+"""Sentences that say one thing in other words are compared: the bundled model tells which are alike."""
+
+import pytest
+from test_asked_conflicts import APART
+from test_assertions import code, passage, talk
+
+from nornweave.core.errors import EncoderError
+from nornweave.disagree.assertions.alike import SentenceEncoder
+from nornweave.disagree.assertions.pairing import find_contradictions
+from nornweave.disagree.assertions.passage import AssertingPassage
+from nornweave.models.encoders import load_encoder
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def encode(tmp_path_factory: pytest.TempPathFactory) -> SentenceEncoder:
+    model = "sentence-transformers/all-MiniLM-L6-v2"
+    return load_encoder(model, cache_dir=tmp_path_factory.mktemp("models")).encode
+
+
+TOLD = [
+    ("how much time has a learner to hand back skates?", "Rented skates come back within two hours.",
+     talk("from this winter rented skates have to be back after 90 minutes")),
+    ("which day does the band load in?", "The band's sound check is on Friday 3 July, the concert a day later.",
+     talk("the band's sound check moved to Thursday 2 July")),
+    ("can one still sail to the island?", "The island ferry is out of service.",
+     talk("the island ferry is sailing again since Easter")),
+    ("is the steam room usable?", "The steam room is closed for repairs.",
+     talk("the steam room is back in use, a bit damp but warm")),
+    ("whom do I ask about a jammed loom?", "Greta Moss looks after the looms, so ask her if one jams.",
+     talk("from Monday Idris looks after the looms, if one jams bother him")),
+    ("who is permitted to open the vault?", "Only curators may open the vault.",
+     talk("new rule for the vault: anyone on the night watch can open it")),
+    ("where do the evening copies of the seat plan go?",
+     "Each evening a copy of the seat plan is written to /mnt/desk/plans.",
+     code("SEAT_PLAN_COPY_DIR=/srv/attic/plans\n")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "one", "other"), TOLD)
+def test_the_words_of_the_question_need_not_stand_in_both(
+    question: str, one: str, other: AssertingPassage, encode: SentenceEncoder
+) -> None:
+    (found,) = find_contradictions([passage(one), other], question=question, encode=encode)
+    assert {found.first.fact.statement, found.second.fact.statement} == {one, other.text.strip()}
+
+
+@pytest.mark.parametrize(("question", "one", "other"), APART)
+def test_alike_is_not_the_same_thing(question: str, one: str, other: str, encode: SentenceEncoder) -> None:
+    assert find_contradictions([passage(one), talk(other)], question=question, encode=encode) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "other"),
+    [
+        ("how many fit in a ranked match?", "A ranked match holds eight players.", "CASUAL_MATCH_SIZE = 16\n"),
+        ("how heavy may a parcel be?", "A parcel weighs no more than 18 kg.", "MAX_PARCEL_GRAMS = 18000\n"),
+    ],
+)
+def test_numbers_are_compared_if_they_count_one_thing(
+    question: str, one: str, other: str, encode: SentenceEncoder
+) -> None:
+    assert find_contradictions([passage(one), code(other)], question=question, encode=encode) == []
+
+
+def test_what_was_not_asked_about_is_not_shown(encode: SentenceEncoder) -> None:
+    question, one, other = TOLD[0]
+    beside = [passage("Lessons are held on the small rink every morning.", path="lessons.md")]
+    assert find_contradictions([passage(one), other, *beside], question=question, encode=encode)
+    assert not find_contradictions([passage(one), other, *beside], question="where are lessons held?", encode=encode)
+
+
+def test_a_corpus_lists_what_is_alike_and_only_that(encode: SentenceEncoder) -> None:
+    pages = [passage(one, path=f"{number}.md") for number, (_, one, _) in enumerate(TOLD[:4])]
+    assert len(find_contradictions([*pages, *(other for *_, other in TOLD[:4])], encode=encode)) >= 3
+    template = code('# Mail\n"""The following event has been deleted."""\n')
+    feature = passage("Supports events, todos and business cards.")
+    assert find_contradictions([template, feature])
+    assert find_contradictions([template, feature], encode=encode) == []
+
+
+def test_a_model_that_fails_leaves_the_comparison_by_words() -> None:
+    def fail(texts: object) -> object:
+        raise EncoderError("no model")
+
+    question, one, other = TOLD[0]
+    assert find_contradictions([passage(one), other], question=question, encode=fail) == []  # type: ignore[arg-type]
+    words = [passage("The `pool` keeps 10 connections."), talk("The pool keeps 20 connections.")]
+    asked = "how many connections does the pool keep?"
+    assert find_contradictions(words, question=asked, encode=fail)  # type: ignore[arg-type]
