@@ -30,6 +30,8 @@ TOLD = [
      talk("the steam room is back in use, a bit damp but warm")),
     ("whom do I ask about a jammed loom?", "Greta Moss looks after the looms, so ask her if one jams.",
      talk("from Monday Idris looks after the looms, if one jams bother him")),
+    ("till when can one swim in the evening?", "The pool closes at 18:00 on weekdays.",
+     talk("on weekdays the pool now closes at 7 pm, not earlier")),
     ("who is permitted to open the vault?", "Only curators may open the vault.",
      talk("new rule for the vault: anyone on the night watch can open it")),
     ("where do the evening copies of the seat plan go?",

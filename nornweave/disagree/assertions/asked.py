@@ -25,6 +25,7 @@ from nornweave.disagree.assertions.reading import (
     Kind,
     Sentence,
     content,
+    is_clock,
     measure_of,
     stems,
 )
@@ -59,6 +60,7 @@ SETTING = lazy_pattern(
 _OF_TIME = lazy_pattern(r"\b(?:much|many|soon|old|early|late|fast|quick(?:ly)?|slow|far)\b")
 """What a duration may answer, as well as *how long* and *when*."""
 _VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
+_RELEASED = lazy_pattern(r"version|release|(?:^|_)tag$", re.IGNORECASE)
 _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | forms.THERE.keys() | forms.SWITCH.keys()
 """Words of a question that say how something is asked about it."""
 _LABELS = frozenset(("status", "state", "stage"))
@@ -205,10 +207,10 @@ class _AnsweringSentence(Sentence):
 
     def _read_date(self, at: int) -> None:
         """Read the only date of the clause that was asked about; of another clause, if that has none."""
-        zone = set(self._zone())
-        dates = self.dates.keys() & zone or self.dates.keys()
-        if dates == {at} and not (at and self.lower[at - 1] in forms.SINCE):
-            self._add("date", "date", self.dates[at], at, at + 1)
+        of_day = is_clock(self.dates[at])
+        alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
+        if (alike.intersection(self._zone()) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
+            self._add("date", "clock" if of_day else "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
     def _zone(self) -> list[int]:
@@ -319,7 +321,8 @@ class _AnsweringSentence(Sentence):
         clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
         clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
                     if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
-        zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
+        supposed = {at for condition in self._conditions() for at in condition}
+        zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses and at not in supposed]
         parted = [at for at in zone if self.lower[at] in forms.APART and self._parted(at) is not None]
         switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)] + parted
         states = [at for at in zone if self.lower[at] in forms.THERE]
@@ -370,7 +373,8 @@ def _held(found: re.Match[str], asked: Asked) -> tuple[Kind, str, str] | None:
     version = _VERSION.fullmatch(text)
     if "answer" in asked.kinds and text.lower() in {"true", "false"}:
         return "presence", ASKED, "yes" if text.lower() == "true" else "no"
-    if "version" in asked.kinds and version:
+    is_named = bool(_RELEASED.search(found["name"])) or text.count(".") > 1 or text[:1] in "~^"
+    if "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
         return "version", ASKED, version[1]
     if "place" in asked.kinds and _PATH.fullmatch(text):
         return "role", "path", _plain_path(text)

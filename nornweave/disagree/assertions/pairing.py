@@ -115,7 +115,7 @@ def find_contradictions(
         if question is None:
             is_set = any(_is_setting(place, each) for place, each in ((here, pair.one), (there, pair.other)))
             is_told = encode is not None and (is_set or _is_of_people(here, there))
-            needed = LEAST_OF_ALIKE if is_told else LEAST_OF_COUNTS if pair.one.key == "count" else LEAST_OF_CORPORA
+            needed = LEAST_OF_COUNTS if pair.one.key == "count" else LEAST_OF_ALIKE if is_told else LEAST_OF_CORPORA
             if LEAST <= confidence < needed and not described["siblings"] and _are_of_one_subject(pair, passages):
                 needed = LEAST
         if confidence >= needed:
@@ -176,8 +176,10 @@ def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage
     Code and documentation of one product describe its parts in like words, so of a program only settings are compared
     with its pages, and only their numbers and versions.
     """
-    is_set = alike.one.is_setting != alike.other.is_setting and pair.one.kind in {"quantity", "version"}
-    return is_set or _is_of_people(passages[pair.first], passages[pair.second])
+    if alike.one.is_setting != alike.other.is_setting and pair.one.kind in {"quantity", "version"}:
+        return True
+    is_plain = pair.one.key != "count" and pair.one.kind != "version"  # ISO 4217 is no version
+    return is_plain and _is_of_people(passages[pair.first], passages[pair.second])
 
 
 def _text_of(passage: AssertingPassage, said: Assertion) -> str:
@@ -271,7 +273,9 @@ def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPass
         for other in theirs:
             first, second = one.assertion, other.assertion
             if (
-                first.kind == second.kind
+                not _states(mine, second)
+                and not _states(theirs, first)
+                and first.kind == second.kind
                 and first.key.partition(" ")[0] == second.key.partition(" ")[0]
                 and differ(first, second)
                 and (first.key != "count" or _count_one_thing(one, other))
@@ -283,6 +287,14 @@ def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPass
                 )
             ):  # fmt: skip
                 yield _Pair(alike.one.number, first, alike.other.number, second)
+
+
+def _states(answers: Sequence[Answering], said: Assertion) -> bool:
+    """Tell whether one of some answers says what an assertion says."""
+    return any(
+        (each.assertion.kind, each.assertion.key) == (said.kind, said.key) and not differ(each.assertion, said)
+        for each in answers
+    )
 
 
 def _read_statement(statement: Statement, subject: Asked, passages: Sequence[AssertingPassage]) -> Iterator[Answering]:

@@ -8,7 +8,7 @@ only asks, proposes, reports, supposes or remembers something, that is no assert
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -63,7 +63,9 @@ _TOKEN = lazy_pattern(
     r"(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
     rf"|(?P<month2>{_MONTH})\.? (?P<day2>[0-3]?\d)(?:st|nd|rd|th)?\b(?:,? (?P<year2>(?:19|20)\d\d)\b)?"
     rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?)"
-    rf"|(?P<weekday>{_WEEKDAY})\b)"
+    rf"|(?P<weekday>{_WEEKDAY})\b"
+    r"|(?<![\d:.])(?:(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?![\d:])(?: ?(?P<half>[ap])\.?m\b\.?)?"
+    r"|(?P<hour2>1[0-2]|[1-9]) ?(?P<half2>[ap])\.?m\b\.?))"
     r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
@@ -537,7 +539,8 @@ class Sentence:
         return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
 
     def _read_date(self, at: int) -> None:
-        if len(self.dates) == 1 and not (at and self.lower[at - 1] in forms.SINCE):
+        days = [each for each, parts in self.dates.items() if not is_clock(parts)]
+        if days == [at] and not (at and self.lower[at - 1] in forms.SINCE):
             self._add("date", "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
@@ -864,9 +867,18 @@ def _number(value: Fraction) -> str:
     return f"{float(value):.6g}"
 
 
+def is_clock(parts: Collection[str]) -> bool:
+    """Tell whether the parts of a date are a time of day."""
+    return next(iter(parts)).startswith("clock")
+
+
 def _moment(found: re.Match[str]) -> frozenset[str]:
-    """Return the written parts of a date: ``{"day 3", "month 3"}``."""
+    """Return the written parts of a date, ``{"day 3", "month 3"}``, or a time of day in minutes: ``{"clock 1080"}``."""
     parts: dict[str, str] = {}
+    if hour := found["hour"] or found["hour2"]:
+        half = found["half"] or found["half2"]
+        late = 12 if half == "p" and int(hour) < 12 else -12 if half == "a" and hour == "12" else 0
+        return frozenset((f"clock {(int(hour) + late) * 60 + int(found['minute'] or 0)}",))
     for name, text in found.groupdict().items():
         if text and name != "date":
             part = name.rstrip("23")
