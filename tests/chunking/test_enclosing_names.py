@@ -190,6 +190,7 @@ def test_parts_of_a_table_know_whose_they_are() -> None:
     assert set(titles(python, "a.py")) == {"TABLE.first"}
 
 
+PATHS = "".join(f"            - path_{n}\n" for n in range(24))
 PAGE = "  <p/>\n" * 60
 IMPORTS = "".join(f"import {{ lid_{n} }} from './lids/number_{n}'\n" for n in range(9))
 TITLES = {
@@ -219,6 +220,11 @@ TITLES = {
     ("a.h", "#ifndef A_H\n#define A_H\n\n#define MOST 3\ntypedef struct a_t a;\nextern int count;\n\nvoid post(a* one);\nint (*hook)(void);\n\n#endif\n"): ["MOST, a, count, post, hook"],
     ("a.c", "#include <b.h>\n\nstatic GHashTable* sessions;\n\nstatic int post(int cents)\n{\n    return cents;\n}\n"): [None, "post"],
     ("k.yaml", "kind: Pod\nmetadata:\n  name: web\n---\nkind: Job\nmetadata:\n  name: 'nightly'\n"): ["Pod web, Job nightly"],
+    ("b.yaml", "---\n# all\nkind: Bond\nname: b0\n---\nversion: 1\nmachine: {a: b}\n---\nkind: Job\nmetadata:\n  labels: {name: x}\n  name: nightly # at three\n"): ["Bond b0, version, machine, Job nightly"],
+    ("b.yaml.j2", "kind: Bond\nname: {{ b }}\n---\nkind: Sysctl\nparams: {}\n"): ["Bond {{ b }}, Sysctl"],
+    ("metrics.yml", f"spec:\n  watched:\n    - group:\n        kind: Lid\n      metrics:\n        - name: size\n          from:\n{PATHS}{PATHS}{PATHS}    - group:\n        kind: Cup\n      metrics:\n{PATHS}{PATHS}{PATHS}"): ["spec.watched.group", "spec.watched.group"],
+    ("app.yml", f"app:\n  lids:\n    hinge:\n{PATHS}{PATHS}{PATHS}    screws:\n{PATHS}{PATHS}    nuts:\n{PATHS}  cups:\n{PATHS}  pots:\n{PATHS}"): ["app.lids", "app > lids … pots"],
+    ("cmake.spec", "###########\n# Bars (of the kettle)\n###########\nbar = 1\n"): ["Bars (of the kettle)"],
     ("t/k.yaml", '{{- if .on }}\nkind: Pod\nmetadata:\n  name: {{ .name }}-web\n  {{- with .x }}\n  {{ toYaml . }}\n  {{- end }}\n{{- end }}\n'): ["Pod {{ .name }}-web"],
     ("a.bats", "@test \"server: starts\" {\n  run a\n}\n\n@test 'b c' {\n  run b\n}\n"): ["server: starts", "b c"],
     ("a.ini", "; all of it\nname = x\n\n[global]\na = 1\n\n[urgency low]\nb = 2\n"): ["global, urgency low"],

@@ -150,6 +150,7 @@ def test_a_release_stands_below_no_other_release() -> None:
         "C > 2.0.0 (2020-02-01) > Features",
         "C > 1.1.1 (2020-01-01) > Bug Fixes",
         "C > 1.1.1 (2020-01-01) > Docs",
+        "C > Unreleased",
         "C > 1.1.0rc1 > Bug Fixes",
         "C > 1.1.0rc1 > Bug Fixes > Deep",
     ]
@@ -164,11 +165,12 @@ def test_a_release_stands_below_no_other_release() -> None:
     assert sections("# G\n\n## 1.2 A\n\n### 1.1 B\n\ntext\n", path="guide.md") == ["G > 1.2 A > 1.1 B"]
 
 
-def test_a_bare_heading_joins_what_follows() -> None:
+def test_a_bare_heading_joins_what_it_holds() -> None:
     found = chunks("# A\n\n## B\n\n### C\n\ntext\n\n## Empty\n\n## D\n\nmore\n")
     assert [(chunk.section, chunk.content.splitlines()[0]) for chunk in found] == [
         ("A > B > C", "# A"),
-        ("A > D", "## Empty"),
+        ("A > Empty", "## Empty"),
+        ("A > D", "## D"),
     ]
     empty = "".join(f"## {number}.0.0 of the lantern, with nothing to say\n\n" for number in range(20, 0, -1))
     assert sections(f"# C\n\n{empty}## 0.9\n\ntext\n\n## 0.8\n") == ["C", "C > 0.9", "C > 0.8"]

@@ -39,10 +39,6 @@ SPLINTER = 12
 _WORDS = re.compile(r"[\w$]+")
 # Where a part of a selector ends that may be all that several rules share.
 _SELECTED = re.compile(r"(?<=[\w\])])(?![\w-])")
-_RESOURCE = re.compile(
-    r"^kind:[ \t]*(\w+)(?:\n(?!---|kind:).*)*?\n[ ]+name:[ \t]*[\"']?([^\s\"'].*?)[\"' \t]*$", re.MULTILINE
-)
-"""What a file for Kubernetes describes."""
 _BRANCH = re.compile(r"(?:if|unless|case|switch|try|c_style_for|for|foreach|while|until)_statement")
 """A statement that holds others: cut in two, neither half says when it runs."""
 _MARK = re.compile(r"^---(?:[ \t][^\n]*)?\n(?:[ \t]*\n)*", re.MULTILINE)
@@ -358,14 +354,18 @@ class _Layout:
         symbols = [
             describe_value(name, node, region.scope, self.text) for region, given in values for node, name in given
         ]
-        resources = _RESOURCE.finditer(self.text, held[0].start, nodes[-1][1].end_byte)
-        if (
-            self.grammar.name == "yaml"
-            and len(symbols) > 1
-            and (said := [" ".join(each.groups()) for each in resources])
-        ):
-            return joined([replace(symbols[0], names=(name,)) for name in said])
+        if self.grammar.name == "yaml" and symbols:
+            symbols = list(self._documented([node for _, given in values for node, _ in given], symbols))
         return joined(symbols) if symbols else None
+
+    def _documented(self, pairs: Sequence[Node], symbols: Sequence[Symbol]) -> Iterator[Symbol]:
+        """Yield a symbol for each YAML document that states its kind, and the symbols of the pairs of others."""
+        begins = sorted(set(self._documents.values()))
+        stated = zip(pairs, symbols, strict=True)
+        for _, run in groupby(stated, key=lambda pair: bisect_right(begins, pair[0].start_byte)):
+            document = list(run)
+            name = syntax.resource([pair for pair, _ in document], self.text)
+            yield from [replace(document[0][1], names=(name,))] if name else (symbol for _, symbol in document)
 
     def _declared(self, nodes: Iterable[tuple[Region, Node]]) -> Iterator[Symbol]:
         """Yield the symbols of C declarations: prototypes, types, variables, and macros with a value."""

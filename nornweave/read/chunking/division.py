@@ -35,6 +35,7 @@ _HEAD = re.compile(
 """What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
+_ITEM = "block_sequence_item"
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
@@ -234,6 +235,7 @@ class Division:
         seen, holder, several = self._own(region), region.nodes[-1], list[tuple[Node, str]]()
         for node in self._around(span, holder):
             is_outside = node.start_byte > span.start or node.end_byte < span.end
+            is_whole, is_item = span.start <= node.start_byte and node.end_byte <= span.end, node.type == _ITEM
             several = self._items(span, holder) if is_outside else []
             if several and not self.text[span.start : several[0][0].start_byte].strip():
                 break
@@ -244,11 +246,13 @@ class Division:
                 inner, begin = describe(found, scope, self.grammar, self.text), found.node.start_byte
             elif found is None and node.id not in seen and (symbol is None or symbol.function_name is None):
                 name = syntax.value_name(node, self.grammar, self.text, with_pairs=True)
+                if name is None and is_whole and is_item:
+                    name = syntax.first_key(node, self.text)
                 inner = describe_value(name, node, scope, self.text) if name is not None else None
             if inner is not None and inner.names != scope.names:
                 symbol, start, scope = inner, begin, scope_of(inner, scope)
-                is_whole = span.start <= node.start_byte and node.end_byte <= span.end
-                if found is None and is_whole and not self.text[span.start : node.start_byte].strip():
+                is_begin = not self.text[span.start : node.start_byte].strip()
+                if found is None and is_whole and (is_begin or is_item):
                     break  # it is all of the value, whatever the largest thing in that is
         else:
             several = self._items(span, holder)
@@ -260,21 +264,29 @@ class Division:
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
     def _items(self, span: Span, holder: Node) -> list[tuple[Node, str]]:
-        """Return the list items and the table keys that begin in a part, each with its name."""
+        """Return the list items and the table keys that begin in a part, each with its name.
+
+        One that began before the part comes first, unless it is most of the part.
+        """
         if self.grammar.functions:
             return []
         cursor = holder.walk()
         items: list[tuple[Node, str]] = []
         is_inside = cursor.goto_first_child_for_byte(span.start) is not None
         while is_inside and (node := cursor.node) is not None and node.start_byte < span.end:
-            if node.is_named and node.type not in self.grammar.comments and node.start_byte >= span.start:
+            is_most = 2 * (node.end_byte - span.start) > len(span)
+            if (
+                node.is_named
+                and node.type not in self.grammar.comments
+                and (node.start_byte >= span.start or not is_most)
+            ):
                 name = syntax.value_name(node, self.grammar, self.text, with_pairs=True)
                 if node.type not in self.grammar.pairs or name is None:
                     return []
                 items.append((node, name))
             is_inside = cursor.goto_next_sibling()
         above = self.text[span.start : items[0][0].start_byte].strip() if items else ""
-        is_key = bool(above) and items[0][0].type != "block_sequence_item"  # what they stand below is its name
+        is_key = bool(above) and items[0][0].type != _ITEM  # what they stand below is its name
         return items if len(items) > 1 and not is_key else []
 
     def _own(self, region: Region) -> set[int]:

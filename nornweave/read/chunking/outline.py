@@ -85,8 +85,6 @@ def opened(unit: Unit, text: str) -> list[Unit]:
 
 # What stands above the first heading in no more tokens than this (a comment, "Skip to content") joins its section.
 _SMALL_PREAMBLE = 20
-# Headings with nothing under them that join one that they do not hold.
-_FEW_HEADINGS = 96
 _ABSTRACT = re.compile(r"(?:[\dIVX.]+\s+)?abstract\W*\Z", re.I)
 _REFERENCES = re.compile(r"(?:[\dIVX.]+\s+)?(?:references|bibliography|works cited|literature cited)\W*\Z", re.I)
 
@@ -207,8 +205,8 @@ class _Releases(_Headings):
 def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
     """Join headings without text to the section below. Join a short text above the first heading in the same way.
 
-    The path of that section has the joined headings. If no section follows, or if many headings without text stand
-    together, they become a section. Its name is the heading around all of them.
+    The path of that section has the joined headings. Headings without text that do not hold the section below become a
+    section. Its name is the heading around all of them.
 
     Args:
         paged: whether each section is a separate place, such as a slide or a cell. A heading is then joined only with a
@@ -224,7 +222,8 @@ def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool
             kin = len(alone)
             while kin and alone[kin - 1].holds(section):
                 kin -= 1
-            if sum(_tokens(each, index) for each in alone[:kin]) > _FEW_HEADINGS:
+            # A section without text says so itself: to its neighbour it does not belong.
+            if any(each.path for each in alone[:kin]):
                 yield _together(alone[:kin])
                 del alone[:kin]
             yield replace(section, units=[unit for each in alone for unit in each.units])

@@ -25,7 +25,7 @@ _RULE = r"[-=#*~_+/]{3,}"
 _RULED = rf"[ \t]*{_MARK}?[ \t]*{_RULE}[^\w\n]*"
 _BANNER = (
     rf"[ \t]*{_MARK}[ \t]*{_RULE}[ \t]*(?P<banner>\w[^\n]{{1,78}}?)[ \t]*{_RULE}[^\w\n]*$"
-    rf"|{_RULED}\n[ \t]*{_MARK}[ \t]*(?P<boxed>\w[^\n]{{1,78}}?)[^\w\n]*\n{_RULED}$"
+    rf"|{_RULED}\n[ \t]*{_MARK}[ \t]*(?P<boxed>\w[^\n]{{1,78}}?)[^\w\n)\]?!]*\n{_RULED}$"
 )
 _LINES = {
     "make": r"(?P<target>(?![.#])[^\s:=#][^:=#\n]{0,200}?)[ \t]*::?(?![=:])(?:[ \t][^=\n]*)?$",

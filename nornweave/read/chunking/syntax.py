@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -383,6 +383,35 @@ def _item_name(item: Node, text: str) -> Node | None:
     said = [text[each[key].start_byte : each[key].end_byte] for each in beside if next(iter(each), "") == key != ""]
     is_name = value is not None and len(said) == len(beside) > 0
     return value if value and is_name and text[value.start_byte : value.end_byte] not in said else None
+
+
+def first_key(item: Node, text: str) -> str | None:
+    """Return the first key of a list's item; ``None`` if the item is no mapping."""
+    inner: Node | None = item
+    for _ in range(MAX_WRAPPERS):
+        named = inner.child_by_field_name("key") if inner is not None and inner.type.endswith("_pair") else None
+        if inner is None or named is not None:
+            break
+        inner = next((child for child in inner.named_children if child.type != "comment"), None)
+    return _shorten(text[named.start_byte : named.end_byte]).strip(_QUOTES) if named is not None else None
+
+
+def resource(pairs: Sequence[Node], text: str) -> str | None:
+    """Return the kind and the name that the pairs of a YAML document state; ``None`` without a kind."""
+    stated: dict[str, str] = {}
+    for pair in pairs:
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        word = text[key.start_byte : key.end_byte] if key is not None else ""
+        if word in {"kind", "name", "metadata"} and value is not None:
+            said = text[value.start_byte : value.end_byte]
+            inner = _NAMED_BELOW.search(f"\n{said}") if word == "metadata" else None
+            stated[word] = inner[1] if inner else "" if word == "metadata" else said
+    name = stated.get("metadata") or stated.get("name", "")
+    return _shorten(f"{stated['kind']} {name.strip(_QUOTES)}".strip()) if stated.get("kind") else None
+
+
+_NAMED_BELOW = re.compile(r"\n[ ]*name:[ \t]*(\S.*?)[ \t]*(?:#.*)?(?=\n|\Z)")
+_QUOTES = "\"' "
 
 
 def _scalars(item: Node, text: str) -> dict[str, Node]:
