@@ -223,7 +223,7 @@ TITLES = {
     ("b.yaml", "---\n# all\nkind: Bond\nname: b0\n---\nversion: 1\nmachine: {a: b}\n---\nkind: Job\nmetadata:\n  labels: {name: x}\n  name: nightly # at three\n"): ["Bond b0, version, machine, Job nightly"],
     ("b.yaml.j2", "kind: Bond\nname: {{ b }}\n---\nkind: Sysctl\nparams: {}\n"): ["Bond {{ b }}, Sysctl"],
     ("metrics.yml", f"spec:\n  watched:\n    - group:\n        kind: Lid\n      metrics:\n        - name: size\n          from:\n{PATHS}{PATHS}{PATHS}    - group:\n        kind: Cup\n      metrics:\n{PATHS}{PATHS}{PATHS}"): ["spec.watched.group", "spec.watched.group"],
-    ("app.yml", f"app:\n  lids:\n    hinge:\n{PATHS}{PATHS}{PATHS}    screws:\n{PATHS}{PATHS}    nuts:\n{PATHS}  cups:\n{PATHS}  pots:\n{PATHS}"): ["app.lids", "app > lids … pots"],
+    ("app.yml", f"app:\n  lids:\n    hinge:\n{PATHS}{PATHS}    screws:\n{PATHS}{PATHS}    nuts:\n{PATHS}{PATHS}  cups:\n{PATHS}  pots:\n{PATHS}{PATHS}"): ["app.lids", "app > lids … pots"],
     ("cmake.spec", "###########\n# Bars (of the kettle)\n###########\nbar = 1\n"): ["Bars (of the kettle)"],
     ("t/k.yaml", '{{- if .on }}\nkind: Pod\nmetadata:\n  name: {{ .name }}-web\n  {{- with .x }}\n  {{ toYaml . }}\n  {{- end }}\n{{- end }}\n'): ["Pod {{ .name }}-web"],
     ("a.bats", "@test \"server: starts\" {\n  run a\n}\n\n@test 'b c' {\n  run b\n}\n"): ["server: starts", "b c"],
