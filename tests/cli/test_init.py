@@ -157,3 +157,32 @@ def test_a_folder_is_proposed_for_all_that_a_sync_reads_of_it(tmp_path: Path) ->
         ("talks", "conversations", "transcripts"),
         ("x", "code", "files"),
     ]
+
+
+def test_logs_of_chats_are_conversations_and_other_logs_are_not(tmp_path: Path) -> None:
+    phone = "".join(
+        f"[0{day}/02/2026, 18:01:12] {name}: the boat leaves\n" for day, name in enumerate("AnnBob"[::3], 1)
+    )
+    android = "".join(f"0{day}/02/2026, 18:01 - {name}: fuel is low\nsecond line\n" for day, name in enumerate("AB", 1))
+    texts = {
+        "crew/WhatsApp Chat [crew].txt": phone + phone,
+        "crew/office.log": android + android.replace("second line\n", "") * 2,
+        "crew/rules.txt": "Rules of the boat.\n\nNobody smokes on board.\n",
+        "irc/2026-02-02.log": "18:01 <ann> hello\n18:02 <bob> hello\n18:03 <ann> the boat leaves\n",
+        "notes/server.log": "".join(f"2026-02-02 18:0{each}:12 INFO started\n" for each in range(4)),
+        "notes/diary.txt": "2026-02-02: the boat was painted.\n2026-02-03: it rained.\n2026-02-04: nothing.\n",
+    }
+    for file, text in texts.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text)
+    found = json.loads(nornweave(tmp_path, "init", "--json").stdout)["sources"]
+    chats = ["/WhatsApp Chat \\[crew\\].txt", "/office.log"]
+    assert [(each["path"], each["domain"], each.get("only"), each.get("exclude")) for each in found] == [
+        ("crew", "documentation", None, chats),
+        ("crew", "conversations", chats, None),
+        ("irc", "conversations", ["*.log"], None),
+        ("notes", "documentation", None, None),
+    ]
+    read = json.loads(nornweave(tmp_path, "sync", "--dry-run", "--json").stdout)
+    assert [each["path"] for each in read["documentation"]["read"]] == ["rules.txt", "diary.txt"]
+    assert len(read["conversations"]["read"]) == 3

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from nornweave.connect.files.skip import WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.git.tree import look_at
+from nornweave.connect.messages.log import is_chat
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import open_regular
 from nornweave.core.text.legible import counted
@@ -30,6 +31,8 @@ _RECORDINGS = frozenset({".vtt", ".srt"})
 _DATA = frozenset({".json", ".jsonc", ".xml"})
 _SETTINGS = _DATA | {".yaml", ".yml", ".toml", ".ini", ".cfg"}
 _LINES = frozenset({".jsonl", ".ndjson"})
+_LOGS = frozenset({".txt", ".log", ".weechatlog"})
+_LOG_HEAD = 8_000
 _RESEARCH = frozenset({"research", "papers", "paper", "literature", "bibliography", "publications"})
 
 
@@ -61,6 +64,7 @@ class _Tree:
         code: the number of code files by language, or by suffix if no parser is known.
         documents: the number of documents by suffix. PDF files count as documents.
         talk: the number of recordings, and of message files with JSON lines.
+        chats: the paths of logs of chats, relative to the tree.
     """
 
     path: str
@@ -68,11 +72,12 @@ class _Tree:
     code: Counter[str] = field(default_factory=Counter)
     documents: Counter[str] = field(default_factory=Counter)
     talk: Counter[str] = field(default_factory=Counter)
+    chats: list[str] = field(default_factory=list)
 
     @property
     def has_content(self) -> bool:
         """Whether the folder has any files other than settings. Settings files are common in all folders."""
-        return any(set(counts) - _SETTINGS for counts in (self.code, self.documents, self.talk))
+        return bool(self.chats) or any(set(counts) - _SETTINGS for counts in (self.code, self.documents, self.talk))
 
     @property
     def code_words(self) -> str:
@@ -101,7 +106,10 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
     for tree in trees:
         for domain, kind, why, only in _offers(tree):
             name = _identifier(root, tree.path, domain, {each.id for each in proposals})
-            proposals.append(Proposal(name, domain, kind, tree.path, why, tuple(_nested_sources(tree, trees)), only))
+            apart = () if domain is Domain.CONVERSATIONS or kind == "git" else map(_glob, tree.chats)
+            proposals.append(
+                Proposal(name, domain, kind, tree.path, why, (*_nested_sources(tree, trees), *apart), only)
+            )
     return tuple(proposals[:MAX_PROPOSALS])
 
 
@@ -155,6 +163,9 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
     suffix = PurePosixPath(path.lower()).suffix
     if suffix in _RECORDINGS or (suffix in _LINES and tree.type == "files"):
         tree.talk[suffix] += 1
+    if suffix in _LOGS and tree.type == "files" and is_chat(_head(root / path, _LOG_HEAD)):
+        tree.chats.append(PurePosixPath(path).relative_to(tree.path).as_posix())
+        return
     head = "" if suffix else _head(root / path)
     is_page = suffix in PAGES and not is_program_page(_head(root / path, _PAGE_HEAD))
     if (
@@ -213,6 +224,16 @@ def _offers(tree: _Tree) -> Iterator[tuple[Domain, str, str, tuple[str, ...]]]:
         number = sum(tree.talk[suffix] for suffix in lines)
         why = counted(number, "message file")
         yield Domain.CONVERSATIONS, "messages", why, tuple(f"*{suffix}" for suffix in lines)
+
+    if tree.chats:
+        suffixes = {PurePosixPath(each).suffix for each in tree.chats}
+        globs = map(_glob, tree.chats) if suffixes & tree.documents.keys() else (f"*{each}" for each in suffixes)
+        yield Domain.CONVERSATIONS, "messages", counted(len(tree.chats), "chat log"), tuple(sorted(globs))
+
+
+def _glob(path: str) -> str:
+    """Return a glob for exactly this file."""
+    return "/" + re.sub(r"([\\*?\[\]])", r"\\\1", path)
 
 
 def _nested_sources(tree: _Tree, trees: Sequence[_Tree]) -> Iterator[str]:

@@ -36,6 +36,10 @@ _NO_TEXT = re.compile(r"<[^<>\n]{3,40}>")  # <Media omitted>, in any language
 _LABEL = re.compile(r"([^:\n]{1,60}?):\s+(.*)", re.DOTALL)
 
 
+LEAST_MESSAGES = 3
+"""Fewer messages do not show that a text is a chat."""
+
+
 @dataclass(slots=True)
 class _Line:
     """The first line of a message: ``parts`` is the date as written, ``clock`` the time in seconds since midnight."""
@@ -46,6 +50,17 @@ class _Line:
     parts: tuple[int, int, int] | None = None
     clock: int | None = None
     day: date | None = None
+
+
+def is_chat(text: str) -> bool:
+    """Tell whether a text is the log of a chat: most lines begin messages, which have a time and several speakers."""
+    try:
+        messages, notices = read_log(text, None)
+    except ValueError:
+        return False
+    stamped = [each for each in messages if each.speaker and (each.timestamp or each.offset is not None)]
+    lines = sum(bool(line.strip()) for line in text.splitlines())
+    return len(stamped) >= LEAST_MESSAGES and 2 * (len(stamped) + notices) > lines
 
 
 def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
