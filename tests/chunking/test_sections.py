@@ -430,3 +430,26 @@ def test_hostile_text_takes_linear_time(name: str, form: str) -> None:
         assert chunks(text, form) or form == "html"
 
     assert_subquadratic(cut, lambda size: text[-size:], 40_000)
+
+
+@pytest.mark.parametrize(("form", "text"), [
+    ("asciidoc", "= FAQ\n\nWhy is it slow?::\n    It starts a process.\n\n"
+                 "How do I stop it?::\n    With a flag.\n+\n----\n:stop\n----\n\nIs it free?:: Yes.\n"),
+    ("rst", "FAQ\n===\n\nWhy is it slow?\n    It starts a process.\n\n"
+            "How do I stop it?\n    With a flag::\n\n        :stop\n\nIs it free?\n    Yes.\n"),
+    ("markdown", "# FAQ\n\n**Q: Why is it slow?**\nA: It starts a process.\n\n"
+                 "**How do I stop it?**\n\nWith a flag:\n\n    :stop\n\nQ. Is it free?\nA. Yes.\n"),
+])  # fmt: skip
+def test_a_question_is_the_title_of_its_answer(form: str, text: str) -> None:
+    found = chunks(text, form)
+    assert paths(found) == ["FAQ > Why is it slow?", "FAQ > How do I stop it?", "FAQ > Is it free?"]
+    assert ["process" in chunk.content for chunk in found] == [True, False, False]
+    assert ":stop" in found[1].content and "Yes." in found[2].content
+
+
+def test_one_question_in_bold_and_terms_are_no_titles() -> None:
+    for form, text in {
+        "markdown": "# Guide\n\nRun it.\n\n**Does it fail?**\n\nThen read the log.\n",
+        "asciidoc": "= Guide\n\nport::\n    Where it listens.\nhost::\n    Where it runs.\n",
+    }.items():
+        assert set(paths(chunks(text, form))) == {"Guide"}

@@ -50,6 +50,48 @@ def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: b
             yield Unit(block, block.span, block.kind if is_holding or block.kind not in HOLDING else "paragraph", above)
 
 
+# ``**Q:** Why …?``, ``Q: Why …?``, and a line in bold that asks.
+_ASKED = re.compile(
+    r"[ \t]*(?:(?:\*\*|__)?Q(?:uestion)?(?:[ \t]?\d{1,3})?[.:)](?:\*\*|__)?[ \t]+(?P<asked>\S[^\n]*?\?)"
+    r"|(?P<mark>\*\*|__)(?P<bold>[^\n*_][^\n]*?\?)(?P=mark))(?:\*\*|__)?:?[ \t]*(?:\n|\Z)"
+)
+_ANSWERED = re.compile(r"[^\n]*?\?(?::{2,4}|;;)[ \t]+(?=\S)")
+"""A question with its answer behind it: ``Is it free?:: Yes.``"""
+
+
+def with_questions(blocks: Sequence[Block], text: str) -> Iterator[Block]:
+    """Yield blocks with each question as a heading above its answer, if a document has several.
+
+    A question is a term that ends with a question mark (``Why …?::``), or a paragraph that begins with one.
+    """
+    asked = [_question(block, text) for block in blocks]
+    if sum(map(bool, asked)) < 2:
+        yield from blocks
+        return
+    level = 0
+    for block, question in zip(blocks, asked, strict=True):
+        level = block.level if block.kind == "heading" else level
+        if question is None:
+            yield block
+            continue
+        title, end = question
+        yield Block(Span(block.span.start, end), "heading", block.lines[:1], level + 1, title)
+        if block.parts:
+            first, *others = block.parts
+            yield from (replace(first, span=Span(end, first.span.end)), *others)
+        elif end < block.span.end:
+            yield replace(block, span=Span(end, block.span.end), lines=block.lines[1:])
+
+
+def _question(block: Block, text: str) -> tuple[str, int] | None:
+    """Return the question that opens a block, and where its answer begins; ``None`` if there is none."""
+    if block.kind == "term" and block.parts and block.info.rstrip().endswith("?"):
+        on_line = _ANSWERED.match(text, block.span.start, block.span.end)
+        return block.info, on_line.end() if on_line else block.parts[0].span.start
+    asked = _ASKED.match(text, block.span.start, block.span.end) if block.kind == "paragraph" else None
+    return ((asked["asked"] or asked["bold"]).strip(), asked.end()) if asked else None
+
+
 def _has_heading(block: Block) -> bool:
     return any(part.kind == "heading" or _has_heading(part) for part in block.parts)
 

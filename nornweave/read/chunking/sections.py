@@ -46,6 +46,7 @@ from nornweave.read.chunking.outline import (
     tile,
     top_level,
     units_of,
+    with_questions,
 )
 from nornweave.read.chunking.papers import page_of
 
@@ -305,7 +306,8 @@ def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[
 def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, limit: int) -> list[SectionPart]:
     research = document.domain is Domain.RESEARCH
     # Lists of Markdown hold what belongs to them, and those of HTML are lists of their items.
-    blocks = read.blocks if document.format in {"markdown", "html", *CONVERTED} else gathered(read.blocks, read.text)
+    asked = [*with_questions(read.blocks, read.text)]
+    blocks = asked if document.format in {"markdown", "html", *CONVERTED} else gathered(asked, read.text)
     units = tile(units_of(blocks), read.text, Span(0, len(read.text)))
     found = sections_of(units, academic=research, changelog=is_changelog(document.path))
     sections = list(joined(found, index, paged=document.format in CONVERTED))
