@@ -16,7 +16,7 @@ from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
 from nornweave.core.types import COMMIT, RELEASE, Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
-from nornweave.disagree.facts.statement import is_declared, settings_in
+from nornweave.disagree.facts.statement import called, is_declared, settings_in
 from nornweave.index.records import DescribedSetting, IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
@@ -97,9 +97,14 @@ def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -
 
 def _setting_keys(facts: Sequence[Fact]) -> set[str]:
     """Return the lookup keys of the settings whose values these facts state."""
-    names = {fact.name for fact in facts if fact.attribute in {"default", "value", "setting"}}
-    declared = {fact.name for fact in facts if is_declared(fact)}
+    names = {name for fact in facts if fact.attribute in {"default", "value", "setting"} for name in _written(fact)}
+    declared = {name for fact in facts if is_declared(fact) for name in _written(fact)}
     return {*(f"defaults:{name}" for name in declared), *(f"states:{name}" for name in names)}
+
+
+def _written(fact: Fact) -> tuple[str, ...]:
+    """Return the names of a setting. Those of files and options have their owners, too: ``cli.timeout``."""
+    return called(fact) if fact.side == "configuration" or fact.form == "option" else (fact.name,)
 
 
 def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fact, ...]:

@@ -195,6 +195,13 @@ RUNGS = "### ladder.rungGap\n\nDefault value: `31`\n\nCentimetres between two ru
      "const x = add('rungGap').default(31);"),
     ({"a.js": "const rungGap = given.rungGap ?? DEFAULT_RUNG_GAP;\n", "b.js": "const DEFAULT_RUNG_GAP = 31;\n"},
      "rungGap default", "const DEFAULT_RUNG_GAP = 31;"),
+    ({"a.yml": "ladder.rung_gap:\n  type:\n    name: Int\n    minval: 0\n  default: 48\n  desc: Between rungs.\n"
+               "ladder.min_rung_gap:\n  default: 1\n  type: Int\n"},
+     "what is the default of ladder.rung_gap?",
+     "ladder.rung_gap:\n  type:\n    name: Int\n    minval: 0\n  default: 48\n  desc: Between rungs."),
+    ({"use.go": 'package p\nfunc g() {\n\t// Default\n\tgap := viper.GetInt("ladder.gap")\n}\n',
+      "set.go": 'package p\nfunc f() {\n\tv.SetDefault("post.gap", 9)\n\tv.SetDefault("ladder.gap", 48)\n}\n'},
+     "what is the default of ladder.gap?", 'v.SetDefault("ladder.gap", 48)'),
     ({"a.c": "#define RUNGMARK 4\n#define RUNGGAP 31\n"}, "what is the default of RungGap?", "#define RUNGGAP 31"),
 ])  # fmt: skip
 def test_a_default_that_is_declared_comes_before_what_one_place_sets(

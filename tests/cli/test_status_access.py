@@ -57,4 +57,5 @@ def test_a_sentence_is_shown_and_a_hidden_file_is_named_where_no_access_is_confi
     assert said in " ".join(nornweave(tmp_path, "status").stdout.split())
     document = json.loads(nornweave(tmp_path, "status", "--json").stdout)
     assert "plan.md" in document["documentation"]["sources"]["kb"]["notices"][0]
+    assert "1 documents are for groups" in nornweave(tmp_path, "query", "badge").stderr
     assert "yes" in nornweave(tmp_path, "access", "can", "--groups", "x", "office.md").stdout

@@ -150,6 +150,9 @@ OPTIONS = [
     ("go", 'package p\nfunc f() { flag.Int("depth", 3, "how deep") }'),
     ("go", 'package p\nfunc f() { flags.IntVarP(&d, "depth", "d", 3, "how deep") }'),
     ("go", 'package p\nfunc f() { viper.SetDefault("depth", 3) }'),
+    ("python", 'node.declare_parameter("pump.depth", 3)'),
+    ("javascript", "registry.registerOption('pump.depth', 3)"),
+    ("csharp", 'class A { void F() { builder.AddSetting("Depth", 3); } }'),
     ("javascript", "program.option('-d, --depth <n>', 'how deep', 3)"),
     ("javascript", "yargs.option('depth', { type: 'number', default: 3 })"),
     ("rust", 'fn f(b: Builder) -> B { b.set_default("width", 2)?.set_default("depth", 3)?.set_default("tone", 4)? }'),
@@ -421,3 +424,17 @@ def test_what_a_program_s_own_help_states_is_its_default(
     assert [(one.name, one.value, one.line) for one in found] == expected
     assert {one.side for one in found} <= {"code"}
     assert all("efault" in text[one.span.start : one.span.end] for one in found)
+
+
+def test_a_duration_in_quotation_marks_is_a_time() -> None:
+    facts = read('package p\nfunc f() { viper.SetDefault("pump.idle_timeout", "2m30s") }', "go")
+    fact = one(facts, "idle timeout", "default")
+    assert (fact.kind, fact.value, fact.unit, fact.owner) == ("number", "150", "s", "f pump")
+    assert (
+        one(read('package p\nfunc f() { viper.SetDefault("mode", "0o770") }', "go"), "mode", "default").value == "0o770"
+    )
+
+
+def test_calls_that_register_something_else_state_no_default() -> None:
+    for call in ("registry.register('json', 3)", "bus.addListener('depth', 3)", "el.setAttribute('depth', 3)"):
+        assert not [fact for fact in read(call, "javascript") if fact.attribute == "default"]

@@ -237,3 +237,21 @@ def test_any_text_is_read_without_an_error_and_spans_lie_inside(text: str, path:
 )
 def test_what_somebody_chose_is_not_what_the_project_needs(path: str, text: str) -> None:
     assert not [fact for fact in facts(text, path) if fact.attribute == "requires"]
+
+
+def test_of_a_setting_with_its_type_and_default_only_the_default_is_read() -> None:
+    text = """\
+    pump.idle_timeout:
+      type:
+        name: Int
+        minval: 0
+      default: 3000
+      desc: How long it waits.
+    pump.height:
+      default: 50%
+      type: {name: Perc, maxperc: 100}
+    """
+    assert said(text, "settings.yml") == {
+        ("pump", "idle timeout", "default", "3000"), ("pump", "height", "default", "50"),
+    }  # fmt: skip
+    assert ("pump", "size", "setting", "10") in said("pump:\n  default: fast\n  size: 10\n", "app.yml")

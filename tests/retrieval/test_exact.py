@@ -136,6 +136,9 @@ FILES = {
 }
 
 
+OWNERS = ("beam", "reed", "heddle", "shed", "warp", "weft")
+
+
 class CodeSource(MemorySource):
     """A source of Python and C files."""
 
@@ -171,9 +174,9 @@ def parts_of(folder: Path, source: MemorySource, encoder: Encoder) -> DomainPart
     return replace(parts, domain=Domain.CODE, chunker=Chunker(strategy="SYNTAX_AWARE", limit=64))
 
 
-def built(folder: Path, encoder: Encoder) -> Iterator[Index]:
+def built(folder: Path, encoder: Encoder, files: Mapping[str, str] = FILES) -> Iterator[Index]:
     source = CodeSource(domain=Domain.CODE)
-    for path, text in FILES.items():
+    for path, text in files.items():
         source.write(path, text)
     parts = parts_of(folder, source, encoder)
     with parts.store.files.open(sync(parts).generation) as generation:
@@ -262,6 +265,14 @@ def test_what_is_right_around_a_member_tells_it_from_others_of_its_name(
 ])  # fmt: skip
 def test_a_setting_leads_to_where_its_value_is_said(code: Index, text: str) -> None:
     assert "self.settings.get" in leading(text, code)
+
+
+@pytest.mark.parametrize("owner", ["reed", "heddle"])
+def test_a_setting_that_is_called_with_its_owner_leads_to_that_owner(owner: str, tmp_path: Path) -> None:
+    files = {f"db/{name}.py": f'loom.set_default("{name}.sway_gap", {gap})\n' for gap, name in enumerate(OWNERS)}
+    used = {f"db/use_{n}.py": f'def use_{n}(loom):\n    return loom.get("{owner}.sway_gap", {n})\n' for n in range(3)}
+    for code in built(tmp_path, HashEncoder(), files | used):
+        assert f'set_default("{owner}' in leading(f"what is the default of {owner}.sway_gap", code)
 
 
 @pytest.mark.parametrize(("text", "stating"), [

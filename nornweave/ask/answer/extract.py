@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
@@ -38,7 +38,7 @@ from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
-from nornweave.disagree.facts.statement import described, is_declared, lines_at, statement_at
+from nornweave.disagree.facts.statement import called, definition_at, described, is_declared, lines_at, statement_at
 from nornweave.read.blocks.man import is_called_manual
 
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
@@ -71,7 +71,7 @@ _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
-    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_\s]*",
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
     re.DOTALL,
 )
 # A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
@@ -153,9 +153,12 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     facts = [fact for item in holding for fact in item.facts if not _is_unset(fact)]
     declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
     valued = frozenset(fact.name for fact in facts)
-    read = partial(_candidates, asked=_read_asked(question), valued=valued, declared=declared)
+    asked = _read_asked(question)
+    read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
-    saying = filter(None, ([*read(item)] for item in holding if item.score >= least))
+    saying: Iterable[list[_Candidate]] = filter(None, ([*read(item)] for item in holding if item.score >= least))
+    if asked.for_default:  # a place that only reads a setting does not say its default
+        saying = sorted(saying, key=lambda passage: not any(each.is_declared for each in passage))
     passages = [*islice(saying, MOST_SENTENCES)]
     candidates = [candidate for passage in passages for candidate in passage]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
@@ -176,7 +179,9 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     # Stable: equals stay in the order of their passages.
     said: dict[tuple[str, ...], ExtractedSentence] = {}
     is_last = any(candidate.is_declared for candidate in best)
-    best.sort(key=order, reverse=True)
+    best.sort(
+        key=lambda candidate: (is_last and asked.for_default and candidate.is_declared, order(candidate)), reverse=True
+    )
     for candidate in sorted(best, key=lambda candidate: candidate.is_of_use and is_last):
         sentence = _sentence(candidate.item, candidate.unit)
         said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
@@ -276,6 +281,11 @@ def _read_asked(question: str) -> _Asked:
     )
 
 
+def _asked_name(fact: Fact, asked: _Asked) -> str:
+    """Return the longest name by which the question may call a setting; empty if there is none."""
+    return next((name for name in reversed(called(fact)) if name in asked.settings), "")
+
+
 def _is_unset(fact: Fact) -> bool:
     return fact.kind == "none" or " ".join(words_of(fact.value)) in _UNSET
 
@@ -305,14 +315,17 @@ def _candidates(
     first = 0 if is_code else front_matter(text).end
     facts = [(fact, at) for fact in item.facts if first <= (at := _place(fact, item))[0] < len(text)]
     own = frozenset(fact.name for fact, _ in facts if not _is_unset(fact))
-    if item.item.told is not None and not asked.settings.keys() & {fact.name for fact, _ in facts}:
+    names = {fact: name for fact, _ in facts if (name := _asked_name(fact, asked))}
+    most = max((len(name.split()) for name in names.values()), default=0)
+    names = {fact: name for fact, name in names.items() if len(name.split()) == most}  # of one owner, if one is asked
+    if item.item.told is not None and not names:
         yield _told(item, item.item.told)
         return
     unset = [at for fact, at in facts if _is_unset(fact) and _is_in(fact.name, own if fact.kind == "none" else valued)]
-    stated = [(fact, at) for fact, at in facts if fact.name in asked.settings and at not in unset]
+    stated = [(fact, at) for fact, at in facts if fact in names and at not in unset]
     defaults = [(fact, at) for fact, at in facts if fact.attribute == "default"]
     if is_code and stated:
-        units = [lines_at(text, *at) for _, at in stated]
+        units = [definition_at(text, at[0]) or lines_at(text, *at) for _, at in stated]
     elif is_code and asked.for_code:
         units = units_of(text, LONGEST, is_code=True)
     elif is_code:
@@ -325,17 +338,17 @@ def _candidates(
         units = [*_with_denials(text, _below_labels(text, sorted({*apart, *joined.values()}), asked))]
         units = named if named and asked.for_default else units
     if asked.named and not stated:  # the value of another setting is none of this one
-        names = ((frozenset(fact.name.split()), at) for fact, at in defaults)
-        unset += [at for name, at in names if not (asked.named <= name or name <= asked.named)]
+        others = ((frozenset(fact.name.split()), at) for fact, at in defaults)
+        unset += [at for name, at in others if not (asked.named <= name or name <= asked.named)]
     if asked.for_default and not stated:
         units = [unit for unit in units if not any(_overlap(unit, at) for at in unset)]
     fitting = [(fact, at) for fact, at in facts if fact.kind in asked.kinds and fact.attribute in _VALUES]
     values = [at for fact, at in stated or fitting if not _is_unset(fact) and _is_shown(fact, text[slice(*at)])]
     defaulted = frozenset(name for name, _ in declared) if asked.for_default or asked.named else frozenset[str]()
-    others = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
+    of_use = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
     own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
     terms = [
-        held.union(*(asked.settings[fact.name] & asked.wanted for fact, at in stated if _overlap(unit, at)))
+        held.union(*(asked.settings[names[fact]] & asked.wanted for fact, at in stated if _overlap(unit, at)))
         for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
     ]
     heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
@@ -348,7 +361,7 @@ def _candidates(
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
-            is_of_use = not is_declared and any(_overlap(unit, at) for at in others)
+            is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
             yield _Candidate(item, unit, terms[place], beside, says_value, is_declared, is_of_use)
 
 

@@ -19,6 +19,7 @@ _IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'
 # Three words behind a value, on its line.
 _REMARK_BEHIND = re.compile(r"[^\S\n](?:#+|//+|--)[^\S\n]*\w[^\n]*?\w\s\w+\s\w")
 _PARAGRAPH = re.compile(r"[^\n]*\n(?:[^\S\n]*\n)?((?!\s*(?:#|```|~~~))(?:[^\n]*\w[^\n]*(?:\n|\Z)){1,4})")
+_DEFAULT_KEY = re.compile(r"[\"']?default[\"']?[ \t]*:")
 MAX_DESCRIPTION = 300
 _MARKS = re.compile(r"[^\w'-]+|(?<=[a-z])(?=[A-Z])|_+")
 _EACH_LINE = re.IGNORECASE | re.MULTILINE
@@ -28,10 +29,13 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
     """Return start and end of the lines that state and describe a fact, and whether words describe it.
 
-    Words may be in a string of those lines or of the call around them, or in a comment after or directly above. Without
+    Words may be in a string of those lines or of the call around them, in a comment after or directly above, or beside
+    a ``default`` that stands indented below its setting. Without
     words the result is the fact's own lines, or only the first line if they are too long.
     """
     first, last = lines_at(text, start, end)
+    if definition := definition_at(text, start):
+        return *definition, True
     if _IN_WORDS.search(text, first, last) or _REMARK_BEHIND.search(text, first, last):
         return first, last, True
     opened, closed = lines_at(text, *_around(text, start, end))
@@ -43,6 +47,38 @@ def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
     ):
         above = before
     return above, last, above < first
+
+
+def definition_at(text: str, start: int) -> tuple[int, int] | None:
+    """Return the lines of a setting with what stands indented below it, if ``default: …`` there begins at ``start``."""
+    line = text.rfind("\n", 0, start) + 1
+    deep = start - line
+    if not deep or not _DEFAULT_KEY.match(text, start) or text[line:start].strip():
+        return None
+    first, last = line, lines_at(text, start, start)[1]
+    while first and (text[first:line].isspace() or _indent(text, first) >= deep):
+        first = text.rfind("\n", 0, first - 1) + 1
+        if last - first > MAX_STATEMENT:
+            return None
+        line = text.find("\n", first)
+    end = last
+    while end < len(text):
+        below = lines_at(text, end + 1, end + 1)[1]
+        if text[end:below].strip():
+            if _indent(text, end + 1) < deep or below - first > MAX_STATEMENT:
+                break
+            last = below
+        end = below
+    return first, last
+
+
+MOST_OWNERS = 3
+
+
+def called(fact: Fact) -> tuple[str, ...]:
+    """Return the names by which people call a setting: its own, then with the names of its owners before it."""
+    owners = fact.owner.split()[-MOST_OWNERS:]
+    return tuple(" ".join((*owners[at:], fact.name)) for at in range(len(owners), -1, -1))
 
 
 def is_declared(fact: Fact) -> bool:
@@ -89,8 +125,8 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
 def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[int, str]]:
     """Yield the index of each fact whose value words describe, with one text: its name, its owner and these words.
 
-    A name alone is enough for the number of a constant or a key (``#define MAX_NESTING 16``), but not for the first
-    value of a variable. Lists are left out, because somebody who asks for a value does not want a list.
+    A name alone is enough for the number of a constant, an option or a key (``#define MAX_NESTING 16``), but not for
+    the first value of a variable. Lists are left out, because somebody who asks for a value does not want a list.
 
     Args:
         facts: the facts, by place.
@@ -98,7 +134,9 @@ def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[
     """
     places = {fact: place for place, fact in enumerate(facts)}
     for fact, (first, last) in described(facts, text, start):
-        is_named = fact.kind == "number" and (fact.attribute == "value" or fact.side == "configuration")
+        is_named = fact.kind == "number" and (
+            fact.attribute == "value" or fact.side == "configuration" or (fact.form == "option" and fact.owner != "")
+        )
         if fact.kind != "list" and (first < last or is_named):
             said = f"{fact.name} {fact.owner} {text[first:last]}"[:MAX_DESCRIPTION]
             yield places[fact], " ".join(_MARKS.sub(" ", said).split())

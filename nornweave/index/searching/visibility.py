@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
-from nornweave.core.access import Rule, Statement, Viewer, decode_rule, decode_source_rules, is_met, rule_of
+from nornweave.core.access import ANYONE, Rule, Statement, Viewer, decode_rule, decode_source_rules, is_met, rule_of
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.searching.access_today import AccessToday
@@ -147,9 +147,9 @@ class Visibilities:
 
     @property
     def restricted(self) -> int:
-        """Count the documents that are not open to everybody."""
+        """Count the documents that whoever may ask does not see where no access is configured."""
         there = len(self._kind_of) if self._live is None else int(np.count_nonzero(self._live))
-        return there - int(np.count_nonzero(self._documents(self._keys(frozenset()))))
+        return there - int(np.count_nonzero(self._documents(self._keys(ANYONE.groups))))
 
     def rule(self, document_no: int) -> Rule:
         """Return the access rule of a document."""

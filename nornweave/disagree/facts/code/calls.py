@@ -31,6 +31,7 @@ _GIVES = lazy_pattern(
 )
 _WITH_PROPERTIES = frozenset(("java", "kotlin"))
 """Languages in whose texts that is no other notation."""
+_DURATION = lazy_pattern(r"(?:\d{1,9}(?:\.\d{1,3})?(?:ns|us|µs|ms|s|m|h|d))+$")
 _NO_NAMES = frozenset("true false null none nil undefined if else and or not is in typeof new".split())  # noqa: SIM905
 
 
@@ -56,7 +57,10 @@ def read_call(site: ValueSite, reading: Reading) -> None:
     site.tag = name
     if behind and default < len(positional) and not positional[default].startswith("{"):
         attribute: Attribute = "value" if site.name.endswith("define") else "default"
-        reading.add(site, reading.constants.read(positional[default]), attribute, "option", name=name)
+        value = reading.constants.read(positional[default])
+        if value is not None and value.kind == "string" and _DURATION.match(value.text):  # "120s"
+            value = read_value(value.text) or value
+        reading.add(site, value, attribute, "option", name=name)
 
 
 def _is_value(arguments: Sequence[str], at: int, reading: Reading) -> bool:

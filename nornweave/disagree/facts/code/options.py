@@ -29,6 +29,12 @@ _FLAG = lazy_pattern(
 _DESCRIBED = lazy_pattern(
     r"(?:DEFINE|define)_|[A-Z]\w*(?:Setting|Option|Config|Param|Parameter|Property|Flag|Knob)$|(?:Setting|Option|Param)$"
 )
+# ``declare_parameter("rate", 10)``, ``registerOption("rate", 10)``: a verb, and what an option is called.
+_DECLARES = lazy_pattern(
+    r"(?:register|declare|define|add|set|with)_?(?:default|option|setting|config|param(?:eter)?|property|flag|knob)"
+    r"(?:_?value)?$",
+    re.IGNORECASE,
+)
 
 
 def default_behind_name(name: str) -> tuple[int, bool] | None:
@@ -46,7 +52,11 @@ def default_behind_name(name: str) -> tuple[int, bool] | None:
         return 0, False
     if last in _BEHIND_HELP:
         return 2, False
-    if last in _BEHIND_NAME or (last in _GETTERS and receivers and STORES.search(receivers[-1])):
+    if (
+        last in _BEHIND_NAME
+        or _DECLARES.match(last)
+        or (last in _GETTERS and receivers and STORES.search(receivers[-1]))
+    ):
         return 1, False
     if _DESCRIBED.match(last):
         return 1, True

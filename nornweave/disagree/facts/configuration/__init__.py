@@ -22,7 +22,7 @@ from nornweave.disagree.facts.configuration.manifests import (
     patterns_of,
     says_only_versions,
 )
-from nornweave.disagree.facts.configuration.settings import setting_facts
+from nornweave.disagree.facts.configuration.settings import setting_facts, without_descriptions
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import language_of
 
@@ -81,4 +81,5 @@ def configuration_facts(passage: Passage) -> Iterator[Fact]:
     yield from line_requirements(passage)
     read = _reader(passage.format, passage.path)
     if read is not None and not says_only_versions(passage.path):
-        yield from islice((fact for entry in read(passage.text) for fact in setting_facts(passage, entry)), MAX_FACTS)
+        entries = islice(without_descriptions(read(passage.text)), MAX_FACTS)
+        yield from islice((fact for entry in entries for fact in setting_facts(passage, entry)), MAX_FACTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
@@ -36,6 +36,7 @@ _SPECIFIED = lazy_pattern(
 _EXAMPLE = lazy_pattern(r"example|sample|template|\.dist\b", re.IGNORECASE)
 _DEFAULTS = lazy_pattern(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$", re.IGNORECASE)
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
+_DEFINITION = frozenset({"type", "default"})
 _STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "docker"})
 
 
@@ -74,6 +75,26 @@ def is_secret(entry: Entry) -> bool:
     last = [word for word in words_of(entry.key) if not word.isdigit()][-1:]
     is_count = re.fullmatch(r"[-+]?\d[\w.]*|true|false|yes|no|on|off", entry.value, re.IGNORECASE) is not None
     return not is_count or bool(last and SECRET.search(last[0]) and not last[0].endswith("s")) or "key" in last
+
+
+def without_descriptions(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries without those that only describe a setting which is defined with its type and its default.
+
+    Of ``timeout: {type: {name: Int, minval: 0}, default: 3000}`` the default stays, and the bound of its type goes.
+    """
+    read = list(entries)
+    keys: dict[tuple[str, ...], set[str]] = {}
+    for entry in read:
+        path = (*entry.parents, entry.key)
+        for depth in range(1, len(path)):
+            keys.setdefault(path[:depth], set()).add(path[depth])
+    defined = {path for path, below in keys.items() if below >= _DEFINITION}
+    return [
+        entry
+        for entry in read
+        if (entry.parents not in defined and not any(entry.parents[:at] in defined for at in range(len(entry.parents))))
+        or (entry.key == "default" and entry.parents in defined)
+    ]
 
 
 def setting_facts(passage: Passage, entry: Entry) -> Iterator[Fact]:
