@@ -271,3 +271,26 @@ def test_a_flag_is_gone_where_it_was_declared_wherever_else_its_word_stands(
     base = repository.commit({"README.md": page, "lamp.go": FLAGS}, DATES[0])
     repository.commit({"lamp.go": FLAGS.replace(old, new)}, DATES[1])
     assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == names
+
+
+@pytest.mark.parametrize(("path", "code", "page", "is_told"), [
+    (".github/workflows/site.yml", "run: git config user.mail a@example.org\n", "Set `user.mail` in git.", False),
+    ("Dockerfile", "RUN ./prepare && setlamp on\n", "Run `./prepare`, then `setlamp`.", False),
+    ("Dockerfile", "ENV LAMP_LEVEL=3\n", "Set `LAMP_LEVEL`.", True),
+    ("Cargo.toml", '[dependencies]\nferrite = "1.2"\n', "It is made with `ferrite`.", False),
+    ("lamp.toml", 'beam_width = "3"\n', "Set `beam_width`.", True),
+    (".env.example", "LAMP_LEVEL=3\n", "Set `LAMP_LEVEL`.", True),
+    ("src/a.py", "beam_width = 3\n", "It replaces the old `beam_width` filter.", False),
+    ("src/a.py", "beam_width = 3\n", "`beam_width`: this key was removed.", False),
+    ("src/a.py", "beam_width = 3\n", "## Deprecated keys\n\n* `beam_width`, use another.", False),
+    ("src/a.py", "beam_width = 3\n", "Add the column:\n\n`text('beam_width')`\n\nAsk for `beam_width`.", False),
+    ("src/a.py", "beam_width = 3\n", "Files older than this are removed. Set `beam_width`.", True),
+    ("src/a.py", "beam_width = 3\n", "## Old lamps\n\nAdd `beam_width` for them.", True),
+])  # fmt: skip
+def test_a_name_is_gone_where_the_project_declared_it_and_the_page_believes_in_it(
+    tmp_path: Path, path: str, code: str, page: str, is_told: bool
+) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": f"# Lamp\n\n{page}\n", path: f"{code}other: 1\n"}, DATES[0])
+    repository.commit({path: "other: 1\n"}, DATES[1])
+    assert bool(scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings) is is_told

@@ -25,6 +25,7 @@ from nornweave.core.types import digest
 from nornweave.disagree.drift.files import SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
+from nornweave.disagree.drift.kinds import is_for_tools
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place, Which
 from nornweave.disagree.facts.expressions import read_value
@@ -67,6 +68,15 @@ _URL = lazy_pattern(r"\bhttps?://[\w.:\[\]{}<>-]+(/[\w{}.:-]+(?:/[\w{}.:-]+)+)")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
 """As only names are spelt."""
+_PAST = r"deprecated|obsolete|removed|dropped|discontinued|renamed?"
+_MARKED_AS_GONE = (
+    rf"\b(?:old|former|formerly|previous|legacy|{_PAST})\b[^.;\n]{{0,20}}?NAME"
+    rf"|NAME\W{{0,6}}(?:\w+ ){{0,3}}(?:{_PAST}|replaced|no longer)\b"
+    r"|\badd\w* (?:\w+ ){0,3}columns?\b[^\n]*(?:\n[^\n]*){0,6}?NAME"  # the reader's own
+)
+_HEADING = lazy_pattern(r"(?:#+|=+) (?P<title>[^\n]+)")
+_OF_THE_PAST = lazy_pattern(r"deprecat|obsolete|removed|renam|migrat|upgrad", re.IGNORECASE)
+"""What a page says about names that it knows to be gone."""
 
 TextOf = Callable[[SourceFile], str]
 
@@ -149,11 +159,11 @@ def gone(
     """
     before, after = ({file.path: file for file in files} for files in (old, new))
     changed = [file for file in old if after.get(file.path, file).version != file.version or file.path not in after]
-    code = [file for file in changed if file.kind == "code"]
+    code = [file for file in changed if file.kind == "code" and not is_for_tools(file.path)]
     pages = [after[file.path] for file in changed if file.kind == "documentation" and file.path in after]
     if not code and not pages:
         return []
-    removed, files = _places_of(code, text_of), before.keys() - after.keys()
+    removed, files = _places_of(code, text_of, _declares), before.keys() - after.keys()
     renamed = {one.word: one for file in code if file.path in after for one in _renamed(file, after, text_of)}
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
@@ -184,6 +194,11 @@ def gone(
             if key and (key != last or owner in removed or owner in known):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
+    found = [
+        (place, unmarked)
+        for place, mentions in found
+        if (unmarked := [one for one in mentions if not _is_marked_as_gone(one, text_of(after[one.path]))])
+    ]
     reports = [
         _finding(place, mentions, _removed_by(root, commits, mentions[0].name, place[0]) if at < MAX_LOOKED_UP else "",
                  lambda path: lines_of(text_of(there[path])))
@@ -264,7 +279,7 @@ def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf)
         parts = _WORDS.findall(_written(old)), _WORDS.findall(_written(new))
         is_text = old.kind == new.kind == "string" and parts[0] == [_written(old)]
         for one, other in zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ():
-            if _spelling(one) != _spelling(other):
+            if _spelling(one) != _spelling(other) and _declares(file, one):
                 near = {word for token in was[max(0, at - NEAR) : at + NEAR] for word in words_of(token.text)}
                 yield _Renamed(_bare(one), file.path, old.line, role_of(was, at) if is_text else None,
                                one.startswith("-"), frozenset(near))  # fmt: skip
@@ -340,14 +355,38 @@ def _spelling(word: str) -> str:
     return word.lower().replace("-", "_").strip("_/")
 
 
-def _places_of(files: Iterable[SourceFile], text_of: TextOf) -> dict[str, tuple[str, int]]:
-    """Return the keys of all names of programs, each with path and line of its first place."""
+def _places_of(
+    files: Iterable[SourceFile], text_of: TextOf, counts: Callable[[SourceFile, str], bool] = lambda *_: True
+) -> dict[str, tuple[str, int]]:
+    """Return the keys of the names of programs that count, each with path and line of its first place."""
     places: dict[str, tuple[str, int]] = {}
     for file in files:
         for word, line in code_words(text_of(file), PurePosixPath(file.path).suffix):
             for part in (word, *_PARTS.findall(word)):
-                places.setdefault(_key(part), (file.path, line))
+                if counts(file, part):
+                    places.setdefault(_key(part), (file.path, line))
     return places
+
+
+def _declares(file: SourceFile, word: str) -> bool:
+    """Tell whether a file can declare a name with a word.
+
+    A Dockerfile declares variables only: the rest are commands. In configuration, a word that is not spelt as only
+    names are may be anything, such as a library, and a path may be any system's.
+    """
+    language = language_of(file.path)
+    if language == "dockerfile":
+        return _VARIABLE.fullmatch(word) is not None
+    return language not in {None, "json", "yaml"} or (_TELLING.search(word) is not None and word[0] != "/")
+
+
+def _is_marked_as_gone(mention: _Mention, page: str) -> bool:
+    """Tell whether a page says that a name is of the past, or that its readers add the name themselves."""
+    lines = lines_of(page)
+    heading = next(filter(None, map(_HEADING.match, reversed(lines[: mention.line + 1]))), None)
+    name = rf"[`*\"']*(?<![\w-]){re.escape(mention.written)}(?![\w-])"
+    is_past = heading and _OF_THE_PAST.search(heading["title"].replace(mention.written, ""))
+    return bool(is_past or re.search(_MARKED_AS_GONE.replace("NAME", name), page, re.IGNORECASE))
 
 
 def _key(written: str) -> str:

@@ -59,6 +59,11 @@ def kind_of(path: str) -> Kind | None:
     return "documentation" if suffix in FORMATS and not is_template else None
 
 
+def is_for_tools(path: str) -> bool:
+    """Tell whether a file is hidden or in a hidden folder, such as a workflow; ``.env`` files are settings."""
+    return re.search(r"(?:^|/)\.(?!env)", path) is not None
+
+
 def without_tests(text: str, suffix: str) -> str:
     """Return a program with blanks for its tests, if it is in Rust. Lines and offsets stay.
 

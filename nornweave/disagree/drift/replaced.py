@@ -18,6 +18,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.gone import TextOf, aligned, page_finding
 from nornweave.disagree.drift.induced.code import CodeToken, tokens_of_code
+from nornweave.disagree.drift.kinds import is_for_tools
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place
 from nornweave.disagree.facts.configuration import is_configuration
@@ -77,7 +78,7 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
     found = [
         one
         for path, file in before.items()
-        if file.kind == "code" and not re.search(r"(?:^|/)\.", path)  # a tool's, such as a workflow
+        if file.kind == "code" and not is_for_tools(path)
         if path in after and after[path].version != file.version
         for one in _replacements(path, text_of(file), text_of(after[path]))
     ][:MAX_REPLACED]
