@@ -34,6 +34,7 @@ def said(text: str, form: str) -> str:
 
 # What begins with "no" is not shown, what begins with "yes" is.
 MARKDOWN = [
+    "# yes1\n\n```{only} internal\nno1\n\nno2\n```\n\n:::{only} internal\nno3\n\n## no4\n:::\n\n````{ifconfig} staff\nno5\n```\nno6\n```\n````\n\n```{only} html\nyes2\n```\n\nyes3",
     "yes1\n\n<!-- no1\n\n# no2\n\n```\nno3\n-->\n\nyes2 <!-- no4 --> yes3",
     "yes1 `<!-- yes2 -->` yes3\n\n```html\n<!-- yes4 -->\n```\n\n    <!-- yes5 -->\n\n- ```\n  {# yes6 #}\n  ```",
     "yes1 {/* no1 */} yes2\n\n{/*\nno2\n\nno3\n*/}\n\nyes3 \\<!-- yes4 -->",
@@ -56,13 +57,19 @@ MARKDOWN = [
     "yes1 <!-- yes2 is never closed\n\nyes3 {# yes4\n\n`yes5 {# yes6",
 ]
 RST = [
+    "yes1\n\n.. ifconfig:: internal\n\n   no1\n\n.. ifconfig:: env in ('internal', 'staff')\n\n   no2\n\n.. ifconfig:: level in ('beta',)\n\n   yes2\n\n.. only:: internal and html\n\n   no3\n\n.. only:: html or latex\n\n   yes3\n",
     ".. no1\n\nyes1\n\n..\n   no2\n\n   no3\n\nyes2\n\n..\n\n   yes3\n\n.. note:: yes4\n\n   yes5\n\n   .. no4\n      no5\n",
     "yes1::\n\n   .. yes2\n\n.. code-block:: rst\n\n   .. yes3\n\n.. _yes4:\n\n.. [1] yes5\n\n.. |x| replace:: yes6\n",
     ".. raw:: html\n\n   <!-- no1 --><b>yes1</b>\n\n- yes2\n\n  .. no2\n\n  yes3\n\n.. meta::\n   :x: no3\n\n.. no4 no5::\n   no6\n",
 ]
 HTML = [
+    "<style>.a{height:0;overflow:hidden} .b{font-size:0} #c{opacity:0} .d p{display:none} main > .e{left:-5000px} .f{clip-path:inset(100%)} .g{max-height:0}</style><main><p class=a>no1<p class=b>no2<p id=c>no3<div class='x d'><p>no4</div><p class=e>no5<p class=f>no6<p class=g>yes1<p>yes2</main>",
+    "<style>.lid{color:white} .dark{background:#123} .pot p{color:#fefefe}</style><h1 class=lid>no1</h1><div class=pot><p>no2<b>no3</b></div><div class=dark><p class=lid>yes1</div><p class='lid dark'>yes2<p style='color:#fff'>no4<font color=white>no5</font><p>yes3",
+    "<style>body{background:#000}.lid{color:#fff}.pot{color:rgb(0,0,0)}</style><p class=lid>yes1<p class=pot>no1<p>yes2",
+    "<link rel=stylesheet href=a.css><p style='color:white'>yes1<p style='transform: scale(0)'>no1<p style='max-height:0;overflow:hidden'>no2<p style='height:0'>yes2",
+    "<style>.a{max-height:0;overflow:hidden} .open .a{max-height:9em} .b{color:#fff} body{background:url(x.png)}</style><p class=a>yes1<p class=b>yes2",
     "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
-    "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><p class='x b'>no1<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
+    "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><div class=a><p class='x b'>no1</div><p class=b>yes3<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
     "<style>/* x */ @media print {.a {display:none}} .b {display:none} .b {display:block} #c>p {display:none}</style><p class=a>yes1<p class=b>yes2<p id=c>yes3",
     "<style>.a {display:none}</style><script>show()</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
     "<p style='visibility: hidden'>no1</p><dialog>no2</dialog><dialog open>yes1</dialog> <datalist><option>no3</datalist><p>yes2",
@@ -74,6 +81,9 @@ HTML = [
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
 ]
 ASCIIDOC = [
+    "yes1\n\nifdef::internal[]\nno1\n\n== no2\n\nifdef::x[]\nno3\nendif::[]\nno4\nendif::[]\nyes2\n\nifdef::internal-notes[no5]\nifndef::internal[]\nyes3\nendif::[]\n",
+    'yes1\n\nifeval::["{env}" == "internal"]\nno1\nendif::[]\n\nyes2\nifdef::private,x[]\nno2\nendif::private,x[]\n\n----\nifdef::internal[]\nyes3\nendif::[]\n----\n',
+    ":internal:\n\nifdef::internal[]\nyes1\nendif::[]\n\nifdef::env-github[]\nyes2\nendif::[]\nifeval::[{v} > 3]\nyes3\nendif::[]\n",
     "= yes1\n:no1: no2\n:description: yes2\n:no3: no4\n\n{description}\n\n|===\n| yes3 | yes4\n// no5\n| yes5 | yes6\n|===\n",
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
@@ -524,3 +534,13 @@ def test_short_sentences_are_no_data() -> None:
 ])  # fmt: skip
 def test_what_is_never_displayed_is_not_shown(text: str, form: str, shown: str) -> None:
     assert read_blocks(text, form).shown(Span(0, len(text))).strip() == shown
+
+
+def test_what_a_page_hides_is_in_no_line_that_is_found() -> None:
+    page = (
+        "<style>.a {display:none} .b p {opacity:0}</style>\n<p class=a>no1</p>\n<div class=b><p>no2</p></div>\n"
+        "<input type=hidden value=no3>\n<!-- no4 -->\n<nav>yes1</nav>\n<p>yes2 <b hidden>no5</b> yes3</p>\n"
+    )
+    shown = shown_text(page, "html")
+    assert len(shown) == len(page) and shown.count("\n") == page.count("\n")
+    assert re.findall(r"\b(?:yes|no)\d", shown) == ["yes1", "yes2", "yes3"]

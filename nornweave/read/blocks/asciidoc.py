@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import Span
 from nornweave.read.blocks.block import Block, Blocks, Found, Kind, Reading, Stretch, blanked, end_of, read_lines
+from nornweave.read.blocks.unseen import is_internal
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
 _UNDERLINE = re.compile(r"([=~^+-])\1{2,}$")
@@ -31,6 +32,7 @@ _DESCRIPTION = ":description: "
 _DESCRIBED = re.compile(rf"^{_DESCRIPTION}[^\n]*$", re.MULTILINE)
 _PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|endif)::[^\[\]]*\[\][ \t]*$|ifeval::")
 """Of a condition; text in its brackets (``ifdef::name[text]``) is shown."""
+_CONDITION = re.compile(r"(?:ifdef::(?P<names>[^\[\]]+)|ifeval::)\[(?P<said>[^\]]*)\]")
 _TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
 _ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
 _MARKS = re.compile(
@@ -99,6 +101,8 @@ class _Asciidoc:
         ):
             reading.hidden += [stretch.spans[start]] if _COMMENT.match(rows[start]) else []
             start += 1
+        if (end := self._condition_end(rows, start)) > start:
+            return Found("hidden", end)
         named = rows[at:start]
         found = _below_attributes(rows, start, named)
         if _ENTRY.match(rows[start]):
@@ -109,6 +113,22 @@ class _Asciidoc:
         if found.kind == "code" and not any(_SUBSTITUTES.search(row) for row in named):
             self.literal.append(stretch.span(start, found.end))
         return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
+
+    def _condition_end(self, rows: Sequence[str], at: int) -> int:
+        """Return the end of a condition for internal text; ``at`` if another text or none begins there."""
+        condition = _CONDITION.match(rows[at])
+        names = (condition["names"] or condition["said"]) if condition else ""
+        is_set = any(name.lower() in self.values for name in re.split(r"[,+]", names))
+        if condition is None or is_set or not is_internal(names):
+            return at
+        depth = 0 if condition["names"] and condition["said"] else 1
+        end = at + 1
+        while depth and end < len(rows):
+            opens = _CONDITION.match(rows[end]) or rows[end].startswith("ifndef::")
+            is_block = rows[end].startswith("ifeval::") or rows[end].endswith("[]")
+            depth += is_block if opens else -rows[end].startswith("endif::")
+            end += 1
+        return end
 
     def _set(self, rows: Sequence[str]) -> None:
         for entry in _SET.finditer("\n".join(rows).replace(" \\\n", " ")):

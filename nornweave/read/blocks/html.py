@@ -8,14 +8,16 @@ recursion, however deep the nesting. ``HtmlPolicy`` says what a caller leaves ou
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 from nornweave.core.text.inline_markup import without_long_references
+from nornweave.core.types import Span
 from nornweave.read.blocks.block import Kind, paragraphs
 from nornweave.read.blocks.readable import Cell, Readable, ReadableWriter
+from nornweave.read.blocks.unseen import DEEPEST, Element, PageStyles, is_hidden
 from nornweave.read.blocks.unseen import NEVER_SHOWN as UNSEEN
-from nornweave.read.blocks.unseen import hidden_by_style, is_hidden
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -97,6 +99,15 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
             return walker.writer.readable()
 
 
+def hidden_spans(text: str) -> list[Span]:
+    """Return the spans of HTML that nobody sees: comments, hidden elements and fields, scripts and styles."""
+    walker = HtmlWalker(text, HtmlPolicy(skipped=UNSEEN))
+    with suppress(AssertionError):
+        if is_sound(text):
+            walker.read()
+    return sorted(walker.hidden, key=lambda span: span.start)
+
+
 def is_sound(text: str) -> bool:
     """Tell whether html.parser can read the text in acceptable time, because only few constructs are left unclosed."""
     return all(
@@ -117,15 +128,19 @@ class HtmlWalker(HTMLParser):
 
     Attributes:
         skipping: the element that is being left out. After ``read`` it is an element that was never closed, or empty.
+        hidden: the spans of comments and of elements that are left out, in the file.
     """
 
     def __init__(self, source: str, policy: HtmlPolicy) -> None:
         super().__init__(convert_charrefs=True)
         self.writer = ReadableWriter()
         self.skipping = ""
+        self.hidden: list[Span] = []
+        self._hidden_at = 0
         self._source = source
         self._policy = policy
-        self._hidden = hidden_by_style(source)
+        self._styles = PageStyles(source)
+        self._path: list[Element] = []
         self._is_animated = "<script" in source.lower()
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._pending: list[str] = []
@@ -152,14 +167,17 @@ class HtmlWalker(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a block, or begin to leave out an element."""
         if self.skipping and not self._inside and tag in _ENDED_BY.get(self.skipping, ()):
-            self.skipping = ""
+            self._end_skipping(self._at())
+        self._enter(tag, attrs)
         if self.skipping:
             nests = tag == self.skipping or (self.skipping in _ENDED_BY and tag in {"table", "ul", "ol", "dl"})
             self._inside += [tag] if nests else []
-        elif tag in self._policy.skipped or ((attrs or tag == "dialog") and self._left_out(tag, attrs)):
+        elif tag in self._policy.skipped or (
+            (attrs or self._styles.has_rules or tag == "dialog") and self._left_out(tag, attrs)
+        ):
             if tag in _BLOCKS:
                 self._flush(self._at())
-            self.skipping, self._inside = tag, []
+            self.skipping, self._inside, self._hidden_at = tag, [], self._at()
         elif tag == "br":
             self._add("\n" if not self._tables else " ")
         elif tag in _HEADINGS:
@@ -178,19 +196,37 @@ class HtmlWalker(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Close a block, or end leaving out an element."""
+        if any(element.tag == tag for element in self._path[-DEEPEST:]):
+            while self._path.pop().tag != tag:
+                continue
         if self.skipping:
             if tag in self._inside:
                 del self._inside[len(self._inside) - 1 - self._inside[::-1].index(tag) :]
                 return
             is_ended = tag == self.skipping or (self.skipping in _ENDED_BY and not self._inside)
             is_parent = is_ended and tag != self.skipping
-            self.skipping = "" if is_ended else self.skipping
+            if is_ended:
+                self._end_skipping(self._at() if is_parent else self._source.find(">", self._at()) + 1)
             if not is_parent:
                 return
         if tag in _HEADINGS or tag in _BLOCKS:
             self._close(tag, self._at())
         else:
             self._inline(tag, [])
+
+    def _enter(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._path and tag in _ENDED_BY.get(self._path[-1].tag, ()):
+            self._path.pop()
+        self._path += [Element.of(tag, attrs)] if tag not in VOID_TAGS else []
+
+    def _end_skipping(self, at: int) -> None:
+        self.hidden.append(Span(self._hidden_at, at))
+        self.skipping = ""
+
+    def handle_comment(self, data: str) -> None:
+        """Note the place of a comment."""
+        if not self.skipping:
+            self.hidden.append(Span(self._at(), self._at() + len(data) + len("<!---->")))
 
     def handle_data(self, data: str) -> None:
         """Add some text to the current block. Character references in it are already resolved."""
@@ -215,8 +251,10 @@ class HtmlWalker(HTMLParser):
 
     def _left_out(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
         if tag in VOID_TAGS or tag in {"body", "html", "main"}:
+            if tag == "input" and is_hidden(attrs, tag):
+                self.hidden.append(Span(self._at(), self._at() + len(self.get_starttag_text() or "")))
             return False
-        if is_hidden(attrs, tag, is_animated=self._is_animated) or (self._hidden and self._is_styled_away(tag, attrs)):
+        if is_hidden(attrs, tag, is_animated=self._is_animated) or self._styles.hides(self._path[-DEEPEST:]):
             return True
         named = " ".join(value for name, value in attrs if name in {"class", "id", "role", "aria-label"} and value)
         if tag == "aside" and self._policy.roles and _NAVIGATION.search(named):
@@ -226,10 +264,6 @@ class HtmlWalker(HTMLParser):
             or (name == "class" and value is not None and not self._policy.classes.isdisjoint(value.split()))
             for name, value in attrs
         )
-
-    def _is_styled_away(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
-        marks = [f"#{_value(attrs, 'id')}", *(f".{name}" for name in _value(attrs, "class").split())]
-        return not self._hidden.isdisjoint([*marks, *(f"{tag}{mark}" for mark in marks)])
 
     def _add(self, text: str) -> None:
         if (self._pending or text.strip()) and not (self._kind == "heading" and text.strip() in _PERMALINKS):

@@ -22,7 +22,7 @@ from nornweave.read.blocks.block import (
     indented_end,
     read_lines,
 )
-from nornweave.read.blocks.unseen import UnseenParts, unseen_front
+from nornweave.read.blocks.unseen import UnseenParts, is_unset, unseen_front
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?$")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
@@ -44,6 +44,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
 _NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
+_COLONS, _CONDITIONAL = re.compile(r" {0,3}(:{3,})[ \t]*\{"), re.compile(r"\{(?:only|ifconfig)\}[ \t]+(.+)")
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
 _CONTRIBUTORS = re.compile(
     r"<!--\s*(?P<name>[\w-]*contributors?[\w-]*)\s*:?\s*(?:start|begin)\b[^>]*-->", re.IGNORECASE
@@ -104,8 +105,11 @@ class _Markdown:
         rows = stretch.rows
         row = rows[at]
         if fence := opened_fence(row):
-            end = end_of(rows, at, lambda row: not closes_fence(row, fence))
-            return Found("code", min(end + 1, len(rows)), info=_language(row))
+            end = min(end_of(rows, at, lambda row: not closes_fence(row, fence)) + 1, len(rows))
+            return Found("hidden" if _is_conditional(row) else "code", end, info=_language(row))
+        if (colons := _COLONS.match(row)) and _is_conditional(row):
+            end = end_of(rows, at, lambda row: row.strip() != colons[1])
+            return Found("hidden", min(end + 1, len(rows)))
         if row.startswith(("    ", "\t")):
             end = indented_end(rows, at, 4)
             return Found("note", end, body=at, margin=indent_of(row)) if self.is_mdx else Found("code", end)
@@ -156,6 +160,12 @@ def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:
             return
         yield Span(opening.start(), closing.end())
         start = closing.end()
+
+
+def _is_conditional(row: str) -> bool:
+    """Tell whether a directive of MyST hides its text: ``{only} internal``."""
+    conditional = _CONDITIONAL.search(row)
+    return conditional is not None and is_unset(conditional[1])
 
 
 def _ends_component(row: str) -> bool:

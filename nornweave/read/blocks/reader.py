@@ -9,6 +9,7 @@ from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.types import Span
 from nornweave.read.blocks.asciidoc import read_asciidoc
 from nornweave.read.blocks.block import Blocks, blanked, paragraphs
+from nornweave.read.blocks.html import hidden_spans
 from nornweave.read.blocks.man import read_man
 from nornweave.read.blocks.markdown import read_markdown
 from nornweave.read.blocks.org import read_org
@@ -43,6 +44,6 @@ def shown_text(text: str, format: str) -> str:  # noqa: A002
     Front matter is not replaced, because it states properties of the document even if no page shows it.
     """
     if format == "html":
-        return blanked(text, UnseenParts(text).within(Span(0, len(text))))
+        return blanked(blanked(text, hidden_spans(text)), UnseenParts(text).within(Span(0, len(text))))
     head = front_matter(text).end if format == "markdown" else 0
     return text[:head] + LINED[format](text).text[head:] if format in LINED else text

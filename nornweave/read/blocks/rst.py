@@ -18,7 +18,7 @@ from nornweave.read.blocks.block import (
     indented_end,
     read_lines,
 )
-from nornweave.read.blocks.unseen import UnseenParts
+from nornweave.read.blocks.unseen import UnseenParts, is_unset
 
 _LONGEST_TITLE, _MOST_TARGETS = 300, 40
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\Z")
@@ -33,10 +33,6 @@ _DIRECTIVE = re.compile(r"\s*\.\. +(?:\|[^|\n]{1,80}\| +)?([A-Za-z][\w:.+-]{0,60
 # Footnotes, citations, targets and substitutions; all else behind two dots is a comment.
 _EXPLICIT = re.compile(r"\s*\.\.\s+(?:\[|_|\|[^|]+\|\s)")
 _COMMENT = re.compile(r"\s*\.\.(?:\s|\Z)")
-# A tag alone that no builder of Sphinx sets; an expression may say anything.
-_UNSET_TAG = re.compile(
-    r"(?!(?:html|latex|text|man|epub|texinfo|xml|singlehtml|dirhtml)\b|(?:builder|format)_)\w+\s*\Z"
-)
 _OPTION_FIELD = re.compile(r"\s+:[\w-]+:(?:\s|$)")
 _OPTION = re.compile(
     r"\s*((?:--?|/)\w[\w?-]*(?:[ =]<?[\w.|-]+>?)?(?:, (?:--?|/)\w[\w?-]*(?:[ =]<?[\w.|-]+>?)?)*)(?: {2,}(?=\S)|$)"
@@ -84,7 +80,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
         return Found("hidden", at + 1 if is_empty else indented_end(rows, at + 1, indent_of(row) + 1))
     name, argument = directive[1].rpartition(":")[2], directive[2] or ""
     end = indented_end(rows, at + 1, indent_of(row) + 1)
-    if name == "meta" or (name == "only" and _UNSET_TAG.match(argument)):
+    if name == "meta" or (name in {"only", "ifconfig"} and is_unset(argument)):
         return Found("hidden", end)
     if kind := _DIRECTIVES.get(name):
         if name == "raw":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from nornweave.core.text.inline_markup import FrontMatter
 from nornweave.core.types import Span
@@ -34,17 +34,33 @@ _HINT = re.compile(
     r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display|style)"
 )
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
-_NOT_DISPLAYED = re.compile(r"display['\"]?\s*:\s*['\"]?none|visibility['\"]?\s*:\s*['\"]?hidden", re.IGNORECASE)
-# Far outside, without size, cut to nothing; and transparent, which a program of the page may change.
-_NOT_SEEN = re.compile(
-    r"(?:left|top|right|bottom|indent)['\"]?\s*:\s*['\"]?-\d{4,}|font-?size['\"]?\s*:\s*['\"]?0(?![.\d])"
-    r"|clip['\"]?\s*:\s*['\"]?rect\((?:[01](?:px)?[,\s]*){4}\)|clip-?path['\"]?\s*:\s*['\"]?inset\((?:50|100)%",
-    re.IGNORECASE,
-)
-_TRANSPARENT = re.compile(r"(?<![\w-])opacity['\"]?\s*:\s*['\"]?0(?:\.0*)?(?![.\d])", re.IGNORECASE)
+_STATED = r"(?<![\w-])(?i:{})['\"]?\s*:\s*['\"]?"
+_ZERO = r"0(?:\.0*)?(?:px|r?em|pt|%)?(?![.\d])"
+# Property → its values that nobody sees: far outside, without size, cut to nothing. A program may show what is
+# transparent.
+_HIDING = {
+    name: re.compile(_STATED.format(name) + rf"(?i:{value})")
+    for name, value in {
+        "display": "none",
+        "visibility": "hidden",
+        "left|top|right|bottom|text-?indent": r"-\d{4,}",
+        "font-?size": _ZERO,
+        "clip": r"rect\((?:[01](?:px)?[,\s]*){4}\)",
+        "clip-?path": r"inset\((?:50|100)%",
+        "transform": r"scale\(\s*0(?:\.0+)?\s*\)",
+        "(?:max-?)?(?:height|width)": _ZERO,
+        "opacity": r"0(?:\.0*)?(?![.\d])",
+    }.items()
+}
+_SIZE, _OPACITY = "(?:max-?)?(?:height|width)", "opacity"
+_CUT = re.compile(_STATED.format("overflow(?:-?[xy])?") + "(?:hidden|clip)", re.IGNORECASE)
 _COLOUR = re.compile(
     r"(?<![\w-])(background(?:-?color)?|color)['\"]?\s*:\s*['\"]?([#\w]+(?:\([^()]*\))?)", re.IGNORECASE
 )
+_PAINTED = re.compile(r"(?<![\w-])background(?:-?(?:color|image))?['\"]?\s*:", re.IGNORECASE)
+_WHITE = (255, 255, 255)
+_ALIKE = 8
+"""Steps between two shades of a colour that nobody tells apart."""
 _SLASHES_END = re.compile(r"\*/\s*-?\}{1,2}")
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
@@ -56,46 +72,179 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_anima
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
-    is_closed = name == "dialog" and "open" not in said
+    is_closed = (name == "dialog" and "open" not in said) or (name == "input" and said.get("type") == "hidden")
     style = said.get("style", "")
-    is_styled_away = _NOT_DISPLAYED.search(style) or _NOT_SEEN.search(style) or _has_one_colour(style)
-    is_transparent = not is_animated and _TRANSPARENT.search(style) is not None
-    return not is_found and (is_marked or is_closed or bool(is_styled_away) or is_transparent)
+    is_styled_away = bool(_ways_hidden(style) - ({_OPACITY} if is_animated else set())) or _has_one_colour(style)
+    return not is_found and (is_marked or is_closed or is_styled_away)
+
+
+def _ways_hidden(style: str) -> set[str]:
+    """Return the properties in a style by each of which nobody sees the element."""
+    ways = {name for name, pattern in _HIDING.items() if ":" in style and pattern.search(style)}
+    return ways if _CUT.search(style) else ways - {_SIZE}
 
 
 def _has_one_colour(style: str) -> bool:
     """Tell whether a style states one colour for the text and what is behind it."""
     stated = {key.lower()[:5]: value.lower() for key, value in _COLOUR.findall(style)}
-    full = {key: {"white": "#ffffff", "black": "#000000"}.get(value, value) for key, value in stated.items()}
-    full = {key: re.sub(r"^#(\w)(\w)(\w)$", r"#\1\1\2\2\3\3", value) for key, value in full.items()}
-    return len(full) == 2 and len(set(full.values())) == 1 and full["color"] != "inherit"
+    if len(stated) < 2 or stated["color"] == "inherit":
+        return False
+    return stated["color"] == stated["backg"] or alike(colour(stated["color"]), colour(stated["backg"]))
+
+
+def colour(said: str) -> tuple[int, int, int] | None:
+    """Return the red, green and blue of a colour; ``None`` if it is in no form that is known."""
+    said = {"white": "#ffffff", "black": "#000000"}.get(said, said).lower()
+    said = re.sub(r"^#(\w)(\w)(\w)$", r"#\1\1\2\2\3\3", said)
+    if re.fullmatch(r"#[0-9a-f]{6}", said):
+        return int(said[1:3], 16), int(said[3:5], 16), int(said[5:], 16)
+    parts = re.fullmatch(r"rgba?\(\s*(\d{1,3})[,\s]+(\d{1,3})[,\s]+(\d{1,3})\s*(?:[,/]\s*1(?:\.0*)?\s*)?\)", said)
+    return (int(parts[1]), int(parts[2]), int(parts[3])) if parts else None
+
+
+def alike(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
+    """Tell whether nobody sees a text of one colour on the other one."""
+    return one is not None and other is not None and all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
 
 
 _STYLE = re.compile(r"<style\b(?![^<>]*\bmedia)[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
 _BRACE = re.compile(r"[{}]")
-_SIMPLE = re.compile(r"(?:[a-zA-Z]\w*)?[.#][\w-]+")
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMPOUND = re.compile(r"([a-zA-Z][\w-]*|\*)?((?:[.#][\w-]+)*)")
+_PAGE_PAINTED = re.compile(r"<link\b[^<>]*stylesheet|<body\b[^<>]*(?:bgcolor|background|style|class)", re.IGNORECASE)
+_MOST_RULES, DEEPEST = 500, 100
+"""Rules of a page, and elements above another one that are looked at."""
 
 
-def hidden_by_style(html: str) -> frozenset[str]:
-    """Return the selectors that the style sheets of a page hide: ``.class``, ``#id``, ``tag.class``.
+class Element(NamedTuple):
+    """An element of a page: its name, its classes and id as selectors, its style, and whether it has a background."""
 
-    Selectors that a program may show are left out, and so are those that ``@media`` or another rule decides about.
-    """
-    displayed: dict[str, bool] = {}
-    for style in () if "<script" in html.lower() else _STYLE.finditer(html):
-        css, at, depth, selectors = style[1], 0, 0, ""
+    tag: str
+    marks: frozenset[str]
+    style: str
+    is_painted: bool
+
+    @classmethod
+    def of(cls, tag: str, attributes: Sequence[tuple[str, Any]]) -> Self:
+        """Describe an element. A class may be a text or a list of names."""
+        said = {name: value or "" for name, value in reversed(attributes)}
+        classes = said.get("class", "")
+        names = classes.split() if isinstance(classes, str) else classes
+        marks = frozenset([*(f".{name}" for name in names), *([f"#{said['id']}"] if said.get("id") else [])])
+        style = (
+            f"{said.get('style', '')};color:{said['color']}"
+            if tag == "font" and "color" in said
+            else said.get("style", "")
+        )
+        return cls(tag, marks, style, bool(said.get("bgcolor")) or _PAINTED.search(style) is not None)
+
+
+class _Rule(NamedTuple):
+    subject: str
+    selector: tuple[tuple[str, frozenset[str]], ...]
+    style: str
+
+    def fits(self, path: Sequence[Element]) -> bool:
+        """Tell whether the last element of a path is meant."""
+        *above, subject = self.selector
+        around = iter(path[:-1])
+        return _is_meant(path[-1], subject) and all(any(_is_meant(each, one) for each in around) for one in above)
+
+
+def _is_meant(element: Element, compound: tuple[str, frozenset[str]]) -> bool:
+    return compound[0] in {"", "*", element.tag} and compound[1] <= element.marks
+
+
+def _rules_of(html: str) -> Iterator[tuple[str, str]]:
+    """Yield the selectors and the style of each rule in the style sheets of a page."""
+    for style in _STYLE.finditer(html):
+        css, at, depth, selectors = _CSS_COMMENT.sub("", style[1]), 0, 0, ""
         for brace in _BRACE.finditer(css):
             said, at = css[at : brace.start()], brace.end()
             if brace[0] == "{":
                 depth, selectors = depth + 1, said
-                continue
-            if depth == 1 and ("display" in said or "visibility" in said):
-                for each in selectors.split(","):
-                    name = "".join(each.split()[-1:])
-                    is_shown = not _NOT_DISPLAYED.search(said)
-                    displayed[name] = is_shown or displayed.get(name, False)
-            depth = max(0, depth - 1)
-    return frozenset(name for name, is_shown in displayed.items() if not is_shown and _SIMPLE.fullmatch(name))
+            else:
+                if depth == 1:
+                    yield selectors, said
+                depth = max(0, depth - 1)
+
+
+class PageStyles:
+    """What the style sheets in a page say of its elements. Of a page with a program they say nothing certain.
+
+    Rules that ``@media`` or the like decides about are left out, and what another rule for the same elements shows.
+    """
+
+    def __init__(self, html: str) -> None:
+        """Read the style sheets."""
+        self._rules: list[_Rule] = []
+        self._shown: set[tuple[str, str]] = set()
+        self._ground = None
+        if "<script" in html.lower():
+            return
+        for selectors, style in _rules_of(html):
+            ways = _ways_hidden(style)
+            stated = [name for name in _HIDING if re.search(_STATED.format(name), style)]
+            for each in selectors.split(","):
+                subject = "".join(each.split()[-1:])
+                self._shown |= {(subject, name) for name in stated if name not in ways}
+                parts = [_COMPOUND.fullmatch(part) for part in each.replace(">", " ").split()]
+                selector = tuple(
+                    ((part[1] or "").lower(), frozenset(re.findall(r"[.#][\w-]+", part[2]))) for part in parts if part
+                )
+                if selector and len(selector) == len(parts) and len(self._rules) < _MOST_RULES:
+                    self._rules.append(_Rule(subject, selector, style))
+        pages = [rule.style for rule in self._rules if rule.subject in {"html", "body"}]
+        grounds = [value for style in pages for key, value in _COLOUR.findall(style) if key.lower() != "color"]
+        if len(grounds) == sum(len(_PAINTED.findall(style)) for style in pages) and not _PAGE_PAINTED.search(html):
+            self._ground = colour(grounds[-1]) if grounds else _WHITE
+
+    @property
+    def has_rules(self) -> bool:
+        """Tell whether the page has style sheets that say something."""
+        return bool(self._rules)
+
+    def hides(self, path: Sequence[Element]) -> bool:
+        """Tell whether nobody sees the last element of a path, which begins with the outermost element."""
+        fitting = [rule for rule in self._rules if rule.fits(path)]
+        for rule in fitting:
+            is_named = any(marks for _, marks in rule.selector)
+            if is_named and any((rule.subject, name) not in self._shown for name in _ways_hidden(rule.style)):
+                return True
+        if self._ground is None or path[-1].tag in {"body", "html"}:
+            return False
+        styles = (*(rule.style for rule in fitting), path[-1].style)
+        said = [value for style in styles for key, value in _COLOUR.findall(style) if key.lower() == "color"]
+        is_lost = bool(said) and alike(colour(said[-1]), self._ground)
+        return is_lost and not any(self._is_painted(path[: at + 1]) for at in range(len(path)))
+
+    def _is_painted(self, path: Sequence[Element]) -> bool:
+        if path[-1].tag in {"html", "body"}:
+            return False
+        return path[-1].is_painted or any(_PAINTED.search(rule.style) and rule.fits(path) for rule in self._rules)
+
+
+_INTERNAL = re.compile(
+    r"(?<![^\W_])(?:internal\w*|private|confidential|secret|drafts?|hidden|staff|nda|wip|todos?|unreleased|unpublished|embargo\w*"
+    r"|(?:author|editor|reviewer)s?[-_]?(?:only|notes?|comments?))(?![^\W_])",
+    re.IGNORECASE,
+)
+
+
+def is_internal(condition: str) -> bool:
+    """Tell whether a condition names what readers do not get: ``internal``, ``staff-only``."""
+    return _INTERNAL.search(condition) is not None and not re.search(r"!=|\bnot\b", condition)
+
+
+# A tag that no builder of Sphinx sets; any other expression may say anything.
+_UNSET_TAG = re.compile(
+    r"(?!(?:html|latex|text|man|epub|texinfo|xml|singlehtml|dirhtml)\b|(?:builder|format)_)\w+\s*\Z"
+)
+
+
+def is_unset(expression: str) -> bool:
+    """Tell whether ``only`` or ``ifconfig`` of Sphinx hides what is below it."""
+    return _UNSET_TAG.match(expression) is not None or is_internal(expression)
 
 
 # A page shows what is written in sentences, whatever the field is called in full: ``seo_title``, ``metaDescription``.

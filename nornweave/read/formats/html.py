@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
@@ -11,7 +12,7 @@ from bs4.element import Tag
 from markdownify import MarkdownConverter
 
 from nornweave.config.addresses import is_web_address
-from nornweave.read.blocks.unseen import NEVER_SHOWN, is_hidden
+from nornweave.read.blocks.unseen import DEEPEST, NEVER_SHOWN, Element, PageStyles, is_hidden
 from nornweave.read.formats.markdown import closed, joined, plain, table
 
 MAX_COLUMNS = 256
@@ -67,7 +68,8 @@ def markdown_of(html: str | bytes) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(html, "lxml")
-    for tag in soup.find_all(lambda tag: tag.name in _LEFT_OUT or is_hidden([*tag.attrs.items()], tag.name)):
+    styles = PageStyles(html if isinstance(html, str) else html.decode("utf-8", "replace"))
+    for tag in soup.find_all(lambda tag: tag.name in _LEFT_OUT or _is_unseen(tag, styles)):
         tag.decompose()
     for element in soup.find_all("table"):
         if _lays_out(element):
@@ -77,6 +79,13 @@ def markdown_of(html: str | bytes) -> str:
     except RecursionError:
         text = plain(soup.get_text("\n", strip=True))
     return closed("\n".join(line.rstrip() for line in text.strip("\n").splitlines()))
+
+
+def _is_unseen(tag: Tag, styles: PageStyles) -> bool:
+    if is_hidden([*tag.attrs.items()], tag.name):
+        return True
+    path = (*reversed([*islice(tag.parents, DEEPEST)]), tag) if styles.has_rules or "style" in tag.attrs else ()
+    return bool(path) and styles.hides([Element.of(each.name, [*each.attrs.items()]) for each in path])
 
 
 def _lays_out(element: Tag) -> bool:
