@@ -544,3 +544,9 @@ def test_what_a_page_hides_is_in_no_line_that_is_found() -> None:
     shown = shown_text(page, "html")
     assert len(shown) == len(page) and shown.count("\n") == page.count("\n")
     assert re.findall(r"\b(?:yes|no)\d", shown) == ["yes1", "yes2", "yes3"]
+
+
+def test_fields_of_front_matter_that_are_internal_notes_are_in_no_line_that_is_found() -> None:
+    page = "---\ntitle: yes1\ninternal_note: no1\nnotes:\n  - yes2\nprivateComments:\n  - no2\n  - no3\nowner: yes3\n---\nyes4\n"
+    shown = shown_text(page, "markdown")
+    assert len(shown) == len(page) and re.findall(r"\b(?:yes|no)\d", shown) == ["yes1", "yes2", "yes3", "yes4"]

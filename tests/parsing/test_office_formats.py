@@ -12,11 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
+from openpyxl.formatting.rule import CellIsRule
+from openpyxl.styles import Font, PatternFill
+from openpyxl.styles.colors import Color
 from openpyxl.utils import range_boundaries
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
+from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE
-from pptx.util import Inches
+from pptx.enum.dml import MSO_THEME_COLOR
+from pptx.util import Inches, Pt
 
 from lab.fuzz.packed import archive, epub, word_file
 from nornweave.core.text.spans import KnownStarts, TokenIndex
@@ -221,7 +226,77 @@ def test_hidden_text_slides_sheets_rows_and_columns_are_left_out_and_counted() -
     document = read("a.xlsx", saved(book))
     assert "secret" not in document.text.replace("hidden rows", "").casefold()
     assert "| North |  | seen |" in document.text and "| South | 2 |" in document.text
-    assert document.metadata["left_out"] == ("Sheet: 6 cells in hidden rows and columns", "Secret: a hidden sheet")
+    assert document.metadata["left_out"] == (
+        "Sheet: 6 cells in hidden rows and columns",
+        "Sheet: 2 cells that show nothing",
+        "Secret: a hidden sheet",
+    )
+
+
+def test_text_in_the_colour_of_what_is_behind_it_is_left_out_and_counted() -> None:
+    run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    style = '<w:style w:type="{}" w:styleId="{}"><w:name w:val="x"/>{}<w:rPr>{}</w:rPr></w:style>'
+    styles = style.format("paragraph", "Pale", "", '<w:color w:val="FFFFFF"/>')
+    styles += style.format("paragraph", "Below", '<w:basedOn w:val="Pale"/>', "")
+    black, nearly, grey = (f'<w:color w:val="{ink}"/>' for ink in ("000000", "FEFDFE", "DDDDDD"))
+    shaded = black + '<w:shd w:val="clear" w:fill="000000"/>'
+    body = (
+        f'<w:p><w:pPr><w:pStyle w:val="Below"/></w:pPr>{run.format("", "no")}{run.format(black, "Shown.")}</w:p>'
+        f"<w:p>{run.format(nearly, 'no')}{run.format(grey, 'Grey.')}</w:p><w:p>{run.format(shaded, 'no')}</w:p>"
+    )
+    document = read("a.docx", word_file(body, styles))
+    assert (document.text.split(), document.metadata["left_out"]) == (["Shown.", "Grey."], ("hidden text (3 runs)",))
+
+    slides = Presentation()
+    slide = slides.slides.add_slide(slides.slide_layouts[6])
+    white, night = RGBColor(255, 255, 255), RGBColor(9, 9, 9)
+    for row, (said, ink, points, fill) in enumerate([
+        ("no", white, 12, None), ("no", MSO_THEME_COLOR.BACKGROUND_1, 12, None), ("no", None, 1, None),
+        ("no", night, 12, night), ("On a bar.", white, 12, night),
+        ("Plain.", None, 12, None),
+    ]):  # fmt: skip
+        box = slide.shapes.add_textbox(0, Inches(row), Inches(3), Inches(0.5))
+        if fill is not None:
+            box.fill.solid()
+            box.fill.fore_color.rgb = fill
+        added = box.text_frame.paragraphs[0].add_run()
+        added.text, added.font.size = said, Pt(points)
+        if isinstance(ink, RGBColor):
+            added.font.color.rgb = ink
+        elif ink is not None:
+            added.font.color.theme_color = ink
+    bar = slide.shapes.add_shape(1, 0, Inches(7), Inches(3), Inches(0.5))
+    over = slide.shapes.add_textbox(0, Inches(7), Inches(3), Inches(0.4)).text_frame.paragraphs[0].add_run()
+    over.text, over.font.color.rgb = "Over a bar.", white
+    document = read("a.pptx", saved(slides))
+    assert bar is not None and "no" not in document.text.split()
+    assert all(said in document.text for said in ("On a bar.", "Plain.", "Over a bar."))
+    assert document.metadata["left_out"] == ("slide 1: hidden text (4 runs)",)
+
+    book = Workbook()
+    sheet = book.active
+    sheet.append(["Kettle", "Litres", "Price", "Of"])
+    for at, (color, fill) in enumerate([("FFFFFFFF", None), ("FF00AA00", "FF00AA00"), ("FFFFFFFF", "FF000080")], 1):
+        cell = sheet.cell(2, at, "no" if at < 3 else "seen")
+        cell.font = Font(color=color)
+        cell.fill = PatternFill("solid", fgColor=fill) if fill else PatternFill()
+    sheet["D2"], sheet["D2"].font = "no", Font(color=Color(theme=0))
+    document = read("a.xlsx", saved(book))
+    assert "no" not in document.text.split() and "seen" in document.text
+    assert document.metadata["left_out"] == ("Sheet: 3 cells that show nothing",)
+    sheet.conditional_formatting.add("A2", CellIsRule("equal", ['"x"'], fill=PatternFill("solid", bgColor="FF000000")))
+    assert document.text.count("| no") < read("a.xlsx", saved(book)).text.count("| no")
+
+
+def test_cells_of_a_notebook_that_its_pages_do_not_show_are_left_out() -> None:
+    def cell(source: str, *tags: str) -> dict[str, object]:
+        shown = {"output_type": "stream", "text": f"says {source}"}
+        return {"cell_type": "code", "source": source, "outputs": [shown], "metadata": {"tags": list(tags)}}
+
+    cells = [cell("no1", "remove-cell"), cell("no2", "Hide_Cell"), cell("in3", "remove-input"), cell("in4", "x")]
+    document = read("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}).encode())
+    assert "no" not in document.text and document.text.count("in3") == 1 and document.text.count("in4") == 2
+    assert document.metadata["left_out"] == ("cell 1: hidden", "cell 2: hidden", "cell 3: hidden code")
 
 
 # Presentations -------------------------------------------------------------------------------------------------------

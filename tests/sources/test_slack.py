@@ -99,7 +99,9 @@ def test_days_that_are_no_message_lists_are_document_errors(export: Path, conten
 
 
 def test_a_day_of_notices_only_is_skipped(export: Path) -> None:
-    write(export / "general/2026-01-15.json", [{"subtype": "channel_leave", "user": "U1", "text": "left", "ts": "1.0"}])
+    own = {"user": "U1", "text": "Only you see this", "ts": "2.0", "is_ephemeral": True}
+    notice = {"subtype": "channel_leave", "user": "U1", "text": "left", "ts": "1.0"}
+    write(export / "general/2026-01-15.json", [notice, own])
     with pytest.raises(DocumentSkipped):
         document(export, "general/2026-01-15.json")
 

@@ -235,10 +235,11 @@ def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
 
 
 def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Message | None:
-    """Read one message of an export or the API; ``None`` for a notice or an empty message."""
+    """Read one message of an export or the API; ``None`` for a notice, an empty one, or one for a single person."""
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
-    body = "" if as_is(event.get("subtype"), str) in NOTICES else body_of(event, names)
+    is_unseen = event.get("is_ephemeral") is True or as_is(event.get("subtype"), str) in NOTICES
+    body = "" if is_unseen else body_of(event, names)
     if not body:
         return None
     ts = event.get("ts")

@@ -15,7 +15,7 @@ from nornweave.read.blocks.markdown import read_markdown
 from nornweave.read.blocks.org import read_org
 from nornweave.read.blocks.pod import read_pod
 from nornweave.read.blocks.rst import read_rst
-from nornweave.read.blocks.unseen import UnseenParts
+from nornweave.read.blocks.unseen import UnseenParts, internal_fields
 
 LINED: Mapping[str, Callable[[str], Blocks]] = MappingProxyType(
     {
@@ -41,9 +41,13 @@ def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of `
 def shown_text(text: str, format: str) -> str:  # noqa: A002
     """Return a text of the same length and with the same lines, in which blanks replace hidden text.
 
-    Front matter is not replaced, because it states properties of the document even if no page shows it.
+    Front matter is not replaced, because it states properties of the document even if no page shows it; but for fields
+    that are called internal.
     """
     if format == "html":
         return blanked(blanked(text, hidden_spans(text)), UnseenParts(text).within(Span(0, len(text))))
-    head = front_matter(text).end if format == "markdown" else 0
-    return text[:head] + LINED[format](text).text[head:] if format in LINED else text
+    if format not in LINED:
+        return text
+    front = front_matter(text) if format == "markdown" else None
+    head = blanked(text[: front.end], internal_fields(text, front)) if front else ""
+    return head + LINED[format](text).text[len(head) :]

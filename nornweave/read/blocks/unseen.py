@@ -289,6 +289,26 @@ def unseen_front(text: str, front: FrontMatter) -> list[Span]:
     return hidden if has_any or text[front.end :].strip() else []
 
 
+_INTERNAL_FIELD = re.compile(
+    r"(?i:.*(?:internal|private|confidential|secret|editor|reviewer)s?[_. -]?(?:note|remark|comment|todo|memo)s?.*)"
+)
+
+
+def internal_fields(text: str, front: FrontMatter) -> list[Span]:
+    """Return the spans of fields of front matter that are called internal notes, with what is below them."""
+    at, hidden, is_below = text.rindex(front.head, 0, front.end) if front.head else 0, list[Span](), -1
+    for row in front.head.splitlines(keepends=True):
+        field, indent = _FIELD.match(row.rstrip()), len(row) - len(row.lstrip())
+        goes_on = is_below >= 0 and (
+            not row.strip() or indent > is_below or (indent == is_below and row.lstrip()[:1] == "-")
+        )
+        if not goes_on:
+            is_below = indent if field and _INTERNAL_FIELD.fullmatch(field["key"].strip("\"' ")) else -1
+        hidden += [Span(at, at + len(row))] if is_below >= 0 else []
+        at += len(row)
+    return hidden
+
+
 class UnseenParts:
     """Finds hidden spans in the blocks of one text. The end of an unclosed mark is searched only once.
 

@@ -14,6 +14,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import JsonValue
+from nornweave.read.blocks.unseen import colour
 
 MAX_MEMBERS = 10_000
 MAX_UNPACKED_BYTES = 400_000_000
@@ -113,3 +114,16 @@ def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str,
         iso_moment(stated),
         {"authors": authors or None, "tags": tags or None},
     )
+
+
+def theme_colours(theme: bytes | None) -> dict[str, tuple[int, int, int] | None]:
+    """Return the colours of a theme of an office file by their names (``lt1``, ``dk1``); empty if it has none."""
+    try:
+        root = ElementTree.fromstring(theme or b"<none/>")
+    except (ElementTree.ParseError, DefusedXmlException, ValueError):
+        return {}
+    scheme = root.find(".//{*}clrScheme")
+    stated = ((each.tag.rpartition("}")[2], next(iter(each), None)) for each in (scheme if scheme is not None else ()))
+    return {
+        name: colour(f"#{told.get('lastClr') or told.get('val') or ''}") for name, told in stated if told is not None
+    }

@@ -18,6 +18,10 @@ MAX_CELLS = 20_000
 MAX_OUTPUT = 4_000
 """Characters of one cell's output; what is longer is a log or data, and its end is left out."""
 
+# Tags of Jupyter Book, nbconvert and Quarto.
+_UNSEEN_CELL = frozenset({"remove-cell", "hide-cell"})
+_UNSEEN_INPUT = frozenset({"remove-input"})
+_UNSEEN_OUTPUT = frozenset({"remove-output"})
 _CONTENT = frozenset({"metadata", "cells", "source", "outputs", "attachments"})
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
@@ -34,7 +38,11 @@ def read_ipynb(raw: bytes) -> Parsed:
     left_out: list[str] = []
     written: list[tuple[int, str]] = []
     for number, cell in enumerate(_cells(notebook), 1):
-        text = _cell(cell, language, number, left_out) if isinstance(cell, Mapping) else ""
+        tags = _tags(cell) if isinstance(cell, Mapping) else _UNSEEN_CELL
+        if tags & _UNSEEN_CELL:
+            left_out.append(f"cell {number}: hidden")
+            continue
+        text = _cell(cell, language, number, left_out, tags)
         if text:
             written.append((number, text))
     text = "\n\n".join(text for _, text in written)
@@ -90,11 +98,21 @@ def _language(notebook: Mapping[str, Any]) -> str:
     return ""
 
 
-def _cell(cell: Mapping[str, Any], language: str, number: int, left_out: list[str]) -> str:
+def _tags(cell: Mapping[str, Any]) -> frozenset[str]:
+    """Return the tags of a cell, with ``-`` between words."""
+    metadata = cell.get("metadata")
+    tags = _list(metadata.get("tags")) if isinstance(metadata, Mapping) else []
+    return frozenset(tag.strip().lower().replace("_", "-") for tag in tags if isinstance(tag, str))
+
+
+def _cell(cell: Mapping[str, Any], language: str, number: int, left_out: list[str], tags: frozenset[str]) -> str:
     kind, source = cell.get("cell_type"), _text(cell.get("source"))
     if kind != "code":
         return closed(_DATA.sub("()", source).strip("\n")) if kind == "markdown" else plain(source).strip("\n")
-    outputs = joined(_outputs(_list(cell.get("outputs")), number, left_out))
+    outputs = joined(_outputs(_list(cell.get("outputs")), number, left_out)) if not tags & _UNSEEN_OUTPUT else ""
+    if tags & _UNSEEN_INPUT:
+        left_out.append(f"cell {number}: hidden code")
+        source = ""
     return joined((fenced(source, language) if source.strip() else "", outputs))
 
 

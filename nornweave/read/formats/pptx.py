@@ -9,11 +9,13 @@ from typing import Any
 from defusedxml import ElementTree
 from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
+from pptx.opc.constants import RELATIONSHIP_TYPE
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import freeze
-from nornweave.read.formats.archive import open_office_archive, properties
+from nornweave.read.blocks.unseen import alike, colour
+from nornweave.read.formats.archive import open_office_archive, properties, theme_colours
 from nornweave.read.formats.markdown import heading, joined, plain, table
 from nornweave.read.parsed import Parsed
 
@@ -22,6 +24,7 @@ MAX_NESTING = 20
 _EVERY_SLIDE = frozenset({PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER})
 _DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _RELATIONSHIP = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_RUN, _LEAST_SIZE = "{http://schemas.openxmlformats.org/drawingml/2006/main}r", 100
 _TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
 
 
@@ -42,6 +45,8 @@ def read_pptx(raw: bytes) -> Parsed:
         if slide.element.get("show") in {"0", "false"}:
             left_out.append(f"slide {number}: hidden")
         else:
+            if unseen := _drop_unseen(slide):
+                left_out.append(f"slide {number}: hidden text ({unseen:,} runs)")
             text = joined((text, _slide(slide, number, left_out)))
     return Parsed(
         text=text,
@@ -60,6 +65,59 @@ def _slide(slide: Any, number: int, left_out: list[str]) -> str:
         notes = slide.notes_slide.notes_text_frame.text.strip()
         blocks += ["Notes:", plain(notes)] if notes else []
     return joined(blocks)
+
+
+def _drop_unseen(slide: Any) -> int:
+    """Remove the runs that nobody sees: of one point and less, and in the colour of what is behind them."""
+    master = slide.slide_layout.slide_master
+    names = dict(master.element.find("{*}clrMap").items())
+    theme = theme_colours(master.part.part_related_by(RELATIONSHIP_TYPE.THEME).blob)
+
+    def colour_in(fill: Any) -> tuple[int, int, int] | None:
+        told = next(iter(fill), None) if fill is not None else None
+        if told is None or len(told):
+            return None
+        said = told.get("val") or ""
+        return colour(f"#{said}") if told.tag.endswith("srgbClr") else theme.get(names.get(said, said))
+
+    grounds = (each.element.find(".//{*}cSld/{*}bg/*") for each in (slide, slide.slide_layout, master))
+    ground = next((each for each in grounds if each is not None), None)
+    is_plain = ground is not None and ground.tag.endswith("bgRef")
+    behind_all = colour_in(ground if is_plain else ground.find("{*}solidFill") if ground is not None else None)
+    painted = [
+        each for owner in (slide, slide.slide_layout, master) for each in owner.shapes if _fill(each) is not None
+    ]
+    removed = 0
+    for shape in slide.shapes:
+        own = _fill(shape)
+        is_bare = own is None and not any(each is not shape and _overlap(each, shape) for each in painted)
+        behind = behind_all if is_bare else colour_in(own)
+        for run in shape._element.iter(_RUN):
+            look = run.find("{*}rPr")
+            size = look.get("sz", "") if look is not None else ""
+            is_lost = look is not None and alike(colour_in(look.find("{*}solidFill")), behind)
+            if is_lost or (size.isdigit() and int(size) <= _LEAST_SIZE):
+                run.getparent().remove(run)
+                removed += 1
+    return removed
+
+
+def _fill(shape: Any) -> Any | None:
+    """Return what fills a shape; ``None`` if one sees through it."""
+    look, style = shape._element.find("{*}spPr"), shape._element.find("{*}style/{*}fillRef")
+    fills = [] if look is None else [each for each in look if each.tag.endswith(("Fill", "noFill"))]
+    if fills:
+        return None if fills[0].tag.endswith("}noFill") else fills[0]
+    is_plain = look is not None and (style is None or style.get("idx") == "0")
+    return None if is_plain else shape._element
+
+
+def _overlap(one: Any, other: Any) -> bool:
+    places = [(each.left, each.top, each.width, each.height) for each in (one, other)]
+    if any(None in place for place in places):
+        return True
+    (left, top, width, height), (x, y, w, h) = places
+    return bool(left < x + w and x < left + width and top < y + h and y < top + height)
 
 
 def _is_hidden(shape: Any) -> bool:

@@ -13,7 +13,8 @@ from zipfile import ZipFile
 
 from defusedxml import ElementTree
 
-from nornweave.read.formats.archive import read_xml
+from nornweave.read.blocks.unseen import alike, colour
+from nornweave.read.formats.archive import read_xml, theme_colours
 
 _DOCUMENT = "word/document.xml"
 _PICTURES = "word/media/"
@@ -22,6 +23,8 @@ _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 _MAX_BASES = 20
 _LEAST_HALF_POINTS = 2
 _DARK = ("shd", "highlight")
+_THEME = {"background1": "lt1", "light1": "lt1", "text1": "dk1", "dark1": "dk1"}
+_WHITE = (255, 255, 255)
 
 
 def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
@@ -42,12 +45,16 @@ def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[
     dark = [box for box in dark if box.tag != f"{name}p" or any(True for at in _DARK for _ in box.iter(f"{name}{at}"))]
     on_dark = {run for box in dark for run in box.iter(f"{name}r")}
     is_dark = any(True for _ in document.iter(f"{name}background")) or numbers.has_shaded_styles()
+    style = ""
     for parent in document.iter():
         if parent.tag == f"{name}p":
-            is_hidden = numbers._value(parent, "pPr/pStyle") in vanishing
+            style = numbers._value(parent, "pPr/pStyle")
+            is_hidden = style in vanishing
         for run in parent.findall(f"{name}r"):
             own = run.find(f"{name}rPr/{name}vanish")
-            is_white = numbers._value(run, "rPr/color").upper() == "FFFFFF" and not is_dark and run not in on_dark
+            ink, shade = numbers.ink(run, style), run.find(f"{name}rPr/{name}shd")
+            is_white = alike(ink, _WHITE) and not is_dark and run not in on_dark
+            is_white |= shade is not None and alike(ink, colour(f"#{numbers._of(shade, 'fill')}"))
             is_tiny = 0 < _whole(numbers._value(run, "rPr/sz")) <= _LEAST_HALF_POINTS
             is_styled_away = own is None and (is_hidden or numbers._value(run, "rPr/rStyle") in vanishing)
             if _is_on(own, name) or is_styled_away or is_white or is_tiny:
@@ -90,6 +97,8 @@ class _Numbers:
         self._styles = (
             {} if styles is None else {self._of(each, "styleId"): each for each in styles.iter(f"{name}style")}
         )
+        names = [each for each in archive.namelist() if each.startswith("word/theme/")]
+        self._theme = theme_colours(archive.read(names[0])) if names else {}
         self._counters: dict[str, dict[int, int]] = {}
         self._begun: set[str] = set()
         for each in () if numbering is None else numbering.findall(f"{name}abstractNum"):
@@ -121,6 +130,23 @@ class _Numbers:
                     at = self._value(self._styles[at], "basedOn")
             found |= {style} if _is_on(switch, self._name) else set()
         return frozenset(found)
+
+    def ink(self, run: Any, style: str) -> tuple[int, int, int] | None:
+        """Return the colour of a run in a paragraph of a style; ``None`` if none is stated, or one that is unknown."""
+        said = run.find(f"{self._name}rPr/{self._name}color")
+        for stated in (self._value(run, "rPr/rStyle"), style):
+            at = stated
+            for _ in range(_MAX_BASES):
+                if said is not None or at not in self._styles:
+                    break
+                said = self._styles[at].find(f"{self._name}rPr/{self._name}color")
+                at = self._value(self._styles[at], "basedOn")
+        if said is None:
+            return None
+        if theme := self._of(said, "themeColor"):
+            is_plain = not (self._of(said, "themeTint") or self._of(said, "themeShade"))
+            return self._theme.get(_THEME.get(theme, theme)) if is_plain else None
+        return colour(f"#{self._of(said, 'val')}")
 
     def has_shaded_styles(self) -> bool:
         """Tell whether a style of paragraphs or characters, not of tables, colours what is behind text."""

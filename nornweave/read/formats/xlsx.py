@@ -11,12 +11,14 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from openpyxl import load_workbook
+from openpyxl.styles.colors import COLOR_INDEX
 from openpyxl.utils import get_column_letter
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import freeze
-from nornweave.read.formats.archive import open_office_archive, properties, read_xml
+from nornweave.read.blocks.unseen import alike, colour
+from nornweave.read.formats.archive import open_office_archive, properties, read_xml, theme_colours
 from nornweave.read.formats.markdown import about_tokens, grouped, header_lines, heading, joined, plain, row
 from nornweave.read.parsed import Parsed
 
@@ -30,8 +32,12 @@ MAX_CELL = 2_000
 
 _HIDDEN = re.compile(rb"<(?:\w+:)?(?:row|col)\s[^<>]*\b(?:hidden=[\"'](?:1|true)|(?:ht|width)=[\"']0)[\"'][^<>]*>")
 _ATTRIBUTE = re.compile(rb"\b(\w+)=[\"']([^\"']*)[\"']")
+_COLOURED = re.compile(rb"<(?:\w+:)?(?:tableParts|conditionalFormatting|picture)\b")
+"""Of a sheet in which more than the cells' own fills is behind text."""
 _SHOWS_NOTHING = ";;;"
 _STRICT = "http://purl.oclc.org/ooxml/"
+_THEME = ("lt1", "dk1", "lt2", "dk2")  # as Excel counts them
+_WHITE = (255, 255, 255)
 _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
 _NOTE_TOKENS = 300
@@ -114,10 +120,13 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
     """Yield the rows that are not empty, until the limit of cells is reached."""
     sheet.reset_dimensions()  # what a file states of its size is often wrong
     is_wide = False
-    hidden_rows, hidden_columns = _hidden(sheet)
-    unseen = 0
+    markup = sheet.parent._archive.read(sheet._worksheet_path)
+    hidden_rows, hidden_columns = _hidden(markup)
+    unseen = invisible = 0
+    shades = _Shades(sheet.parent, _WHITE if _COLOURED.search(markup) is None else None)
     for number, line in enumerate(sheet.iter_rows(), 1):
-        filled = dict(_filled(line[:MAX_COLUMNS]))
+        filled = dict(_filled(line[:MAX_COLUMNS], shades))
+        invisible += sum(cell.value is not None for cell in line[:MAX_COLUMNS]) - len(filled)
         cells = {} if number in hidden_rows else {at: cell for at, cell in filled.items() if at not in hidden_columns}
         unseen += len(filled) - len(cells)
         is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
@@ -130,16 +139,17 @@ def _rows(sheet: Any, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
             yield SheetRow(number, cells)
     if unseen:
         left_out.append(f"{sheet.title}: {unseen:,} cells in hidden rows and columns")
+    if invisible:
+        left_out.append(f"{sheet.title}: {invisible:,} cells that show nothing")
     if is_wide:
         left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
 
 
-def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
+def _hidden(markup: bytes) -> tuple[set[int], set[int]]:
     """Return the numbers of hidden rows and the numbers of hidden columns.
 
     openpyxl does not report them while streaming.
     """
-    markup = sheet.parent._archive.read(sheet._worksheet_path)
     tags = [dict(_ATTRIBUTE.findall(tag)) for tag in _HIDDEN.findall(markup)]
     rows = {int(tag[b"r"]) for tag in tags if tag.get(b"r", b"").isdigit()}
     spans = [
@@ -150,12 +160,42 @@ def _hidden(sheet: Any) -> tuple[set[int], set[int]]:
     return rows, {column for first, last in spans for column in range(first, min(last, MAX_COLUMNS) + 1)}
 
 
-def _filled(line: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:
+def _filled(line: Sequence[Any], shades: _Shades) -> Iterator[tuple[int, CellValue]]:
     for column, cell in enumerate(line, 1):
-        if cell.value is not None and getattr(cell, "number_format", "") != _SHOWS_NOTHING:
+        if cell.value is not None and getattr(cell, "number_format", "") != _SHOWS_NOTHING and not shades.hide(cell):
             text = _shown(cell.value, cell)
             if text and not text.isspace():
                 yield column, CellValue(text[:MAX_CELL], _is_label(cell.value))
+
+
+class _Shades:
+    """The colours of the cells of a sheet."""
+
+    def __init__(self, workbook: Any, ground: tuple[int, int, int] | None) -> None:
+        """Read the theme. ``ground`` is the colour behind a cell without a fill, if it is known."""
+        self._ground = ground
+        self._theme = theme_colours(workbook.loaded_theme)
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def hide(self, cell: Any) -> bool:
+        """Tell whether the text of a cell has the colour of what is behind it."""
+        style = getattr(cell, "style_array", None)
+        if style is None:
+            return False
+        if (key := (style.fontId, style.fillId)) not in self._known:
+            font, fill = cell.font.color, cell.fill
+            behind = (
+                self._colour(fill.fgColor) if fill.fill_type == "solid" else None if fill.fill_type else self._ground
+            )
+            self._known[key] = font is not None and alike(self._colour(font), behind)
+        return self._known[key]
+
+    def _colour(self, said: Any) -> tuple[int, int, int] | None:
+        if said.type == "theme":
+            return None if said.tint else self._theme.get(_THEME[said.theme] if said.theme < len(_THEME) else "")
+        if said.type == "indexed":
+            return colour(f"#{COLOR_INDEX[said.indexed][2:]}") if said.indexed < len(COLOR_INDEX) else None
+        return colour(f"#{str(said.rgb)[-6:]}")
 
 
 def _is_label(value: object) -> bool:
