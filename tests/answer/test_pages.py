@@ -216,4 +216,19 @@ def test_what_stands_next_to_the_sentence_that_answers_stays_and_places_that_do_
     assert "**weaver_rest**\n\nSeconds until it ends" in page.items[0].content
     assert "retry limit 28" in page.items[0].content, "what is near counts more than what is as much about the question"
     assert "retry limit 3 " not in page.items[0].content
-    assert page.body.splitlines()[-1] == "↳ also: code/c0 (payments); research/c1 (payments)"
+    assert "also:" not in page.body, "the room is for the passage that answers"
+    page = answer_page(answer_of(*items_of(300, 4000, 4000)), 0, lambda page: len(page.text) <= 480)
+    assert len(page.items) == 1 and not page.items[0].shortened
+    assert page.body.splitlines()[-1].startswith("↳ also: ")
+
+
+def test_what_follows_the_sentence_that_answers_stays_before_what_says_more_words_of_the_question() -> None:
+    lines = [f"Weaver {place} of the weavers that rest in the hall of weavers." for place in range(30)]
+    lines[12:15] = ["A weaver rests when the bell rings.", "That is at noon.", "Then all go home."]
+    text = "\n\n".join(lines)
+    at = text.index(lines[12])
+    said = ExtractedSentence(ChunkId("a"), lines[12], Span(at, at + len(lines[12])))
+    answer = replace(answer_of(ranked("a", content=text), *items_of(4000)), extract=(said,))
+    page = answer_page(answer, 0, lambda page: len(page.text) <= 400)
+    assert "bell rings.\n\nThat is at noon.\n\nThen all go home." in page.items[0].content
+    assert page.text.count("bell rings") == 1, "a sentence that a passage shows is not said twice"

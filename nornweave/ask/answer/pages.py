@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nornweave.ask.answer.context_budget import shown_conflicts
@@ -18,8 +18,8 @@ ITEM_CHARACTERS = (6000, 3000, 1500, 750)
 ITEMS_WANTED = 3
 USUAL_TOKENS = 1500
 """Of a page, where nobody asked for another size: what a reader needs of an answer stands in its first lines."""
-LEAST_SHARE = 200
-"""Of an item beside others; where that does not fit, there are fewer."""
+LEAST_FURTHER = 150
+"""Of an item after the first one, in characters; where that does not fit, there are fewer."""
 # Less of an item says nothing.
 LEAST_CHARACTERS = 60
 # A conflict with both sides and the reason takes the room of an item; the ledger lists all of them.
@@ -66,9 +66,9 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
 
     Returns:
         The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first one
-        least, and then conflicts are left out. If still fewer fit, the page has as many items as can get at least
-        ``LEAST_SHARE`` characters each, and quotes only the best sentence and sentences of these items. If nothing
-        fits, the page has one item of ``LEAST_CHARACTERS`` and is too large.
+        least, and then conflicts are left out. If still fewer fit, the first item gets all the room that it needs, and
+        each further one the rest, if that is at least ``LEAST_FURTHER`` characters; only the best sentence is quoted,
+        unless an item shows it. If nothing fits, the page has one item of ``LEAST_CHARACTERS`` and is too large.
     """
     answer = replace(answer, extract=answer.extract or nearest(answer))
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
@@ -79,21 +79,24 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
             if len(page.items) >= wanted:
                 return page
 
-    def of_few(count: int, characters: int) -> AnswerPage:
-        items = _shorten_items(answer, start, characters, count)
-        # What is quoted of other passages gives way to the passages themselves, but for the best sentence.
-        own = [sentence for sentence in answer.extract if sentence.chunk_id in {item.chunk_id for item in items}]
-        return _page(replace(answer, extract=tuple(dict.fromkeys((*answer.extract[:1], *own)))), start, items, 0)
+    def of_few(sizes: Sequence[int], *, names_more: bool = False) -> AnswerPage:
+        items = tuple(
+            _shorten(item, answer, characters) for item, characters in zip(answer.items[start:], sizes, strict=False)
+        )
+        # Nothing is said twice, and what is quoted of other passages gives way to the passages, but for the best.
+        shown = {item.chunk_id: item.content for item in items}
+        quoted = [*answer.extract[:1], *(each for each in answer.extract[1:] if each.chunk_id in shown)]
+        said = tuple(each for each in quoted if each.text not in shown.get(each.chunk_id, ""))
+        return _page(replace(answer, extract=said), start, items, 0, names_more=names_more)
 
-    for count in range(wanted, 1, -1):
-        characters = largest(ITEM_CHARACTERS[-1], lambda most: fits(of_few(count, most)))  # noqa: B023 - called here
-        if characters >= LEAST_SHARE:
-            return of_few(count, characters)
-    if page.items and not page.items[0].shortened:
-        return page
-    # The first of the items is shortened half as much as is said.
-    characters = largest(len(answer.items[start].content), lambda most: fits(of_few(1, -(-most // 2))))
-    return of_few(1, -(-max(characters, LEAST_CHARACTERS) // 2))
+    sizes: list[int] = []
+    for item in answer.items[start : start + wanted]:
+        characters = largest(len(item.content), lambda most: fits(of_few([*sizes, most])))
+        if sizes and characters < min(LEAST_FURTHER, len(item.content)):
+            break
+        sizes.append(max(characters, LEAST_CHARACTERS))
+    page = of_few(sizes, names_more=True)
+    return page if fits(page) else of_few(sizes)
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int:
@@ -111,10 +114,10 @@ def snippet(item: FusedItem, query: str, max_characters: int, around: Span | Non
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code, around=around)
 
 
-def _shorten_items(answer: Answer, start: int, characters: int, count: int | None = None) -> tuple[FusedItem, ...]:
+def _shorten_items(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
     """Shorten the items from ``start`` on. The first one keeps twice as much, because it is read first."""
-    items = answer.items[start : None if count is None else start + count]
-    return tuple(_shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in enumerate(items))
+    items = enumerate(answer.items[start:])
+    return tuple(_shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in items)
 
 
 def _shorten(item: FusedItem, answer: Answer, characters: int) -> FusedItem:
@@ -130,7 +133,9 @@ def _most(
     return _page(answer, start, items[:count], conflicts)
 
 
-def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int) -> AnswerPage:
+def _page(
+    answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int, *, names_more: bool = True
+) -> AnswerPage:
     shown, conflicts = shown_conflicts(items, answer.conflicts)
     kept = tuple(conflict for conflict in conflicts if conflict.asked_about)[:most_conflicts]  # they come first
     numbers = {item.chunk_id: number for number, item in reversed([*enumerate(answer.items, 1)])}
@@ -143,7 +148,7 @@ def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflic
             numbers,
             conflicts=kept,
             coverage_gaps=answer.recalled.coverage_gaps,
-            also=answer.items[start + len(items) : start + ITEMS_WANTED],
+            also=answer.items[start + len(items) : start + ITEMS_WANTED] if names_more else (),
         ),
         items=items,
         cited={number: item for number, item in enumerate(answer.items, 1) if item.chunk_id in cited},

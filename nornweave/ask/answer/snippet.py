@@ -25,6 +25,8 @@ CONSIDERED_CHARACTERS = 50_000
 WINDOW_CHARACTERS = 240
 # A unit counts half at this distance from what answers; what stands above it, as a name does, at twice that.
 NEAR_CHARACTERS, ABOVE_SHARE = 200, 0.5
+# What stands below a sentence that answers goes on with the answer, whatever its words: of the best unit.
+BELOW_SHARE = 0.5
 # What a unit gains from a relevant neighbour, and a line of code from a relevant line of its block: it makes that
 # readable.
 NEIGHBOUR_SHARE = 0.25
@@ -241,7 +243,11 @@ def _by_relevance(
     if said is not None:
         far = [max(ABOVE_SHARE * (said.start - end), start - said.end, -1.0) for start, end in units]
         opening |= {place for place, distance in enumerate(far) if distance < 0}
-        worth = [own / (1 + distance / NEAR_CHARACTERS) for own, distance in zip(worth, map(abs, far), strict=True)]
+        below = BELOW_SHARE * max(worth, default=0.0)
+        worth = [
+            (own + (below if start >= said.end else 0.0)) / (1 + abs(distance) / NEAR_CHARACTERS)
+            for own, distance, (start, _) in zip(worth, far, units, strict=True)
+        ]
     order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], far[place], place))
     relevant = [place for place in order if place in opening or worth[place] > 0]
     return relevant, order[len(relevant) :]
