@@ -196,6 +196,7 @@ IMPORTS = "".join(f"import {{ lid_{n} }} from './lids/number_{n}'\n" for n in ra
 TITLES = {
     ("Panel.vue", f"<template>\n{PAGE}</template>\n\n<script lang='ts'>\nexport default {{\n  methods: {{\n    approve() {{ return 1 }},\n  }},\n}}\n</script>\n"): ["Panel", "approve"],
     ("Last.vue", f"<script>\nfunction a() {{ return 1 }}\n</script>\n\n{PAGE}"): ["a", "Last"],
+    ("Small.vue", "<template>\n  <p/>\n</template>\n\n<script lang='ts'>\nexport default {\n  methods: {\n    approve() { return 1 },\n  },\n}\n</script>\n"): ["Small", "approve"],
     ("Kettle.vue", "<script setup>\nimport { lid } from './lid'\nconst hot = computed(() => lid.on)\n</script>\n<template><p/></template>\n"): ["Kettle"],
     ("Pot.vue", f"<script setup>\nimport {{ lid }} from './lid'\n</script>\n<template>\n{PAGE}</template>\n"): ["Pot"],
     ("Pan.vue", f"<script setup>\n{IMPORTS}</script>\n<template>\n{PAGE}</template>\n"): ["Pan", "Pan"],

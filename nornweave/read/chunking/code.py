@@ -21,7 +21,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-29"
+VERSION = "code-30"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -118,9 +118,11 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
 def _joined_parts(
     written: Sequence[tuple[_Writer, _Piece]], index: TokenIndex, component: Symbol
 ) -> list[tuple[_Writer, _Piece]]:
-    """Join the parts of a component: all of a small one, and a few imports with what follows them."""
+    """Join the parts of a component: all of a small one without functions, and a few imports with what follows."""
     whole = Span(written[0][1].span.start, written[-1][1].span.end)
-    if index.count(whole) <= SMALL_COMPONENT:
+    functions = [piece for _, piece in written if piece.symbol is not None and piece.symbol.function_name]
+    is_plain = all(piece.symbol is not None and "call" in piece.symbol.node_type for piece in functions)
+    if index.count(whole) <= SMALL_COMPONENT and is_plain:
         writer = max((writer for writer, _ in written), key=lambda writer: len(writer.defined.all))
         return [(replace(writer, language=""), _Piece(whole, None, component))]
     joined: list[tuple[_Writer, _Piece]] = []
