@@ -472,3 +472,17 @@ def test_a_line_of_configuration_is_quoted_where_its_value_is_asked_for() -> Non
         ("On which port does the player listen?", "port: 2333"),
     ):
         assert extract([item], question)[0].text == line
+
+
+def test_a_comment_that_says_default_and_nothing_else_is_no_default() -> None:
+    code = 'func lag(s Store) int {\n\tif s.Has("lag") {\n\t\treturn s.Int("lag")\n\t}\n\t// Default\n\treturn 3\n}\n'
+    item = ranked("lag", code, domain="code", cited=citation("code", "lag.go", char_range=(0, len(code))))
+    assert all("Default" not in each.text for each in extract([item], "what is the default of store.lag_limit"))
+
+
+def test_what_was_pasted_is_no_answer() -> None:
+    code = "EXITS = {\n    'ok': 0,\n    'option_error': 1,\n    'build_error': 4,\n}\n"
+    item = ranked("exits", code, domain="code", cited=citation("code", "exits.py", char_range=(0, len(code))))
+    question = "my build_error ends with 4\nEXITS = {\n    'ok': 0,\n    'option_error': 1,"
+    assert [each.text for each in extract([item], question)] == ["'build_error': 4,"]
+    assert [each.text for each in extract([item], "option_error 1")] == ["'option_error': 1,"]

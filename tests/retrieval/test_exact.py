@@ -368,6 +368,14 @@ def test_a_question_about_more_than_a_setting_is_not_answered_by_its_value_alone
     assert scores_of(evidence_of(question, code), code).max() < 0.2
 
 
+def test_who_asks_how_or_why_is_not_led_to_tests(code: Index) -> None:
+    aside = np.array([number for number, chunk in code.chunks(np.arange(code.size, dtype=np.int32)).items()
+                      if chunk.path == "tests/test_table.py"], np.int32)  # fmt: skip
+    for text, share in (("how is a cloth folded", 0.85), ("why is a cloth folded", 0.85), ("folded cloth", 1.0)):
+        assert kept_shares(text, code, aside) == [pytest.approx(share)] * len(aside)
+    assert kept_shares("how does a test fold a cloth", code, aside) == [1.0] * len(aside)
+
+
 def test_tests_of_the_same_name_make_a_definition_no_less_rare(code: Index) -> None:
     assert scores_of(evidence_of("turn", code), code).max() > 0.5
 

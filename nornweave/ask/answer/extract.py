@@ -112,6 +112,7 @@ class _Asked:
         for_value: whether it asks for the value of a setting.
         for_quantity: whether it asks how much, how many or how long.
         kinds: the kinds of values that may answer; empty if no value is asked for.
+        pasted: the words of a question of several lines, of which an echo is no answer; empty for any other.
     """
 
     wanted: frozenset[str]
@@ -122,6 +123,7 @@ class _Asked:
     for_value: bool
     for_quantity: bool
     kinds: frozenset[str]
+    pasted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,14 @@ def _read_asked(question: str) -> _Asked:
         for_value=ASKS_VALUE.search(question) is not None,
         for_quantity=ASKS_QUANTITY.search(question) is not None,
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
+        pasted=_said_words(question) if "\n" in question.strip() else "",
     )
+
+
+def _said_words(text: str) -> str:
+    """Return the words of a text, each between two blanks; empty if it has none."""
+    words = _WORDS.findall(text.lower())
+    return f" {' '.join(words)} " if words else ""
 
 
 def _asked_name(fact: Fact, asked: _Asked) -> str:
@@ -354,7 +363,9 @@ def _candidates(
     heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
-        if _WORDS.search(text, *unit) and (is_code or not _is_heading_or_question(text, unit)):
+        if (words := _said_words(text[slice(*unit)])) and (is_code or not _is_heading_or_question(text, unit)):
+            if words in asked.pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
+                continue
             beside = (heading | around[place] | around[place + 2]) - terms[place]
             says_value = any(_overlap(unit, at) for at in values) or (
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
