@@ -280,6 +280,9 @@ def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path)
     ("All keys with their default values:\n\n.. code-block:: yaml\n\n    lamp:\n        max_age: 0\n        hosts: []\n"
      "\nFor example:\n\n.. code-block:: yaml\n\n    wide: 1\n", ["max_age", "hosts"]),
     ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
+    ("# ``MAX_AGE: int``\n\nDays.\n\n## `max_rows: Sequence[str]`\n", ["MAX_AGE", "max_rows"]),
+    ("The contents of the config file:\n\n```php\nreturn [\n    'max_age' => env('AGE', 3),\n    'hosts' => [\n"
+     "    ],\n];\n```\n\nUse it:\n\n```php\n$a = ['wide' => 1];\n```\n", ["max_age"]),
 ])  # fmt: skip
 def test_what_names_an_option_on_a_page_is_counted_and_nothing_else(text: str, names: list[str]) -> None:
     assert [name for name, _ in documented_options(text)] == names
@@ -410,6 +413,24 @@ def test_what_declares_a_default_outranks_what_uses_the_value(tmp_path: Path, de
     options = {one["name"]: one for one in json.loads(run(str(tmp_path), "--json")[1])["options"]}
     assert {one: options[one]["state"] for one in OTHERS} == dict.fromkeys(OTHERS, "held")
     assert (options["lane_lock"]["state"], options["lane_lock"]["reason"]) == ("differs", "the code says true")
+
+
+def test_the_list_and_the_lock_hold_the_same(tmp_path: Path) -> None:
+    rows = "".join(f"- `{name}`: {value} by default\n" for name, value in OTHERS.items())
+    table = "| Flag | Default |\n|---|---|\n| `lane.timeout` | 5 |\n"
+    page = f"# Lanes\n\n{rows}\nThe lane depth is 12 by default.\n\n{table}"
+    code = "".join(f"{name} = {value}\n" for name, value in OTHERS.items())
+    flags = 'package lane\n\nvar laneTimeout = flags.Int("lane.timeout").Default(5)\nvar defaultLaneDepth = 12\n'
+    root = write(
+        tmp_path, {"a.md": page, "a.py": code, "main.go": flags, "b.go": "package lane\n\nvar initialTimeout = 9\n"}
+    )
+    options = json.loads(run(str(root), "--json")[1])["options"]
+    held = {one["name"].replace(".", " ").replace("_", " ") for one in options if one["state"] == "held"}
+    run(str(root), "--lock")
+    locked = {line.split("\t")[1].partition(" = ")[0] for line in (root / "drift.lock").read_text().splitlines()[1:]}
+    last = {one.removeprefix("lane ").removesuffix(" days") for one in held}  # as the lock names them
+    assert last == {one.removeprefix("lane ") for one in locked}
+    assert {"lane depth", "lane timeout"} <= held
 
 
 TWICE = "def open_lane(lane_rows=12):\n    ...\n", "def close_lane(lane_rows={}):\n    ...\n"

@@ -275,15 +275,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     Args:
         line: the line of the name on the page, from 0; if not given, the line of the value.
     """
-    pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
-    pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
-    most = max(map(_standing, pairs))
-    telling = [pair for pair in pairs if _standing(pair) == most]
-    name = read_name(written)
-    owner = (name.owner if name else "").split() or words_of(telling[0].other.title or "")
-    verdict = _verdict(telling, owner) if most > TESTED else None
-    pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
-               key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
+    verdict, pair = decided(pairs, written, line)
     page, code = pair.other, pair.code
     state: State = "not_compared" if verdict is None else "held" if verdict is FactComparison.AGREE else "differs"
     said = {"held": "", "differs": f"the code says {shown(code.fact)}", "not_compared": NO_DEFAULT}
@@ -292,6 +284,34 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
         value=shown(page.fact), state=state, reason=said[state],
         code="" if verdict is None else f"{code.path}:{code.fact.line + 1}",
     )  # fmt: skip
+
+
+def decided(
+    pairs: Sequence[CandidatePair], written: str, line: int | None = None
+) -> tuple[FactComparison | None, CandidatePair]:
+    """Return how code compares with a documented name, and the pair that tells so; the arguments are ``option_of``'s.
+
+    ``None`` instead of a comparison means that the code gives the name no one default.
+    """
+    name = read_name(written)
+    titles = [words for pair in pairs if (words := words_of(pair.other.title or ""))]
+    owner: Sequence[str] = (name.owner if name else "").split() or (titles[0] if titles else ())
+    pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
+    pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
+    pairs = [pair for pair in pairs if _is_whole(pair, owner)] or pairs
+    most = max(map(_standing, pairs))
+    telling = [pair for pair in pairs if _standing(pair) == most]
+    verdict = _verdict(telling, owner) if most > TESTED else None
+    pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
+               key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
+    return verdict, pair
+
+
+def _is_whole(pair: CandidatePair, owner: Sequence[str]) -> bool:
+    """Tell whether code has a documented name together with its owner: ``esTimeout`` for ``es.timeout``."""
+    code, page = pair.code.name_words, pair.other.name_words
+    lead = [*code[: -len(page)]] if page and [*code[-len(page) :]] == [*page] else []
+    return bool(lead) and lead in ([*owner], pair.other.fact.owner.split()[-len(lead) :])
 
 
 def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
@@ -324,22 +344,23 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
     return pair if is_plain and is_exact and code.value != "-1" else None
 
 
-def _verdict(pairs: Sequence[CandidatePair], owner: Collection[str]) -> FactComparison | None:
+def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactComparison | None:
     """Return how the code compares with a documented value; ``None`` if its places disagree or none of them counts.
 
     An equal name is preferred to one that needs its owner. An empty value is filled in elsewhere, and a value of
     another kind or of a longer name is of another thing, so these are ignored.
     """
-    pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
-    if owner:  # queue.size is not pool.size
+    is_whole = any(_is_whole(pair, owner) for pair in pairs)
+    if not is_whole:
+        pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
+    if owner and not is_whole:  # queue.size is not pool.size
         own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner) for pair in pairs]
         pairs = [pair for pair, apart in zip(pairs, own, strict=True) if len(apart) == min(map(len, own))]
     found: dict[FactComparison, float] = {}
     for pair in pairs:
         code, page = pair.code.fact, pair.other.fact
-        is_other = (
-            code.kind != page.kind or code.value in _EMPTY or match_names(pair.code, pair.other) is NameMatch.LONGER
-        )
+        is_longer = not is_whole and match_names(pair.code, pair.other) is NameMatch.LONGER
+        is_other = code.kind != page.kind or code.value in _EMPTY or is_longer
         if pair.outcome is FactComparison.AGREE or not is_other:
             found[pair.outcome] = max(found.get(pair.outcome, 0.0), pair.strength)
     if len(found) == 2 and min(found.values()) >= CLEARLY * max(found.values()):

@@ -9,7 +9,7 @@ takes a second.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of, shown
+from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of, decided, shown
 from nornweave.disagree.facts.comparison import FactComparison
 
 FILE_NAME = "drift.lock"
@@ -83,27 +83,23 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def locked(compared: Sequence[CandidatePair], text_of: TextOf) -> list[LockedAgreement]:
-    """Return the lines of a lock: the most telling agreement of each documented value."""
-    best: dict[tuple[str, int, str], CandidatePair] = {}
+    """Return the lines of a lock: the agreement of each documented value that ``--list`` calls held."""
+    places: dict[tuple[str, int, str], list[CandidatePair]] = defaultdict(list)
     for pair in compared:
-        place = (pair.other.path, pair.other.fact.line, pair.other.fact.name)
-        known = best.get(place)
-        if pair.outcome is FactComparison.AGREE and (known is None or _rank(pair) > _rank(known)):
-            best[place] = pair
+        places[pair.other.path, pair.other.fact.line, pair.other.fact.name].append(pair)
     marks: dict[str, Marks] = {}
     entries = set()
     counted = agreements_of(compared)
-    for pair in best.values():
+    for of in places.values():
+        verdict, pair = decided(of, of[0].other.fact.name)
+        if verdict is not FactComparison.AGREE:
+            continue
         of_page, of_code = (
             marks.setdefault(side.path, Marks(text_of(side.path))).of(side) for side in (pair.other, pair.code)
         )
         agreement = agreement_of(pair)
         entries.add(LockedAgreement(agreement, counted[agreement], of_page, of_code))
     return sorted(entries)
-
-
-def _rank(pair: CandidatePair) -> tuple[float, str, int]:
-    return (pair.strength, pair.code.path, -pair.code.fact.line)
 
 
 def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[LockedAgreement]:

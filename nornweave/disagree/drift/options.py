@@ -34,9 +34,9 @@ _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
 _WRITTEN = lazy_pattern(
     r"`(?:-\w(?:,[ ]?|[ ]?[|/][ ]?|[ ]))?"
-    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$]))[^`\n]+`"
+    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$]|:[ ]\w))[^`\n]+`"
 )
-"""A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.rows=10``, ``rows <n>``."""
+"""A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.b=10``, ``rows <n>``, ``rows: int``."""
 _EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)
 _KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)+)=(?!.*[;({])")
 """On a line of properties."""
@@ -49,8 +49,13 @@ _TAKEN = lazy_pattern(r"[ \t]+([a-z]\w+)(?==|[ \t]*$)")
 """A flag with its explanation below it, and what a letter takes: ``-o name=VALUE``."""
 _BETWEEN = frozenset(("or", "and", ",", "/", "|", "]", ")", "**", "alias", "aliases"))
 """What may stand between the spellings of a name."""
-_SET_BELOW = lazy_pattern(r"\b(?:defaults?|default values?|configuration reference)\b", re.IGNORECASE)
-_GIVEN = lazy_pattern(r"[ \t]*(?P<name>[a-z][\w-]*)[ \t]*(?::[ \t]+|[ \t]*=[ \t]*)[^\s{][^\n;(]*$")
+_SET_BELOW = lazy_pattern(
+    r"\b(?:defaults?|default values?|config(?:uration)? reference|contents? of [^\n]{0,40}config[^\n]{0,20})\b",
+    re.IGNORECASE,
+)
+_GIVEN = lazy_pattern(
+    r"[ \t]*[\"']?(?P<name>[a-z][\w-]*)[\"']?(?:[ \t]*=>(?![ \t]*\[$)|(?::[ \t]+|[ \t]*=[ \t]*)[^\s{>](?!.*\())[^\n;]*$"
+)
 """On a line of a configuration."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
 _EXPLAINED = lazy_pattern(
@@ -223,6 +228,10 @@ def states_of(
                 reason = NO_CODE if name not in words else NO_PARTNER if (file.path, name) in read_on else NO_VALUE
                 found.append((DocumentedOption(path=file.path, line=line + 1, name=written, value="",
                                                state="not_compared", reason=reason), None))  # fmt: skip
+        for (path, name), of in compared.items():  # held in a sentence, or in a copy of the code
+            if path == file.path and name not in places and of[0].other.fact.attribute != "requires":
+                option = option_of(of, name)
+                found += [(option, None)] if option.state == "held" else []
     return found
 
 

@@ -63,8 +63,10 @@ def coverage_sentence(coverage: Coverage) -> str:
     """Return sentences that count the documented options (compared, held, not compared and why) and other values."""
     values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
     if stated := {kind: counts for kind, counts in coverage.others.items() if counts[0]}:
+        silent = stated.pop("statuses", None)
         watched = ", ".join(f"{known:,} of {count:,} {kind}" for kind, (count, known) in stated.items())
-        values += f"; beside values, the code has as written {watched}: only these can --diff report"
+        values += f"; beside values, the code has as written {watched}: only these can --diff report" if watched else ""
+        values += f"; {silent[0]:,} statuses are stated, of which nothing is reported" if silent else ""
     if not coverage.documented:
         return values
     left = coverage.documented - coverage.options_compared
