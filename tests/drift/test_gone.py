@@ -294,3 +294,16 @@ def test_a_name_is_gone_where_the_project_declared_it_and_the_page_believes_in_i
     base = repository.commit({"README.md": f"# Lamp\n\n{page}\n", path: f"{code}other: 1\n"}, DATES[0])
     repository.commit({path: "other: 1\n"}, DATES[1])
     assert bool(scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings) is is_told
+
+
+def test_a_flag_is_gone_whatever_other_words_of_its_name_changed_with_it(tmp_path: Path) -> None:
+    code = """SIGNATURE = 'lamp:clean {--days= : Rows older than this number of days.}'
+limit = self.option('days') or 3
+fail('The days option is no number.')
+"""
+    repository = Repository(tmp_path)
+    base = repository.commit({"a.md": "# Lamp\n\nRun `lamp:clean --days=7`.\n", "src/lamp.py": code}, DATES[0])
+    changed = code.replace("--days", "--age").replace("'days'", "'age'").replace("The days", "The age")
+    repository.commit({"src/lamp.py": changed}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [one.name for one in found] == ["--days"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -164,7 +164,9 @@ def gone(
     if not code and not pages:
         return []
     removed, files = _places_of(code, text_of, _declares), before.keys() - after.keys()
-    renamed = {one.word: one for file in code if file.path in after for one in _renamed(file, after, text_of)}
+    renamed: dict[str, list[_Renamed]] = defaultdict(list)
+    for one in (one for file in code if file.path in after for one in _renamed(file, after, text_of)):
+        renamed[one.word].append(one)
     said: dict[str, list[_Mention]] = defaultdict(list)
     for mention in _mentions(new, text_of):
         if (
@@ -182,8 +184,8 @@ def gone(
     found = []
     for _, mentions in sorted(said.items()):
         name = mentions[0].name
-        lost = next((renamed[one] for one in mentions[0].spellings if one in renamed
-                     and _is_lost(renamed[one], mentions[0], spelt, texts)), None)  # fmt: skip
+        lost = next((one for spelling in mentions[0].spellings for one in renamed.get(spelling, ())
+                     if _is_lost(one, mentions[0], spelt, texts)), None)  # fmt: skip
         if name in files:
             found.append(((name, 0), mentions))
         elif lost is not None:
@@ -321,7 +323,7 @@ def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
     return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
 
 
-def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Mapping[str, _Renamed]) -> set[tuple[str, str]]:
+def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]) -> set[tuple[str, str]]:
     """Return the wanted strings that programs (not configuration) still have, each with the function called with it."""
     found = set()
     for file in files:
