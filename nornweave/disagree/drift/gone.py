@@ -18,11 +18,12 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
+from nornweave.connect.git.program import GitFailedError, stream_git
 from nornweave.core.errors import ConfigError
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
-from nornweave.disagree.drift.files import SourceFile, git
+from nornweave.disagree.drift.files import GIT_S, SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
 from nornweave.disagree.drift.kinds import is_for_tools
@@ -74,6 +75,11 @@ _MARKED_AS_GONE = (
     rf"|NAME\W{{0,6}}(?:\w+ ){{0,3}}(?:{_PAST}|replaced|no longer)\b"
     r"|\badd\w* (?:\w+ ){0,3}columns?\b[^\n]*(?:\n[^\n]*){0,6}?NAME"  # the reader's own
 )
+_UNREAD_PROGRAMS = (
+    "*.sh", "*.bash", "*.zsh", "*.fish", "*.pl", "*.pm", "*.lua", "*.ex", "*.exs", "*.scala", "*.groovy", "*.gradle",
+    "*.m4", "*.ac", "*.am", "*.mk", "*.cmake", "*akefile",
+)  # fmt: skip
+"""Programs that drift does not read, and that may have a name."""
 _HEADING = lazy_pattern(r"(?:#+|=+) (?P<title>[^\n]+)")
 _OF_THE_PAST = lazy_pattern(r"deprecat|obsolete|removed|renam|migrat|upgrad", re.IGNORECASE)
 """What a page says about names that it knows to be gone."""
@@ -116,6 +122,7 @@ class _Mention:
         if self.written[0] == "/":
             return [self.key, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
         _, last = self.qualified
+        last = last or (_key(self.written[5:]) if self.written.startswith("--no-") else "")
         return [self.key, last] if last else [self.key]
 
     @property
@@ -196,9 +203,11 @@ def gone(
             if key and (key != last or owner in removed or owner in known):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
+    elsewhere = _in_unread_programs(root, commits[1], [mentions[0].name for _, mentions in found[:MAX_GONE]])
     found = [
         (place, unmarked)
         for place, mentions in found
+        if mentions[0].name not in elsewhere
         if (unmarked := [one for one in mentions if not _is_marked_as_gone(one, text_of(after[one.path]))])
     ]
     reports = [
@@ -382,6 +391,17 @@ def _declares(file: SourceFile, word: str) -> bool:
     return language not in {None, "json", "yaml"} or (_TELLING.search(word) is not None and word[0] != "/")
 
 
+def _in_unread_programs(root: Path, commit: str, names: Sequence[str]) -> set[str]:
+    """Return the names that programs of a commit have which drift does not read, such as scripts of a shell."""
+    words = [part for name in names for part in ("-e", name)]
+    asked = ("grep", "-h", "-o", "-w", "-F", *words, commit, "--", *_UNREAD_PROGRAMS)
+    try:
+        found = b"".join(stream_git(root, *asked, timeout_s=GIT_S, must_finish=True, globs=True)) if words else b""
+    except GitFailedError:  # there are none
+        return set()
+    return set(found.decode("utf-8", "replace").split())
+
+
 def _is_marked_as_gone(mention: _Mention, page: str) -> bool:
     """Tell whether a page says that a name is of the past, or that its readers add the name themselves."""
     lines = lines_of(page)
@@ -399,7 +419,7 @@ def _key(written: str) -> str:
 def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention]:
     """Yield names that pages mark as code, explain, or spell as code. In code blocks only some kinds count."""
     for file in files:
-        if file.kind != "documentation":
+        if file.kind != "documentation" or is_for_tools(file.path):
             continue
         is_fenced, explained = False, defaultdict(list)
         for written, line in documented_options(text_of(file)):
@@ -409,7 +429,7 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 is_fenced = not is_fenced
                 continue
             marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
-            said = {word for word in explained[line] if _TELLING.search(word)}
+            said = {word for word in explained[line] if _TELLING.search(word) and word[0] + word[-1] != "__"}
             said |= {
                 match[match.lastgroup or 0]
                 for match in (_USED.finditer(text) if is_fenced else ())
