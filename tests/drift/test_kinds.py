@@ -11,7 +11,18 @@ def test_programs_and_configuration_are_code(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["README.md", "docs/guide.rst", "docs/en/setup.md", "docs/page.html", "guide.adoc", "notes.txt"]
+    "path",
+    [
+        "README.md",
+        "docs/guide.rst",
+        "docs/en/setup.md",
+        "docs/page.html",
+        "guide.adoc",
+        "notes.txt",
+        "docs/lamp.conf.txt.in",
+        "README.md.in",
+        "docs/setup.adoc.tmpl",
+    ],
 )
 def test_pages_are_documentation(path: str) -> None:
     assert kind_of(path) == "documentation"
@@ -32,7 +43,8 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
     "web/vite.config.ts",
     "node_modules/a/b.js",
     "vendor/x.go", "package-lock.json", "poetry.lock", "logo.png", "app/migrations/0001.py",
-    "templates/page.html", "locales/de.json", "example.js", "index.test-d.ts",
+    "templates/page.html", "docs/de/setup.md.in", "CHANGELOG.md.in",
+    "src/lamp.pc.in", "locales/de.json", "example.js", "index.test-d.ts",
 ])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:
     assert kind_of(path) is None

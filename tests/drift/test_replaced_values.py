@@ -92,3 +92,49 @@ def test_choices_versions_and_words_that_code_replaced(
 def test_a_page_that_says_the_new_value_is_not_told(tmp_path: Path, page: str, expected: list[str]) -> None:
     code = "let beamWidth = 45;\n"
     assert broken(tmp_path, page, code, "let beamWidth = 90;\n") == expected
+
+
+CONFIGURATION = """<?php
+return [
+    'keep_rows' => 90,
+    'lamp_name' => 'dim',
+    'beam_wide' => true,
+];
+"""
+COPY = f"The contents of the file:\n\n```php\n{CONFIGURATION}```\n"
+
+
+@pytest.mark.parametrize(("page", "name", "expected"), [
+    (COPY, "config/lamp.php", ["6 90"]),
+    (COPY, "src/lamp.php", []),
+    (COPY.replace("    'beam_wide' => true,\n", ""), "config/lamp.php", []),  # two lines are no copy
+    (COPY.replace("90", "80"), "config/lamp.php", []),
+])  # fmt: skip
+def test_a_page_that_copies_a_configuration_is_told_of_a_value_that_changed(
+    tmp_path: Path, page: str, name: str, expected: list[str]
+) -> None:
+    assert broken(tmp_path, page, CONFIGURATION, CONFIGURATION.replace("90", "30"), name=name) == expected
+
+
+FLAG = """package lamp
+
+var sink = app.Flag("report.sink", "Where the reports of lamps go.").Default("stdout").String()
+"""
+HEADER = """class LampFrame
+  SHARED = "shared"
+  ALONE = "alone"
+  DEFAULT_VALUE = SHARED
+end
+"""
+
+
+@pytest.mark.parametrize(("page", "name", "code", "old", "new", "expected"), [
+    ("It goes to stdout (default) by `--report.sink`.\n", "a.go", FLAG, "stdout", "stderr", ["1 stdout"]),
+    ("It goes to stdout (default) by `--sink`.\n", "a.go", FLAG, "stdout", "stderr", []),
+    ("```\nlamp-frame: shared\n```\n", "a.rb", HEADER, "VALUE = SHARED", "VALUE = ALONE", ["2 SHARED"]),
+    ("```\nlamp-cord: shared\n```\n", "a.rb", HEADER, "VALUE = SHARED", "VALUE = ALONE", []),
+])  # fmt: skip
+def test_a_name_is_no_help_text_and_a_constant_has_the_name_of_its_class(
+    tmp_path: Path, page: str, name: str, code: str, old: str, new: str, expected: list[str]
+) -> None:
+    assert broken(tmp_path, page, code, code.replace(old, new), name=name) == expected

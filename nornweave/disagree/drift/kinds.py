@@ -33,6 +33,7 @@ FORMATS = {
 }  # fmt: skip
 
 
+_TEMPLATES = frozenset((".in", ".tmpl", ".template"))
 _INLINE_TESTS = lazy_pattern(
     r"^([ \t]*)#\[cfg\(test\)\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub\S*\s+)?mod\s+\w+\s*\{[\s\S]*?^\1\}", re.MULTILINE
 )
@@ -45,7 +46,8 @@ def kind_of(path: str) -> Kind | None:
     Args:
         path: the path in its folder, with ``/``.
     """
-    pure = PurePosixPath(path)
+    pure = _without_template(path)
+    path = str(pure)
     folders = {folder.lower() for folder in pure.parts[:-1]}
     name, suffix = pure.name.lower(), pure.suffix.lower()
     if stands_apart(path) or not _SKIPPED_FOLDERS.isdisjoint(folders) or suffix in BINARY_SUFFIXES:
@@ -75,4 +77,11 @@ def without_tests(text: str, suffix: str) -> str:
 
 def format_of(path: str) -> str:
     """Return the format of documentation for ``Passage.format``; empty for other files."""
-    return FORMATS.get(PurePosixPath(path).suffix.lower(), "")
+    return FORMATS.get(_without_template(path).suffix.lower(), "")
+
+
+def _without_template(path: str) -> PurePosixPath:
+    """Return the path of the page that a template makes: ``lamp.txt`` for ``lamp.txt.in``; another path as it is."""
+    pure = PurePosixPath(path)
+    is_page = pure.suffix.lower() in _TEMPLATES and PurePosixPath(pure.stem).suffix.lower() in FORMATS
+    return pure.with_suffix("") if is_page else pure

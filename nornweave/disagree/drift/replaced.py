@@ -27,8 +27,11 @@ from nornweave.disagree.facts.names import words_of
 
 MAX_REPLACED = 200
 """Values of a range of commits that are looked for on pages."""
-BACK, AROUND, NEAR, ENTRY_LINES = 8, 16, 3, 12
-"""Tokens before a value that may name it; tokens beside a choice; lines around one on a page; lines of an entry."""
+BACK, AROUND, NEAR, ENTRY_LINES, CLASS_BACK, COPIED = 8, 16, 3, 12, 400, 3
+"""Tokens before a value that may name it; tokens beside a choice; lines around one on a page; lines of an entry; tokens
+before a constant among which its class stands; lines that a copy of a configuration shares with it.
+"""
+_CLASSES = frozenset(("class", "module", "object", "struct", "trait", "interface"))
 _SAYS_NOTHING = frozenset(
     """
     a an the of to in is it be by or and for with value val var let const int integer str string bool boolean float i64
@@ -43,6 +46,11 @@ _BEFORE_MEMBER = frozenset(("{", ",", "|", "]", ")", "case"))
 _VERSION, _BOUND = lazy_pattern(r"\d+(?:\.\d+){1,2}"), lazy_pattern(r"^[<>=~^! ]*v?(?=\d)")
 _REQUIRES = lazy_pattern(r"newer|later|higher|above|at least|require|minim|support|[>^~]|\d\+", re.IGNORECASE)
 _DEFAULT, _WORD = lazy_pattern(r"default", re.IGNORECASE), lazy_pattern(r"[A-Za-z_][\w-]*")
+_SETTINGS = lazy_pattern(
+    r"(?:^|/)(?:config|conf|etc|settings)/|(?:config|settings|defaults?|sample|example)\.", re.IGNORECASE
+)
+"""Paths of a configuration that a program reads or ships."""
+_STATES = lazy_pattern(r"\w[\"']?\s*(?:=>?|:)\s*\S")
 _LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(,-] ?)([\w-]{3,})(?=[`*\"':|\]),\n]|$)", re.MULTILINE)
 
 
@@ -55,6 +63,7 @@ class _Replacement:
         key: words of the name that has the value; ``lead`` the token before the value.
         choices: the values of the same kind around it, in lower case; empty if it cannot be one of several choices.
         is_default: its line calls it a default; ``is_required`` a requirement.
+        lines: of its file at the base, if that is a configuration; ``line_was`` its own.
     """
 
     path: str
@@ -66,6 +75,8 @@ class _Replacement:
     choices: frozenset[str]
     is_default: bool
     is_required: bool
+    lines: frozenset[str]
+    line_was: str
 
 
 def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf) -> list[Finding]:
@@ -102,6 +113,8 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
 def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
     """Yield the values of a program that other values replaced; in a configuration, only required versions."""
     tokens, later = (tokens_of_code(text, PurePosixPath(path).suffix) for text in (old, new))
+    lines = [line.strip() for line in lines_of(old)] if _SETTINGS.search(path) else []
+    stated = frozenset(line for line in lines if _STATES.search(line))
     at_of, now = ([at for at, one in enumerate(side) if one.kind != "mark"] for side in (tokens, later))
     for i, k in aligned([tokens[at].text for at in at_of], [later[at].text for at in now]):
         if k is None:
@@ -121,11 +134,12 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
             continue
         row = [one for one in tokens[max(0, at - 2 * AROUND) : at + 2 * AROUND] if one.line == token.line]
         is_required = any(_REQUIRES.search(one.text) for one in row if one.kind != "mark")
-        if is_required or not (is_configuration("", path) or _VERSION.fullmatch(before)):
+        if is_required or not (_VERSION.fullmatch(before) or (is_configuration("", path) and not lines)):
             yield _Replacement(
                 path, other.line, before, after, () if is_member else _key(tokens, at),
                 tokens[at - 1].text, _beside(tokens, at) if is_member or token.kind == "string" else frozenset(),
                 any(_DEFAULT.search(one.text) for one in row), is_required,
+                stated, lines[token.line] if lines else "",
             )  # fmt: skip
 
 
@@ -154,9 +168,20 @@ def _key(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
     for one in reversed(tokens[max(0, at - BACK) : at]):
         if tokens[at].line - one.line > 2 or one.text in {";", "}"}:
             break
-        for part in reversed(re.split(r"\.|::|->", one.text if one.kind != "mark" else "")):
+        is_sentence = one.kind == "mark" or (one.kind == "string" and " " in one.text)  # help is no name
+        for part in () if is_sentence else reversed(re.split(r"\.|::|->", one.text)):
             if words := tuple(word for word in words_of(part) if word not in _SAYS_NOTHING):
                 return words
+        if one.kind == "name" and one.text.isupper() and one.line == tokens[at].line:
+            return _class_around(tokens, at)
+    return ()
+
+
+def _class_around(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
+    """Return the words of the class that has a constant whose own name says nothing: ``DEFAULT_VALUE = ON``."""
+    for place in range(at - 1, max(0, at - CLASS_BACK), -1):
+        if tokens[place - 1].text in _CLASSES and tokens[place].kind == "name":
+            return tuple(word for word in words_of(tokens[place].text) if word not in _SAYS_NOTHING)
     return ()
 
 
@@ -178,7 +203,7 @@ class _Page:
         """Yield the lines, from 0, that say the old value and said it at the base."""
         for line, text in enumerate(self.lines) if one.old.lower() in self._text else ():
             is_said = text in self._known and _pattern(one.old).search(text)
-            if is_said and (self._is_choice(one, line) or self._is_value(one, line)):
+            if is_said and (self._is_choice(one, line) or self._is_copied(one, line) or self._is_value(one, line)):
                 yield line
 
     def _is_value(self, one: _Replacement, line: int) -> bool:
@@ -197,10 +222,21 @@ class _Page:
             return False
         if _VERSION.fullmatch(one.old) and one.is_required:
             return _REQUIRES.search(text) is not None
-        is_named = len(one.key) > 1 or entry == set(one.key)
+        is_named = len(one.key) > 1 or entry == set(one.key) or re.search(rf"\w[.]{one.key[0]}\b", text) is not None
         if not re.search(r"\d\d|\d\.\d", one.old) and not (one.old.isupper() and len(one.old) > 3 and one.old in text):
             return bool(calls_default or one.is_default) and is_named
         return bool(is_named or calls_default or (one.is_default and _DEFAULT.search(text)))
+
+    def _is_copied(self, one: _Replacement, line: int) -> bool:
+        """Tell whether a line and others of its block are those of the configuration that gave the old value."""
+        if not one.line_was or self.lines[line].strip() != one.line_was:
+            return False
+        fences = [at for at, text in enumerate(self.lines) if text.lstrip().startswith(("```", "~~~"))]
+        first = bisect_right(fences, line)
+        if first % 2 == 0 or first == len(fences):
+            return False
+        block = {text.strip() for text in self.lines[fences[first - 1] : fences[first]]}
+        return len(block & one.lines) >= COPIED
 
     def _is_in_column(self, line: int, value: str) -> bool:
         """Tell whether a value has a cell of its own below a heading that calls it a default."""
