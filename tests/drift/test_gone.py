@@ -323,3 +323,12 @@ def test_a_name_that_another_program_or_its_negation_has_is_not_gone(
     base = repository.commit({"README.md": f"# Lamp\n\n{page}\n", "src/a.py": code}, DATES[0])
     repository.commit({"src/a.py": "text = 3\n", **files}, DATES[1])
     assert bool(scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings) is is_told
+
+
+def test_what_is_imported_under_the_name_of_a_flag_is_not_the_flag(tmp_path: Path) -> None:
+    code = "import trace from 'trace'\n\nconst lamp = program.option('-t, --trace', 'all of it', trace)\n"
+    repository = Repository(tmp_path)
+    page = "# Lamp\n\nGive `--trace`; only _traced_ lamps.\n"
+    base = repository.commit({"README.md": page, "src/a.js": f"{code}log('traced')\n"}, DATES[0])
+    repository.commit({"src/a.js": code.replace("'trace'", "'./log.js'")}, DATES[1])
+    assert scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings == ()

@@ -353,7 +353,8 @@ def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple
         return False
     is_flag = mention.written[0] == "-"
     left = any(text == one.word and (not is_flag or role == one.role) for text, role in texts)
-    return one.word not in spelt or (one.role is not None and not left)
+    is_declared = bool(one.role) if is_flag else one.role is not None  # ``import debug from "debug"`` has no flag
+    return one.word not in spelt or (is_declared and not left)
 
 
 def _bare(word: str) -> str:
@@ -429,7 +430,7 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 is_fenced = not is_fenced
                 continue
             marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
-            said = {word for word in explained[line] if _TELLING.search(word) and word[0] + word[-1] != "__"}
+            said = {word for word in explained[line] if _TELLING.search(word)}
             said |= {
                 match[match.lastgroup or 0]
                 for match in (_USED.finditer(text) if is_fenced else ())
@@ -448,7 +449,8 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                     is_route = word[0] == "/" and words[0].isupper()  # GET /lamps
                     is_alone = not is_fenced and (len(words) == 1 or is_route) and not _is_literal(word)
                     said |= {word} if is_telling or is_alone else set()
-            yield from (_Mention(word, file.path, line) for word in sorted(said) if len(_key(word)) >= LEAST)
+            said = {word for word in said if len(_key(word)) >= LEAST and word[0] + word[-1] != "__"}  # no emphasis
+            yield from (_Mention(word, file.path, line) for word in sorted(said))
             letters = _LETTER.findall(text) if explained[line] or _LONG.search(text) else []
             yield from (_Mention(word, file.path, line, tuple(_LONG.findall(text))) for word in letters)
 
