@@ -204,7 +204,9 @@ class _Judge:
         return _Verdict(None, f"{kept}: both sides are kept; {verdict.reason}")
 
     def is_asked_about(self, group: _Group) -> bool:
-        """Tell whether the question names what a conflict is about, by the name that one of its sides gives it."""
+        """Tell whether the question asks for what a conflict is about, or names it as one of its sides does."""
+        if any(pair.is_asked for pair in group.disagreements):
+            return True
         return any(_is_named(fact, self._asked) for pair in group.disagreements for fact in pair.facts)
 
     def _is_best_informed(self, group: _Group, winner: int) -> bool:
@@ -374,7 +376,7 @@ def find_disagreements(
     passages = [_passage(place, items[place]) for place in sorted(read)]
     for pair in map(_disagreement, find_contradictions(passages, question=question or None, encode=encode)):
         if (pair.first, pair.second, pair.attribute) not in known:
-            best[pair.first, pair.second, pair.attribute, pair.entity] = pair
+            best[pair.first, pair.second, pair.attribute, pair.entity] = replace(pair, is_asked=bool(question))
     return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))
 
 

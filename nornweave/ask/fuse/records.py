@@ -108,6 +108,7 @@ class Disagreement:
         facts: the contradicting statement of each, in the order of ``first`` and ``second``.
         explanation: one sentence that names both values.
         confidence: in [0, 1].
+        is_asked: the sides were compared because the question asks for what they say.
     """
 
     first: int
@@ -118,6 +119,7 @@ class Disagreement:
     facts: tuple[Fact, Fact]
     explanation: str
     confidence: float
+    is_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.asked import SETTING
+from nornweave.disagree.assertions.asked import SETTING, is_word
 from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
 from nornweave.disagree.assertions.reading import HINT, NO_PROSE, REMEMBERED, stems
 from nornweave.disagree.facts.names import words_of
@@ -34,7 +34,7 @@ ALIKE, ALIKE_IN_CORPORA = 0.47, 0.55
 """Cosine from which two sentences are about one thing; where no question was asked, every sentence meets thousands."""
 PAIRS_OF_CORPORA, MOST_HOLDERS = 600, 12
 """Pairs of corpora that are compared; statements that share a word: a word of more tells too little."""
-ASKED_ABOUT, AS_NEAR = 0.28, 0.5
+ASKED_ABOUT, AS_NEAR = 0.28, 0.6
 """Cosine of a sentence and the question, and its share of the cosine of the sentence that is closest to it."""
 LEAST_STEMS = 2
 _SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
@@ -79,16 +79,18 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
         before = said.text
     if passage.sets_values:
         topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
-        for start, line, owner, words in _remembered_settings(passage.text):
+        for start, line, owner, words in _remembered_settings(passage.text, passage.is_configuration):
             told = " ".join(f"{owner} {line}".split())
             yield Statement(number, line, start, owner, words, words | topic, told, True)
 
 
 @lru_cache(REMEMBERED)
-def _remembered_settings(text: str) -> tuple[tuple[int, str, str, frozenset[str]], ...]:
+def _remembered_settings(text: str, with_words: bool) -> tuple[tuple[int, str, str, frozenset[str]], ...]:
     """Return of each line that sets something its start, its text, its section or parent key, and its name's stems."""
     read = []
     for found in SETTING.finditer(text):
+        if is_word(found) and not with_words:
+            continue
         begin = text.rfind("\n", 0, found.start()) + 1
         owner = _section_of(text, begin)
         words = stems(" ".join(words_of(f"{owner} {found['name']}")))

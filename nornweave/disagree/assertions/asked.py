@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.text.words import VALUE
+from nornweave.core.text.words import VALUE, word
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.reading import (
@@ -27,6 +27,7 @@ from nornweave.disagree.assertions.reading import (
     content,
     is_clock,
     measure_of,
+    read_clock,
     stems,
 )
 from nornweave.disagree.facts.expressions import read_value
@@ -44,7 +45,7 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ("version", rf"{_WHAT} (?:\w+ )?(?:versions?|release)\b|{_WHAT} (?-i:[A-Z]\w+)\b"),
         ("date", rf"\bwhen\b|{_WHAT} (?:week|due )?(?:day|date|deadline|month|year|time)\b"),
         ("state", rf"{_WHAT} (?:status|state|stage)\b|\bhow far\b"),
-        ("quantity", rf"\bhow (?!{_VERBS}\b|should|would|could|to|come|about)\w+"
+        ("quantity", rf"\bhow (?!{_VERBS}\b|should|would|could|to|come|about)\w+(?: \w+)?"
          rf"|{_WHAT} (?:\w+ ){{0,2}}(?:limit|number|size|rate|maximum|accuracy|price|timeout)\b"),
         ("place", rf"\bwhere\b|{_WHAT} (?:place|folder|directory|path|machine|host|room|bucket|region|city|server)\b"),
         ("who", rf"\bwho(?:m|se)?\b|{_WHAT} (?:team|person|group|squad|contact|owner)\b"),
@@ -55,17 +56,21 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
 _PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2}|/)?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
 SETTING = lazy_pattern(
     r"(?P<name>[A-Za-z_][\w-]*)[\"']?[ \t]*(?::[ \t]*[\w.\[\]| ]{1,40}?)?[ \t]*[:=][ \t]*"
-    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b|~?/[\w.@/-]{2,80})"
+    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b|~?/[\w.@/-]{2,80}"
+    r"|[A-Za-z][\w.@+-]{0,60}(?=[ \t]*(?:\n|#|$)))"
 )
 _OF_TIME = lazy_pattern(r"\b(?:much|many|soon|old|early|late|fast|quick(?:ly)?|slow|far)\b")
 """What a duration may answer, as well as *how long* and *when*."""
 _VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
-_RELEASED = lazy_pattern(r"version|release|(?:^|_)tag$", re.IGNORECASE)
+_RELEASED = lazy_pattern(r"version|release|firmware|(?:^|_)tag$", re.IGNORECASE)
 _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | forms.THERE.keys() | forms.SWITCH.keys()
 """Words of a question that say how something is asked about it."""
 _LABELS = frozenset(("status", "state", "stage"))
 OPEN_KINDS = frozenset(("quantity", "date", "version", "status", "answer"))
 """What is compared of two sentences that are alike if the question does not tell what it asks for."""
+SWITCHED_BY = {"true": "yes", "on": "yes", "yes": "yes", "enabled": "yes",
+               "false": "no", "off": "no", "no": "no", "disabled": "no"}  # fmt: skip
+"""Value of a setting → whether what it sets is so."""
 TOLD = 2 / 3
 """Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
 LONGEST_LINE = 200
@@ -82,6 +87,7 @@ class Asked(NamedTuple):
         words: the stems in ``about`` and those of the common words.
         names: the stems in ``words`` that are written as names.
         how: the words that ask, in lower case: ``how often``.
+        is_shared: ``about`` is what two sentences share, so both speak of it.
     """
 
     kinds: frozenset[str]
@@ -89,6 +95,7 @@ class Asked(NamedTuple):
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     how: str = ""
+    is_shared: bool = False
 
 
 def read_question(question: str) -> Asked:
@@ -184,10 +191,11 @@ class _AnsweringSentence(Sentence):
         zone = self._zone()
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
-        pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1) and at not in value)
+        own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
+        pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
         return Context(
             self.said, self.topic, self._subject(zone) - values, self._scopes(near, value),
-            frozenset((self.forms[at], self.forms[at - 1]) for at in pairs),
+            frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
         )  # fmt: skip
 
     def _is_measure(self, found: Found) -> bool:
@@ -198,6 +206,8 @@ class _AnsweringSentence(Sentence):
             return True
         if "often" in self.asked.how:
             return is_rate
+        if found.key == "count" and self.asked.how.startswith("how many ") and not is_rate:
+            return word(self.asked.how.rpartition(" ")[2])[0] in found.beside
         is_duration = found.key.startswith("s") and not is_rate
         return (
             is_duration
@@ -235,6 +245,8 @@ class _AnsweringSentence(Sentence):
         for at in places:
             _, place, end = self._thing(at + 1) if self.lower[at] in forms.NARROWS else (None, at, at)
             told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
+            if told and self.written[place][0].isupper():  # in Linz closes
+                told = list(takewhile(lambda each: self.written[each][0].isupper(), told))
             is_unsigned = any(self.forms[each].removeprefix("un") in self.asked.about for each in told)
             is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
             is_other |= forms.MOMENTS.issuperset(self.lower[each] for each in told)
@@ -327,7 +339,8 @@ class _AnsweringSentence(Sentence):
         switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)] + parted
         states = [at for at in zone if self.lower[at] in forms.THERE]
         told = len(self.asked.about & self.said)
-        if not zone or not (states or switches or (told > 1 and told >= TOLD * len(self.asked.about))):
+        is_told = self.asked.is_shared or (told > 1 and told >= TOLD * len(self.asked.about))
+        if not zone or not (states or switches or is_told):
             return
         no = [
             at
@@ -349,41 +362,66 @@ def _plain_path(path: str) -> str:
     return path.strip("./~").lower()
 
 
-def read_settings(text: str, asked: Asked, topic: frozenset[str], within: Span | None = None) -> Iterator[Answering]:
-    """Yield the values of settings, in code or configuration, whose line or topic names what was asked about."""
+def read_settings(
+    text: str,
+    asked: Asked,
+    topic: frozenset[str],
+    within: Span | None = None,
+    *,
+    owner: str = "",
+    with_words: bool = False,
+) -> Iterator[Answering]:
+    """Yield the values of settings, in code or configuration, whose line or topic names what was asked about.
+
+    Args:
+        within: the lines to read; ``None`` reads all.
+        owner: the section or the parent key of these lines.
+        with_words: read words without quotation marks too, as files of configuration have them.
+    """
     start, end = (within.start, within.end) if within else (0, len(text))
     for found in SETTING.finditer(text, start, end):
         begin = text.rfind("\n", 0, found.start()) + 1
         line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
-        said, named = (content(" ".join(words_of(part))) for part in (line, found["name"]))
-        if asked.about.isdisjoint({*said, *topic}) or (held := _held(found, asked)) is None:
+        said, named = (content(" ".join(words_of(f"{owner} {part}"))) for part in (line, found["name"]))
+        if (is_word(found) and not with_words) or asked.about.isdisjoint({*said, *topic}):
             continue
-        kind, key, value = held
         about, none = frozenset(named), frozenset[str]()
-        assertion = Assertion(
-            kind, key, frozenset((value,)), about, about, none, none, none, frozenset(), none, False, none, named,
-            found["value"].strip("\"'"), Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip())),
-        )  # fmt: skip
-        yield Answering(assertion, Context(frozenset(said), topic, names=about))
+        for kind, key, values in _held(found, asked):
+            assertion = Assertion(
+                kind, key, values, about, about, none, none, none, frozenset(), none, False, none, named,
+                found["value"].strip("\"'"), Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip())),
+            )  # fmt: skip
+            yield Answering(assertion, Context(frozenset(said), topic, names=about))
 
 
-def _held(found: re.Match[str], asked: Asked) -> tuple[Kind, str, str] | None:
-    """Return the kind, the key and the value of a setting; ``None`` if the question does not ask for such a value."""
+def is_word(setting: re.Match[str]) -> bool:
+    """Tell whether the value of a setting is a word without quotation marks: in a program that is a name."""
+    return setting["value"][0].isalpha() and setting["value"].lower() not in {"true", "false"}
+
+
+def _held(found: re.Match[str], asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
+    """Yield the kind, the key and the values of a setting that may answer the question; at most one."""
     text, name = found["value"].strip("\"'"), read_name(found["name"])
     version = _VERSION.fullmatch(text)
-    if "answer" in asked.kinds and text.lower() in {"true", "false"}:
-        return "presence", ASKED, "yes" if text.lower() == "true" else "no"
     is_named = bool(_RELEASED.search(found["name"])) or text.count(".") > 1 or text[:1] in "~^"
-    if "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
-        return "version", ASKED, version[1]
-    if "place" in asked.kinds and _PATH.fullmatch(text):
-        return "role", "path", _plain_path(text)
-    if "status" in asked.kinds and version and found["name"].lower().endswith(("status", "code")):
-        return "status", text[0], text
     value = read_value(found["value"]) if "quantity" in asked.kinds else None
-    if value is None or name is None or value.kind != "number":
-        return None
-    return "quantity", *measure_of(measured_in(value, name.unit))
+    said = SWITCHED_BY.get(text.lower())
+    if "answer" in asked.kinds and said:
+        yield "presence", ASKED, frozenset((said,))
+    elif "date" in asked.kinds and (minutes := read_clock(text)) is not None:
+        yield "date", "clock", minutes
+    elif "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
+        yield "version", ASKED, frozenset((version[1],))
+    elif "place" in asked.kinds and _PATH.fullmatch(text):
+        yield "role", "path", frozenset((_plain_path(text),))
+    elif "status" in asked.kinds and version and found["name"].lower().endswith(("status", "code")):
+        yield "status", text[0], frozenset((text,))
+    elif value is not None and name is not None and value.kind == "number":
+        key, held = measure_of(measured_in(value, name.unit))
+        yield "quantity", key, frozenset((held,))
+    elif text[:1].isalpha() and not asked.kinds.isdisjoint(("who", "name")):
+        kind: Kind = "owner" if "who" in asked.kinds else "role"
+        yield kind, ASKED, stems(" ".join(re.split(r"[^\w]+", text)))
 
 
 def are_of_one_subject(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from nornweave.core.errors import EncoderError
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.words import find_words
 from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.alike import (
@@ -225,7 +226,7 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
                 answers += ((counts[place], number, each) for each in read)
         if passage.sets_values:
             topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
-            settings = read_settings(passage.text, asked, topic)
+            settings = read_settings(passage.text, asked, topic, with_words=passage.is_configuration)
             answers += ((len(asked.about & (each.context.said | topic)), number, each) for each in settings)
     best = max((count for count, *_ in answers), default=0)
     pairs = [
@@ -245,7 +246,10 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
 def _answered_alike(
     question: str, asked: Asked, passages: Sequence[AssertingPassage], encode: SentenceEncoder
 ) -> Iterator[_Pair]:
-    """Yield pairs of sentences that say something else of one thing; one per passage and other domain."""
+    """Yield pairs of sentences that say something else of one thing; one per passage and other domain.
+
+    A sentence contradicts nobody if one that it is closer to says the same.
+    """
     pairs = {pair: list(_read_alike(pair, asked, passages)) for pair in choose_pairs(question, passages)}
     if not any(pairs.values()):
         return
@@ -255,20 +259,45 @@ def _answered_alike(
         log.warning("sentences are compared by their words alone: %s", error)
         return
     taken: set[tuple[int, str]] = set()
+    agreed: set[Statement] = set()
     for each in alike:
-        for pair in pairs[each]:
+        if _agree(each, asked, passages):
+            agreed |= {each.one, each.other}
+        for pair in pairs[each] if agreed.isdisjoint((each.one, each.other)) else ():
             ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
             if taken.isdisjoint(ends):
                 taken |= ends
                 yield pair
 
 
+def _agree(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> bool:
+    """Tell whether two sentences state the same of a kind that was asked for."""
+    mine, theirs = _read_both(alike, asked, passages)
+    return any(_states(mine, each.assertion) for each in theirs)
+
+
+def _read_both(
+    alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]
+) -> tuple[list[Answering], list[Answering]]:
+    subject = _subject_of(alike, asked)
+    return (
+        list(_read_statement(alike.one, subject, passages)),
+        list(_read_statement(alike.other, subject, passages)),
+    )
+
+
+def _subject_of(alike: AlikePair, asked: Asked) -> Asked:
+    """Return what two sentences are about as if it was asked for: the words that both have."""
+    about = (alike.one.own & alike.other.own or alike.shared) - forms.COMMON
+    kinds = asked.kinds if asked.kinds.isdisjoint(("name", "may")) else asked.kinds | OPEN_KINDS - {"answer"}
+    return Asked(kinds or OPEN_KINDS, about, alike.shared, frozenset(), asked.how, is_shared=True)
+
+
 def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
     """Yield what two sentences state differently, unless one of them is about a part of the thing."""
-    about = (alike.one.own & alike.other.own or alike.shared) - forms.COMMON
-    subject = Asked(asked.kinds or OPEN_KINDS, about, alike.shared, frozenset(), asked.how)
+    subject = _subject_of(alike, asked)
     here, there = passages[alike.one.number], passages[alike.other.number]
-    mine, theirs = (list(_read_statement(each, subject, passages)) for each in (alike.one, alike.other))
+    mine, theirs = _read_both(alike, asked, passages)
     for one in mine:
         for other in theirs:
             first, second = one.assertion, other.assertion
@@ -303,7 +332,9 @@ def _read_statement(statement: Statement, subject: Asked, passages: Sequence[Ass
         topic = passage.topic
         return read_answers(statement.text, statement.start, passage.domain, statement.before, subject, topic)
     within = Span(statement.start, statement.start + len(statement.text))
-    return read_settings(passage.text, subject, statement.words, within)
+    return read_settings(
+        passage.text, subject, statement.words, within, owner=statement.before, with_words=passage.is_configuration
+    )
 
 
 def _count_one_thing(one: Answering, other: Answering) -> bool:
@@ -332,6 +363,7 @@ def _answer_differently(
         and (first.kind, first.key) == (second.kind, second.key)
         and differ(first, second)
         and (first.key != "count" or _count_one_thing(one, other))
+        and not _are_two_things(one.context, other.context, asked.words, here, there)
         and are_of_one_subject(one.context, other.context, asked, (here.near, there.near), _denier(first, second))
         and not are_of_two_cases(first, second, here, there, asked.words)
     )
@@ -406,7 +438,10 @@ def _asked_about(question: str, pairs: Sequence[_Pair], passages: Sequence[Asser
 
     counts = (len(asked & (said.stems | each.topic)) for each in passages for said in each.sentences)
     wanted = max(ASKED * len(asked), AS_CLOSE * max(counts, default=0))
+    told = frozenset(find_words(question.lower()))
     for pair in pairs:
+        if pair.one.kind == "quantity" and told & {pair.one.shown.lower(), pair.other.shown.lower()}:
+            continue  # the press with four units: what the question says is not what it asks for
         sides = ((passages[pair.first], pair.one), (passages[pair.second], pair.other))
         shares = [
             len(

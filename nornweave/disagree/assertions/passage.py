@@ -20,6 +20,7 @@ from nornweave.disagree.conflicts.records import PLACE_WORDS
 from nornweave.disagree.facts.names import singular, words_of
 
 _CHANGELOG = lazy_pattern(r"(?:change-?_?logs?|changes|history|news|release[-_ ]?notes?)(?:[./]|$)", re.IGNORECASE)
+_CONFIGURATION = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".sh")
 _RELEASE = lazy_pattern(
     r"^\W*(?:[\w-]+ )?(?:version |release )?v?\d+(?:\.(?:\d+|x))+\W*(?:\d{4}-\d\d-\d\d|unreleased)?\W*$"
     r"|(?:\d\.\d|\b(?:v|version |release )\d).*\b(?:19|20)\d\d-\d\d-\d\d|^\W*(?:19|20)\d\d-\d\d-\d\d\W*$",
@@ -73,6 +74,12 @@ class AssertingPassage:
     def sets_values(self) -> bool:
         """Whether its lines may be settings: it is of a program or its configuration, and of no style sheet."""
         return self.domain == "code" and not self.path.endswith((".css", ".scss", ".sass", ".less"))
+
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is of a file that sets words without quotation marks."""
+        name = self.path.rpartition("/")[2]
+        return name.startswith(".env") or name.endswith(_CONFIGURATION)
 
     @property
     def sentences(self) -> Sequence[SaidSentence]:

@@ -40,7 +40,7 @@ REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
 _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
 NO_PROSE = lazy_pattern(
-    r"\?|[|{}=<>]|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
+    r"\?|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
     r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 # What tells quickly that a sentence holds nothing that is compared.
@@ -66,7 +66,7 @@ _TOKEN = lazy_pattern(
     rf"|(?P<weekday>{_WEEKDAY})\b"
     r"|(?<![\d:.])(?:(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?![\d:])(?: ?(?P<half>[ap])\.?m\b\.?)?"
     r"|(?P<hour2>1[0-2]|[1-9]) ?(?P<half2>[ap])\.?m\b\.?))"
-    r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
+    r"|(?<![-\w])\d+(?:,\d{3})+|(?<![-\w])(?:-(?=\d))?v?\d+(?:\.(?:\d+|x\b))*(?:e-?\d{1,2}\b)?"
     r"|[^\W\d]\w*(?:-\w+){0,4}-\d+\b|[^\W\d]\w*(?:[./]\w+)*(?:['’][a-z]{1,2}\b)?|[%,;:()–—]"
 )
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
@@ -865,6 +865,13 @@ def _plain(amount: Fraction) -> tuple[str, Fraction]:
 
 def _number(value: Fraction) -> str:
     return f"{float(value):.6g}"
+
+
+def read_clock(text: str) -> frozenset[str] | None:
+    """Return a time of day as the parts of a date; ``None`` if the text is none."""
+    found = _TOKEN.fullmatch(text)
+    parts = _moment(found) if found and found.lastgroup == "date" else frozenset[str]()
+    return parts if parts and is_clock(parts) else None
 
 
 def is_clock(parts: Collection[str]) -> bool:
