@@ -386,7 +386,7 @@ def read_settings(
         if (is_word(found) and not with_words) or asked.about.isdisjoint({*said, *topic}):
             continue
         about, none = frozenset(named), frozenset[str]()
-        for kind, key, values in _held(found, asked):
+        for kind, key, values in _held(found, asked, with_words=with_words):
             assertion = Assertion(
                 kind, key, values, about, about, none, none, none, frozenset(), none, False, none, named,
                 found["value"].strip("\"'"), Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip())),
@@ -399,7 +399,7 @@ def is_word(setting: re.Match[str]) -> bool:
     return setting["value"][0].isalpha() and setting["value"].lower() not in {"true", "false"}
 
 
-def _held(found: re.Match[str], asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
+def _held(found: re.Match[str], asked: Asked, *, with_words: bool) -> Iterator[tuple[Kind, str, frozenset[str]]]:
     """Yield the kind, the key and the values of a setting that may answer the question; at most one."""
     text, name = found["value"].strip("\"'"), read_name(found["name"])
     version = _VERSION.fullmatch(text)
@@ -419,7 +419,7 @@ def _held(found: re.Match[str], asked: Asked) -> Iterator[tuple[Kind, str, froze
     elif value is not None and name is not None and value.kind == "number":
         key, held = measure_of(measured_in(value, name.unit))
         yield "quantity", key, frozenset((held,))
-    elif text[:1].isalpha() and not asked.kinds.isdisjoint(("who", "name")):
+    elif with_words and text[:1].isalpha() and not asked.kinds.isdisjoint(("who", "name")):
         kind: Kind = "owner" if "who" in asked.kinds else "role"
         yield kind, ASKED, stems(" ".join(re.split(r"[^\w]+", text)))
 
