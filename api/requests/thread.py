@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
-from nornweave.core.text.analyzer import FUNCTION_WORDS
+from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.index_fields import is_identifier
 
 FEW_WORDS = 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from nornweave.core.text.analyzer import FUNCTION_WORDS, sequence
+from nornweave.core.text.analyzer import sequence
+from nornweave.core.text.function_words import FUNCTION_WORDS
 
 MIN_CONTENT_WORDS = 3
 """A query of fewer finds too much to be a test."""

@@ -289,12 +289,13 @@ def _changes(
         try:
             text = _read(file)
             bare, origin = take_out(text or ""), origins.files.get(str(file))
+            is_bare = bare == (text or "") or not (text or "").strip()  # it has no entry of ours
             after, noted = bare or None, dict[str, str | None]()
             if command:
                 after = put(text or "")
-                if bare == (text or ""):  # there was no entry of ours
+                if is_bare:
                     noted[str(file)] = None if bare and take_out(after) == bare else text
-            elif bare == (text or ""):
+            elif is_bare:
                 after = text
             elif origin is not None and bare in ("", take_out(put(origin))):  # nobody has changed it since
                 after = origin

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from nornweave.core.access import ACCESS_NOTICE, KEY, UNCONFIGURED, every_of
-from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze
+from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.inline_markup import closing_fence, unescaped
 from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue
@@ -183,8 +183,8 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
 
 def _is_prose(shown: str, at: int) -> bool:
     """Tell whether the rest of a line is a sentence, with words such as *by* and *the*, and no name of a group."""
-    words = analyze(shown[at : at + 1_000].partition("\n")[0])
-    return len(words) >= _SENTENCE_WORDS and not FUNCTION_TERMS.isdisjoint(words)
+    words = re.findall(r"\w+", shown[at : at + 1_000].partition("\n")[0].lower())
+    return len(words) >= _SENTENCE_WORDS and not FUNCTION_WORDS.isdisjoint(words)
 
 
 def _shown(text: str) -> str:

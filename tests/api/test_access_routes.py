@@ -30,9 +30,11 @@ from scripted_engine import copied
 
 from api.access.service_token import check_listening
 from api.app import create_app
+from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.outcomes import Verified, VerifiedSource, write_verified
 
 HTML = "text/html,*/*;q=0.8"
 NOBODYS = "0" * 32
@@ -479,3 +481,19 @@ async def test_why_knows_of_no_document_that_is_not_for_somebody(settings: Setti
         assert (await client.post("/why", json=body)).status_code == status
         page = await client.get("/why", params={"q": "limit", "path": "plan.md"}, headers={"accept": HTML})
         assert ("no such document" in page.text.lower()) is (status == 404)
+
+
+async def test_the_name_of_a_restricted_source_is_told_with_its_items_alone(tmp_path: Path) -> None:
+    settings = write_access_workspace(tmp_path)
+    (tmp_path / "vault" / "keys.py").unlink()
+    await asyncio.to_thread(publish_access, settings)
+    listed = VerifiedSource("2026-11-24T10:00:00Z", None)
+    verified = Verified(GenerationId("gen-000001"), {"code": listed, "vault": listed})
+    write_verified(domain_folder(settings, Domain.CODE), verified)
+    async with app_of(settings) as app:
+        told = {}
+        for token in (STAFF, SERVICE):
+            async with client_as(app, token) as client:
+                answer = (await client.post("/query", json={"query": "retry limit", "timeout_ms": 60_000})).json()
+                told[token] = answer["coverage"]["code"]["sources"].keys()
+    assert "vault" not in told[STAFF] and {"code", "vault"} <= told[SERVICE]

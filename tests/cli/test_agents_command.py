@@ -207,6 +207,7 @@ def everything_in(folder: Path) -> dict[str, str | None]:
     [
         ({}, None),
         ({"cursor": "", "gemini": "{}"}, ""),
+        ({"cursor": "\n", "gemini": "  "}, "\n"),
         ({"cursor": "{ }\n", "gemini": '{"mcpServers": {\n}, "x": 1}', "vscode": '{"servers":{}}'}, "\n"),
         ({"claude": '{\n  "mcpServers": {},\n  "y": {}\n}', "codex": "", "opencode": '{"mcp":{"servers":{}}}'}, "# x"),
     ],

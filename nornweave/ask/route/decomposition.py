@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nornweave.core.text.analyzer import FUNCTION_WORDS
+from nornweave.core.text.function_words import FUNCTION_WORDS
 
 MAX_CLAUSES = 3
 # What is longer was pasted (a log, a page), not asked.

@@ -231,7 +231,8 @@ class Agent:
         context = self._context(question, conditions, generation, within)
         response = replace(recall_from(question, context, self.settings, self.reranker), left_out=left_out)
         if self.freshness:
-            response = self.freshness.add_freshness(response, context.verified, sees_all=not generation.part)
+            sees_all = not generation.part
+            response = self.freshness.add_freshness(response, context.verified, question.viewer, sees_all=sees_all)
         return replace(response, notices=(notice, *response.notices)) if notice else response
 
     def _context(

@@ -16,7 +16,7 @@ import yaml
 
 from nornweave.ask.search.pasted import SEARCHED_CHARACTERS
 from nornweave.ask.search.records import Filters, Switch
-from nornweave.core.text.analyzer import FUNCTION_WORDS
+from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.disagree.facts.names import words_of
 
 MAX_VARIANTS, MAX_CHARACTERS = 3, SEARCHED_CHARACTERS  # the query itself counts; a variant is a query like any other

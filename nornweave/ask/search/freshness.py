@@ -13,6 +13,7 @@ from nornweave.carry.wiring import INBOX, domain_folder
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.connectors import bound_of, lag_of, repository_of
 from nornweave.connect.protocol import AT_ONCE, Lag
+from nornweave.core.access import Viewer
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import Verified, VerifiedFile, VerifiedSource
 
@@ -66,11 +67,12 @@ class Lags:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The freshness of a domain's sources."""
+    """The freshness of a domain's sources. ``restricted`` names those that not everybody may see."""
 
     file: VerifiedFile
     bounds: Mapping[str, str]
     lags: Lags
+    restricted: frozenset[str] = frozenset()
 
     def begin(self, generation: str) -> Verified:
         """Return the confirmations of a generation, and let git be asked in the background."""
@@ -91,13 +93,22 @@ class Freshness:
         """Return when a document's source last confirmed the version in a generation; ``None`` if unknown."""
         return self.file.of(generation).at(source_id, path)
 
-    def add_freshness(self, response: RecallResponse, verified: Verified, *, sees_all: bool) -> RecallResponse:
-        """Return the response with the freshness of its sources; with ``sees_all`` also of all others."""
+    def add_freshness(
+        self, response: RecallResponse, verified: Verified, viewer: Viewer, *, sees_all: bool
+    ) -> RecallResponse:
+        """Return the response with the freshness of its sources, and of those without items that are open to everybody.
+
+        A restricted source without items is told only to those who see everything: its name says that it is there.
+
+        Args:
+            sees_all: the viewer sees every document there is; otherwise only sources of items are told.
+        """
+        untold = frozenset[str]() if viewer.sees_everything else self.restricted
         cited = {item.citation.source_id for item in response.items}
         sources = {
             name: self._of_source(name, source)
             for name, source in sorted(verified.sources.items())
-            if sees_all or name in cited
+            if name in cited or (sees_all and name not in untold)
         }
         return replace(response, sources=sources)
 
@@ -116,7 +127,8 @@ def freshness_of(settings: Settings, domain: Domain, *, asks_git: bool) -> Fresh
     own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
     bounds = {INBOX: AT_ONCE, **own}
     lags = lags_of(settings, domain) if asks_git else Lags(())
-    return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds, lags)
+    restricted = frozenset(settings.restricted_sources(domain))
+    return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds, lags, restricted)
 
 
 def lags_of(settings: Settings, domain: Domain) -> Lags:

@@ -13,8 +13,9 @@ from itertools import islice, pairwise
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
-from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS
+from nornweave.core.text.analyzer import FUNCTION_TERMS
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
+from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.index_fields import asked_keys, folded, is_identifier
 from nornweave.index.index import Index
 

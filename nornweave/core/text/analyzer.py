@@ -21,6 +21,8 @@ from itertools import pairwise
 
 import Stemmer
 
+from nornweave.core.text.function_words import FUNCTION_WORDS
+
 VERSION = "analysis-4"
 
 # A term longer than this is a blob (base64, minified code), which nobody types.
@@ -36,16 +38,6 @@ _PART = re.compile(r"[^\W\d_]+|\d+")
 # Spellings without special letters: for letters that NFKD does not split, and for umlauts.
 _BARE = str.maketrans({"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ı": "i", "þ": "th"})
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ø": "oe", "å": "aa", "æ": "ae"})
-
-# Words that shape a sentence and say nothing of its subject (van Rijsbergen 1979, table 2.I, shortened to those that
-# have no other sense in code or documentation; "not", "after", "over" and the like stay words).
-_FUNCTION_WORDS = """
-a about all also am an and any are as at be been being but by can could did do does doing for from had has
-have having he her his how i if in into is it its just me my no nor of on or our out she should so some such
-than that the their them then there these they this those to too up us was way we were what when where which
-who whom whose why will with would you your
-"""
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 class _Stemmers(threading.local):

@@ -21,7 +21,8 @@ from datetime import datetime
 from itertools import combinations
 
 from nornweave.core import types
-from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, analyze, sequence
+from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, sequence
+from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.variants import variant_of
 from nornweave.core.types import COMMIT, Chunk, Document, Domain, Frequencies, JsonValue
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from nornweave.core.text.analyzer import FUNCTION_WORDS, sequence
+from nornweave.core.text.analyzer import sequence
+from nornweave.core.text.function_words import FUNCTION_WORDS
 
 MOST_LEFT_OUT, MOST_CHARACTERS, NEAR_WORDS = 8, 300, 3
 """Words that a question leaves out; longer ones are pasted; words that a negation reaches."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from nornweave.core.text import analyzer
+from nornweave.core.text.function_words import FUNCTION_WORDS
 
 FUNCTION, CONTENT, NAME, VALUE, TURN = range(5)
 
@@ -36,7 +37,7 @@ per each every any some own same like
 _NEGATIONS = frozenset(_NEGATION_LIST.split())
 _QUALIFIERS = frozenset(_QUALIFIER_LIST.split())
 _FILLERS = frozenset(_FILLER_LIST.split())
-_FUNCTION = (analyzer.FUNCTION_WORDS | _FILLERS) - _NEGATIONS - _QUALIFIERS
+_FUNCTION = (FUNCTION_WORDS | _FILLERS) - _NEGATIONS - _QUALIFIERS
 _TENS = {
     f"{one}ty": f"{number}0"
     for number, one in enumerate(("twen", "thir", "for", "fif", "six", "seven", "eigh", "nine"), start=2)
