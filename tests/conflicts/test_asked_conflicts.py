@@ -3,7 +3,7 @@
 import pytest
 from test_assertions import code, passage, talk
 
-from nornweave.disagree.assertions.asked import SURE
+from nornweave.disagree.assertions.asked import SURE, read_answers, read_question
 from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
@@ -104,3 +104,10 @@ def test_what_a_page_tells_its_readers_to_set_is_no_value_of_the_code() -> None:
     assert (
         find_contradictions(passages) == find_contradictions(passages, question="how long is the read timeout?") == []
     )
+
+
+@pytest.mark.parametrize("sentence", [", /srv/gate/map", "(/srv/gate/map)", "so /srv/gate/map"])
+def test_a_sentence_that_begins_within_a_clause_is_read(sentence: str) -> None:
+    asked = read_question("where are the rules?")
+    (found,) = read_answers(sentence, 0, "conversations", "", asked, frozenset())
+    assert found.assertion.values == {"srv/gate/map"}

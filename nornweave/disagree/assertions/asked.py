@@ -169,7 +169,7 @@ class _AnsweringSentence(Sentence):
 
     def answers(self) -> Iterator[Answering]:
         """Yield the answers that the sentence gives to the question."""
-        if not self._is_sure():
+        if not self.forms or not self._is_sure():
             return
         self._read_all()
         found = [each for each in self.found if each.kind in self.asked.kinds and self._is_measure(each)]
@@ -226,7 +226,7 @@ class _AnsweringSentence(Sentence):
     def _zone(self) -> list[int]:
         """Return the places of the clause with the most words of the question, and of the text after its colon."""
         asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
-        best = max(range(self.clauses[-1] + 1), key=lambda clause: (asked[clause], -clause)) if self.forms else 0
+        best = max(sorted({*self.clauses}), key=lambda clause: (asked[clause], -clause), default=0)
         zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
         last = zone[-1] + 1 if zone else 0
         if self.lower[last : last + 1] == [":"]:
@@ -267,10 +267,8 @@ class _AnsweringSentence(Sentence):
         """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
         zone = self._zone()
         if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
-            told = (
-                at for at, token in enumerate(self.lower) if len(token) > 1 and any(token in path for path in paths)
-            )
-            at = next(told, zone[0])
+            told = (at for at, token in enumerate(self.lower) if any(token in path for path in paths))
+            at = max(told, key=lambda each: len(self.lower[each]), default=zone[0])
             yield Found("role", "path", paths, frozenset(), at, at + 1)
             return
         things = [self._thing(at + 1) for at in zone if self.lower[at] in forms.STANDS]
