@@ -106,10 +106,9 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
     for tree in trees:
         for domain, kind, why, only in _offers(tree):
             name = _identifier(root, tree.path, domain, {each.id for each in proposals})
-            apart = () if domain is Domain.CONVERSATIONS or kind == "git" else map(_glob, tree.chats)
-            proposals.append(
-                Proposal(name, domain, kind, tree.path, why, (*_nested_sources(tree, trees), *apart), only)
-            )
+            chats = () if domain is Domain.CONVERSATIONS else map(_glob, sorted(tree.chats))
+            exclude = (*_nested_sources(tree, trees), *chats)
+            proposals.append(Proposal(name, domain, kind, tree.path, why, exclude, only))
     return tuple(proposals[:MAX_PROPOSALS])
 
 
