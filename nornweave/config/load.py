@@ -20,7 +20,8 @@ from nornweave.config.filters import DomainFilters, FilterSettings, with_usual_a
 from nornweave.config.fusion import FusionSettings, with_environment
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workspace import AnswersSettings, Settings, WorkspaceSettings
-from nornweave.core.errors import ConfigError, line_of
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.yaml_lines import line_of
 from nornweave.core.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"

@@ -34,13 +34,7 @@ Foreign errors are translated where they enter, ``from error``. A message says w
 and what to do.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from pathlib import Path
-
-import yaml
 
 
 class NornWeaveError(Exception):
@@ -166,22 +160,3 @@ class AgentError(NornWeaveError):
 
 class ConflictingAgentError(AgentError):
     """An agent cannot be registered: its name is taken, or there are too many agents."""
-
-
-def line_of(file: Path, path: Sequence[str]) -> str:
-    """Return ``:LINE`` of a key in a YAML file, or of the nearest key that contains it; empty if there is neither."""
-    try:
-        node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return ""
-    line = None
-    for part in path:
-        children = {}
-        if isinstance(node, yaml.SequenceNode):
-            children = {str(place): (child, child) for place, child in enumerate(node.value)}
-        elif isinstance(node, yaml.MappingNode):
-            children = {key.value: (key, child) for key, child in node.value}
-        if part not in children:
-            break
-        line, node = children[part][0].start_mark.line, children[part][1]
-    return "" if line is None else f":{line + 1}"
