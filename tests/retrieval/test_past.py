@@ -287,11 +287,13 @@ def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path
         (repository.root / "CHANGELOG.md").write_text("# Changelog\n\n" + "".join(sections))
         (repository.root / f"step{number}.py").write_text(f'"""Reads the format number {number}."""\n')
         repository.git("add", "-A")
-        repository.git("commit", "-q", "-m", f"Read the format number {number}")
+        day = f"2026-02-0{number + 1}T10:00:00Z"  # commits of one second have no order
+        repository.git("commit", "-q", "-m", f"Read the format number {number}", "--date", day, GIT_COMMITTER_DATE=day)
         repository.git("tag", f"v1.{number}.0")
     (repository.root / "last.py").write_text('"""Writes formats."""\n')
     repository.git("add", "-A")
-    repository.git("commit", "-q", "-m", "Write formats")
+    repository.git("commit", "-q", "-m", "Write formats", "--date", "2026-02-09T10:00:00Z",
+                   GIT_COMMITTER_DATE="2026-02-09T10:00:00Z")  # fmt: skip
     git = {"type": "git", "path": "api"}
     sources = [{"id": "api", "domain": "code", **git}, {"id": "docs", "domain": "documentation", **git}]
     settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "documentation": HASHED}}
