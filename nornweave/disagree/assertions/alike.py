@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import SETTING, is_word
-from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.assertions.reading import HINT, NO_PROSE, REMEMBERED, stems
 from nornweave.disagree.facts.names import words_of
 
@@ -61,11 +61,22 @@ class Statement(NamedTuple):
 
 
 class AlikePair(NamedTuple):
-    """Two statements of two domains, and what they are about: the stems that both have."""
+    """Two statements of two domains."""
 
     one: Statement
     other: Statement
-    shared: frozenset[str]
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """The stems that both have."""
+        return self.one.words & self.other.words
+
+
+def _statements(passages: Sequence[AssertingPassage]) -> Iterator[Statement]:
+    """Yield the statements of all passages of the present."""
+    for number, passage in enumerate(passages):
+        if not passage.is_history:
+            yield from statements_of(number, passage)
 
 
 def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]:
@@ -78,7 +89,7 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
             yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told, False)
         before = said.text
     if passage.sets_values:
-        topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
+        topic = passage.topic_of_settings
         for start, line, owner, words in _remembered_settings(passage.text, passage.is_configuration):
             told = " ".join(f"{owner} {line}".split())
             yield Statement(number, line, start, owner, words, words | topic, told, True)
@@ -110,8 +121,7 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
 
     Rare words that both have count most, then how high their passages rank, then the question's words.
     """
-    held = [each for number, passage in enumerate(passages) if not passage.is_history
-            for each in statements_of(number, passage)]  # fmt: skip
+    held = list(_statements(passages))
     holders = Counter(stem for each in held for stem in each.words)
     column = {stem: number for number, stem in enumerate(holders)}
     said = np.zeros((len(held), len(column)), np.float32)
@@ -119,7 +129,7 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
         row[[column[stem] for stem in each.words]] = 1
     rarity = np.log1p(len(held) / np.array(list(holders.values()), np.float32))
     is_common = np.array([stem in forms.COMMON for stem in column], bool)
-    weights = np.where(is_common, 0.3, 1.0) * rarity
+    weights = np.where(is_common, forms.COMMON_WEIGHT, 1.0) * rarity
     weighed = said * weights @ said.T
     whole = np.sqrt(np.diag(weighed))
     asked = stems(question)
@@ -133,13 +143,12 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     share[~np.triu(is_pair, 1)] = -1
     best = np.argsort(-share, axis=None, kind="stable")[:PAIRS]
     places = (np.unravel_index(each, share.shape) for each in best if share.flat[each] > 0)
-    return [AlikePair(held[one], held[other], held[one].words & held[other].words) for one, other in places]
+    return [AlikePair(held[one], held[other]) for one, other in places]
 
 
 def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikePair]:
     """Return the pairs of statements of two domains that share the largest part of their words, which must be rare."""
-    held = [each for number, passage in enumerate(passages) if not passage.is_history
-            for each in statements_of(number, passage) if each.is_setting or HINT.search(each.text)]  # fmt: skip
+    held = [each for each in _statements(passages) if each.is_setting or HINT.search(each.text)]
     holders: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(held):
         for stem in each.words - forms.COMMON:
@@ -152,7 +161,7 @@ def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikeP
             if passages[held[one].number].domain != passages[held[other].number].domain:
                 shares[one, other] += rarity[stem] / (whole[one] * whole[other])
     return [
-        AlikePair(held[one], held[other], held[one].words & held[other].words)
+        AlikePair(held[one], held[other])
         for one, other in sorted(shares, key=lambda pair: (-shares[pair], pair))[:PAIRS_OF_CORPORA]
     ]
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -68,8 +69,7 @@ _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | forms.THERE.keys() | form
 _LABELS = frozenset(("status", "state", "stage"))
 OPEN_KINDS = frozenset(("quantity", "date", "version", "status", "answer"))
 """What is compared of two sentences that are alike if the question does not tell what it asks for."""
-SWITCHED_BY = {"true": "yes", "on": "yes", "yes": "yes", "enabled": "yes",
-               "false": "no", "off": "no", "no": "no", "disabled": "no"}  # fmt: skip
+_SWITCHED_BY = {**forms.SWITCH, "yes": True, "no": False, "enabled": True, "disabled": False}
 """Value of a setting → whether what it sets is so."""
 TOLD = 2 / 3
 """Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
@@ -188,7 +188,7 @@ class _AnsweringSentence(Sentence):
 
     def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
         """Return what the sentence is about, without a value (its places in the sentence, and its stems)."""
-        zone = self._zone()
+        zone = self._zone
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
         own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
@@ -219,11 +219,12 @@ class _AnsweringSentence(Sentence):
         """Read the only date of the clause that was asked about; of another clause, if that has none."""
         of_day = is_clock(self.dates[at])
         alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
-        if (alike.intersection(self._zone()) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
+        if (alike.intersection(self._zone) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
             self._add("date", "clock" if of_day else "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
-    def _zone(self) -> list[int]:
+    @cached_property
+    def _zone(self) -> Sequence[int]:
         """Return the places of the clause with the most words of the question, and of the text after its colon."""
         asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
         best = max(sorted({*self.clauses}), key=lambda clause: (asked[clause], -clause), default=0)
@@ -265,7 +266,7 @@ class _AnsweringSentence(Sentence):
 
     def _places(self) -> Iterator[Found]:
         """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
-        zone = self._zone()
+        zone = self._zone
         if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
             told = (at for at, token in enumerate(self.lower) if any(token in path for path in paths))
             at = max(told, key=lambda each: len(self.lower[each]), default=zone[0])
@@ -283,7 +284,7 @@ class _AnsweringSentence(Sentence):
 
     def _people(self) -> Iterator[Found]:
         """Yield the names in the clause that was asked about; if it has none, those in the others."""
-        zone = self._zone()
+        zone = self._zone
         yield from list(self._named(zone)) or self._named([at for at in range(len(self.forms)) if at not in zone])
 
     def _named(self, zone: Sequence[int]) -> Iterator[Found]:
@@ -295,14 +296,14 @@ class _AnsweringSentence(Sentence):
                 yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
 
     def _names(self) -> Iterator[Found]:
-        for at in self._zone():
+        for at in self._zone:
             is_name = at > 0 and self._is_name(at) and self._tells(at) and self.sorts[at] != VALUE
             if is_name and self.forms[at] not in self.asked.about:
                 yield Found("role", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
 
     def _states(self) -> Iterator[Found]:
         """Yield the state that follows *is* or a colon."""
-        zone = self._zone()
+        zone = self._zone
         colons = [at for at in zone if self.lower[at] == ":"]
         start = next(iter(colons), max((at for at in zone if self.lower[at] in forms.HELPERS), default=len(self.forms)))
         places = [at for at in zone if at > start]
@@ -315,7 +316,7 @@ class _AnsweringSentence(Sentence):
         yield Found("role", ASKED, frozenset(sign + each for each in held), frozenset(), told[0], told[-1] + 1)
 
     def _who_may(self) -> Iterator[Found]:
-        zone = self._zone()
+        zone = self._zone
         asked = (at for at in zone if self.lower[at] in {"may", "can"} or self.forms[at] in self.asked.about)
         verb = next((at for at in zone if self.lower[at] in {"may", "can"}), next(asked, 0))
         words = {self.lower[at] for at in zone if at < verb}
@@ -403,9 +404,9 @@ def _held(found: re.Match[str], asked: Asked, *, with_words: bool) -> Iterator[t
     version = _VERSION.fullmatch(text)
     is_named = bool(_RELEASED.search(found["name"])) or text.count(".") > 1 or text[:1] in "~^"
     value = read_value(found["value"]) if "quantity" in asked.kinds else None
-    said = SWITCHED_BY.get(text.lower())
-    if "answer" in asked.kinds and said:
-        yield "presence", ASKED, frozenset((said,))
+    is_on = _SWITCHED_BY.get(text.lower())
+    if "answer" in asked.kinds and is_on is not None:
+        yield "presence", ASKED, frozenset(("yes" if is_on else "no",))
     elif "date" in asked.kinds and (minutes := read_clock(text)) is not None:
         yield "date", "clock", minutes
     elif "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
@@ -474,4 +475,4 @@ def _outweighs(words: Collection[str], others: Collection[str], share: float, is
 
 def weigh(words: Iterable[str]) -> float:
     """Return the weight of words. Common words, which are said of everything, weigh less."""
-    return sum(0.3 if each in forms.COMMON else 1.0 for each in words)
+    return sum(forms.COMMON_WEIGHT if each in forms.COMMON else 1.0 for each in words)

@@ -213,6 +213,8 @@ COMMON = _words("""
     use need get take make give set go call work run start show add chang creat do keep kept new first default valu
     option name file user request one time version support return follow case also may code type server system
 """)
+COMMON_WEIGHT = 0.3
+"""Of a common word, where another one weighs 1."""
 # Stems of words that say which kind of thing is asked for.
 STATES = _words("""
     enabl disabl default activ avail possibl support still current long mani much version releas status state date day

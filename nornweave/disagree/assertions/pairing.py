@@ -39,7 +39,7 @@ from nornweave.disagree.assertions.asked import (
     read_question,
     read_settings,
 )
-from nornweave.disagree.assertions.passage import AssertingPassage, stems_of_name
+from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.assertions.reading import NO_PROSE, Assertion, content, read_plain, stems
 from nornweave.disagree.conflicts.apart import are_of_two_environments
 from nornweave.disagree.conflicts.comparable import SIDES
@@ -94,7 +94,8 @@ def find_contradictions(
 
     Args:
         question: if given, a conflict about something else is left out, and one about its subject may be less likely.
-        encode: if given, only sentences that are alike in meaning contradict each other, in other words too.
+        encode: if given, sentences that are alike in meaning are compared as well, in whatever words they say it.
+            Without a question only sentences that are alike contradict each other then.
 
     Returns:
         At most one pair for each sentence and other domain, the most confident one, in order of the passages.
@@ -154,7 +155,7 @@ def _alike_in_corpora(
     known = {(pair.first, pair.second) for _, pair in alike}
     nothing = Asked(OPEN_KINDS, frozenset())
     differing = [(each, pair) for each in choose_pairs_of_corpora(passages)
-                 for pair in _read_alike(each, nothing, passages)
+                 for pair in _differing(each, *_read_both(each, nothing, passages), passages)
                  if (pair.first, pair.second) not in known and _may_meet(each, pair, passages)]  # fmt: skip
     texts = [(each.one.told, each.other.told) for each, _ in differing]
     return alike + [(cosine, pair) for (_, pair), cosine in zip(differing, cosines(texts, encode), strict=True)
@@ -225,7 +226,7 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
                 read = read_answers(said.text, said.start, passage.domain, before, asked, passage.topic)
                 answers += ((counts[place], number, each) for each in read)
         if passage.sets_values:
-            topic = passage.topic | stems_of_name(passage.path.replace("/", " "))
+            topic = passage.topic_of_settings
             settings = read_settings(passage.text, asked, topic, with_words=passage.is_configuration)
             answers += ((len(asked.about & (each.context.said | topic)), number, each) for each in settings)
     best = max((count for count, *_ in answers), default=0)
@@ -235,12 +236,7 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
         if max(count, other_count) >= AS_CLOSE * best
         and _answer_differently(one, other, passages[first], passages[second], asked)
     ]  # fmt: skip
-    taken: set[tuple[int, str]] = set()
-    for _, pair in sorted(pairs, key=lambda each: -each[0]):
-        ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
-        if taken.isdisjoint(ends):
-            taken |= ends
-            yield pair
+    yield from _one_a_passage((pair for _, pair in sorted(pairs, key=lambda each: -each[0])), passages)
 
 
 def _answered_alike(
@@ -250,7 +246,8 @@ def _answered_alike(
 
     A sentence contradicts nobody if one that it is closer to says the same.
     """
-    pairs = {pair: list(_read_alike(pair, asked, passages)) for pair in choose_pairs(question, passages)}
+    read = {pair: _read_both(pair, asked, passages) for pair in choose_pairs(question, passages)}
+    pairs = {pair: list(_differing(pair, *sides, passages)) for pair, sides in read.items()}
     if not any(pairs.values()):
         return
     try:
@@ -258,46 +255,60 @@ def _answered_alike(
     except (EncoderError, TimeoutError) as error:
         log.warning("sentences are compared by their words alone: %s", error)
         return
-    taken: set[tuple[int, str]] = set()
+    yield from _one_a_passage(_unsettled(alike, read, pairs), passages)
+
+
+def _unsettled(
+    alike: Iterable[AlikePair],
+    read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
+    pairs: Mapping[AlikePair, Sequence[_Pair]],
+) -> Iterator[_Pair]:
+    """Yield what differs, unless a sentence says the same as one that it is closer to; the closest pairs come first."""
     agreed: set[Statement] = set()
     for each in alike:
-        if _agree(each, asked, passages):
+        mine, theirs = read[each]
+        if any(_states(mine, answer.assertion) for answer in theirs):
             agreed |= {each.one, each.other}
-        for pair in pairs[each] if agreed.isdisjoint((each.one, each.other)) else ():
-            ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
-            if taken.isdisjoint(ends):
-                taken |= ends
-                yield pair
+        if agreed.isdisjoint((each.one, each.other)):
+            yield from pairs[each]
 
 
-def _agree(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> bool:
-    """Tell whether two sentences state the same of a kind that was asked for."""
-    mine, theirs = _read_both(alike, asked, passages)
-    return any(_states(mine, each.assertion) for each in theirs)
+def _one_a_passage(pairs: Iterable[_Pair], passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+    """Yield the first pair of each passage and other domain."""
+    taken: set[tuple[int, str]] = set()
+    for pair in pairs:
+        ends = {(pair.first, passages[pair.second].domain), (pair.second, passages[pair.first].domain)}
+        if taken.isdisjoint(ends):
+            taken |= ends
+            yield pair
 
 
 def _read_both(
     alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]
 ) -> tuple[list[Answering], list[Answering]]:
+    """Return what each of two sentences states of what they share, of the kinds that were asked for."""
     subject = _subject_of(alike, asked)
-    return (
-        list(_read_statement(alike.one, subject, passages)),
-        list(_read_statement(alike.other, subject, passages)),
-    )
+    one, other = (list(_read_statement(each, subject, passages)) for each in (alike.one, alike.other))
+    return one, other
+
+
+def _about(alike: AlikePair) -> frozenset[str]:
+    """Return what two sentences are about: the words that both have."""
+    return (alike.one.own & alike.other.own or alike.shared) - forms.COMMON
 
 
 def _subject_of(alike: AlikePair, asked: Asked) -> Asked:
-    """Return what two sentences are about as if it was asked for: the words that both have."""
-    about = (alike.one.own & alike.other.own or alike.shared) - forms.COMMON
+    """Return what two sentences are about as if it was asked for."""
     kinds = asked.kinds if asked.kinds.isdisjoint(("name", "may")) else asked.kinds | OPEN_KINDS - {"answer"}
-    return Asked(kinds or OPEN_KINDS, about, alike.shared, frozenset(), asked.how, is_shared=True)
+    return Asked(kinds or OPEN_KINDS, _about(alike), alike.shared, frozenset(), asked.how, is_shared=True)
 
 
-def _read_alike(alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
+def _differing(
+    alike: AlikePair, mine: Sequence[Answering], theirs: Sequence[Answering], passages: Sequence[AssertingPassage]
+) -> Iterator[_Pair]:
     """Yield what two sentences state differently, unless one of them is about a part of the thing."""
-    subject = _subject_of(alike, asked)
     here, there = passages[alike.one.number], passages[alike.other.number]
-    mine, theirs = _read_both(alike, asked, passages)
+    subject = Asked(frozenset(), _about(alike), alike.shared, is_shared=True)
     for one in mine:
         for other in theirs:
             first, second = one.assertion, other.assertion
@@ -464,7 +475,7 @@ def _says(held: Iterable[Assertion], other: Assertion) -> bool:
 
 
 def _weight(words: Iterable[str], names: Collection[str] = ()) -> float:
-    return sum(0.3 if stem in forms.COMMON else 1.5 if stem in names else 1.0 for stem in words)
+    return sum(forms.COMMON_WEIGHT if stem in forms.COMMON else 1.5 if stem in names else 1.0 for stem in words)
 
 
 def _share(part: AbstractSet[str], of: AbstractSet[str], names: Collection[str] = ()) -> float:

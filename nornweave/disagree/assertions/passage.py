@@ -64,6 +64,11 @@ class AssertingPassage:
         """The stems of its heading and of its file's name."""
         return self.heading | stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
 
+    @cached_property
+    def topic_of_settings(self) -> frozenset[str]:
+        """The stems of its heading and of its path, which names what a file of settings is of."""
+        return self.topic | stems_of_name(self.path.replace("/", " "))
+
     @property
     def is_history(self) -> bool:
         """Whether the passage is of a changelog or a release's own section. A chat titled with a date is neither."""
