@@ -141,21 +141,13 @@ CLEAR_GAP = 0.2
 """Of the best score: a gap that is wider parts results from what is only near to the question."""
 
 
-def answer_view(
-    document: FusionResult,
-    catalogue: Sequence[DomainChoice],
-    form: QuestionForm,
-    near: Sequence[ExtractDocument] = (),
-) -> dict[str, Any]:
+def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:
     """Return an answer for the page.
 
     ``tail`` are results below a clear gap: they are folded and have no excerpts. ``is_unsure`` says that the sentences
     are only the nearest ones. ``not_searched`` are reasons, each with its domains and agents.
-
-    Args:
-        near: the nearest sentences, if the answer is doubtful and has none.
     """
-    sentences = document["extract"] or near
+    sentences = document["extract"] or document["nearest"]
     terms = query_terms_of(document["query"])
     places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
     merges = document.get("merged", [])

@@ -69,10 +69,9 @@ from api.routes.page_routes import (
 from api.routes.texts import store_dismissal
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
-from nornweave.ask.answer.extract import nearest
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.ask.views.answer import ExtractDocument, FusionResult, answer_document, extract_document
+from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.errors import GenerationNotKeptError, QueryError
@@ -249,13 +248,11 @@ async def _answered(
     question = body.question(serving.askable, arrived)
     may_write = serving.engine.answers.writes_answers
 
-    def shown(
-        document: FusionResult, written: tuple[Any, ...] | None = None, near: Sequence[ExtractDocument] = ()
-    ) -> Response:
+    def shown(document: FusionResult, written: tuple[Any, ...] | None = None) -> Response:
         if wants_json(request):
             return json_response(document)
         context = {
-            "answer": answer_view(document, catalogue, form, near),
+            "answer": answer_view(document, catalogue, form),
             "more": form.with_more(len(document["items"])),
             "written": written,
             "writing": writing_body(body) if may_write and document["items"] else "",
@@ -267,7 +264,7 @@ async def _answered(
         answered = answers.answer(question)
         document = answer_document(answered)
         answers.remember(question, document)
-        return shown(document, near=extract_document(nearest(answered)))
+        return shown(document)
 
     if form.writes and may_write and is_from_here(request):
         return await _with_a_text(request, replace(question, synthesize=True), shown)

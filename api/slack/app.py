@@ -37,6 +37,7 @@ from api.pages.addresses import original
 from api.slack.connection import APP_TOKEN, BOT_TOKEN, SlackAppApi, SlackAppError, SocketMode
 from api.state import Service, arrive
 from nornweave.ask.answer.extract import as_read
+from nornweave.ask.answer.text_renderer import NEAREST
 from nornweave.ask.engine import Engine
 from nornweave.ask.fuse.records import Answer, ConflictRecord
 from nornweave.ask.views.tools import Link, line, title_of
@@ -75,7 +76,10 @@ def _lines(answer: Answer, link: Link) -> Iterator[str]:
     numbered = {item.chunk_id: (number, item.domain == Domain.CODE) for number, item in enumerate(answer.items, 1)}
     if answer.answerable.words:
         yield mrkdwn(answer.answerable.words)
-    for sentence in answer.extract:
+    if answer.nearest:
+        yield NEAREST
+    sentences = answer.extract or answer.nearest
+    for sentence in sentences:
         number, is_code = numbered[sentence.chunk_id]
         yield f"> {mrkdwn(as_read(sentence.text, is_code=is_code))} [{number}]"
     for conflict in answer.conflicts[:CONFLICTS_SHOWN]:
@@ -83,7 +87,7 @@ def _lines(answer: Answer, link: Link) -> Iterator[str]:
     if (left := len(answer.conflicts) - CONFLICTS_SHOWN) > 0:
         yield f"and {counted(left, 'more conflict')}"
     if answer.items:
-        yield "*Passages*" if answer.extract else "*No sentence answers by itself. The nearest passages*"
+        yield "*Passages*" if sentences else "*No sentence answers by itself. The nearest passages*"
     elif not answer.answerable.words:
         yield "Nothing was found."
     for item in answer.items:

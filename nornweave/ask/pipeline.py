@@ -75,14 +75,15 @@ def answer_from(
         items, conflicts = shown_conflicts(fit(fused.items, question), fused.conflicts)
     answerable = judge(question, recalled.responses, [(each.item, each.score) for each in items])
     with clock.step("extract"):
-        extracted = () if answerable.is_doubtful else extract(items, question.text)
+        best = extract(items, question.text) if answerable.may_answer or not answerable.is_doubtful else ()
     context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
     return Answer(
         question=question,
         recalled=recalled,
         fused=fused,
         items=items,
-        extract=extracted,
+        extract=() if answerable.is_doubtful else best,
+        nearest=best if answerable.is_doubtful else (),
         conflicts=conflicts,
         answerable=answerable,
         synthesis=_synthesise(question, context, synthesizer),

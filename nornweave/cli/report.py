@@ -11,6 +11,7 @@ from rich.text import Text
 
 from api.pages.text_runs import HIT, highlighted, query_terms_of, window
 from nornweave.ask.answer.extract import as_read
+from nornweave.ask.answer.text_renderer import NEAREST
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
 from nornweave.core.text.legible import counted
@@ -187,11 +188,14 @@ def _print_before_items(result: Mapping[str, Any]) -> None:
         output.print(Text(result["synthesis"]))
         output.print()
     ranked = {item["chunk_id"]: (rank, item) for rank, item in reversed([*enumerate(result["items"], 1)])}
-    for sentence in result["extract"]:
+    if result["nearest"]:
+        output.print(Text(NEAREST, style="yellow"))
+    sentences = result["extract"] or result["nearest"]
+    for sentence in sentences:
         rank, item = ranked[sentence["chunk_id"]]
         is_code = item["citation"]["domain_id"] == Domain.CODE
         output.print(Text(f"“{as_read(sentence['text'], is_code=is_code)}” [{rank}]"))
-    if result["extract"]:
+    if sentences:
         output.print()
     if result["answerable"]["words"] and result["items"]:
         output.print(Text(result["answerable"]["words"], style="yellow"))

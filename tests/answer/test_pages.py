@@ -191,13 +191,14 @@ def test_the_largest_that_fits(most: int, limit: int) -> None:
 
 def test_sentences_that_may_not_answer_are_shown_as_what_comes_nearest() -> None:
     said = replace(ranked("a", content="The retry limit is nine for each call."), domain="documentation")
-    unsure = replace(answer_of(said), answerable=Answerable(0.4, ("zz",)))
+    near = (ExtractedSentence(said.chunk_id, said.content, Span(0, len(said.content))),)
+    unsure = replace(answer_of(said), answerable=Answerable(0.4, ("zz",)), nearest=near)
     first = answer_page(unsure, 0, lambda page: True)
     assert "Doubtful:" not in first.lead
     assert first.lead.splitlines()[0] == "No passage holds “zz”."
     assert first.lead.splitlines()[1].startswith("What comes nearest")
     assert "“The retry limit is nine for each call.” [1]" in first.lead
-    nothing = answer_page(replace(unsure, answerable=Answerable(0.01)), 0, lambda page: True)
+    nothing = answer_page(replace(unsure, answerable=Answerable(0.01), nearest=()), 0, lambda page: True)
     assert nothing.lead == "Doubtful: Nothing here seems to answer this; the nearest by meaning are below."
 
 

@@ -7,12 +7,10 @@ import pytest
 from fusion_support import day, item, response
 from questions import question_of
 
-from nornweave.ask.answer.extract import nearest
-from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.pipeline import answer_from
 from nornweave.ask.search.question import ConflictStrategy
-from nornweave.ask.search.records import CoverageGap
+from nornweave.ask.search.records import CoverageGap, SearchSignals
 from nornweave.ask.views.answer import answer_document
 from nornweave.config.fusion import FusionSettings
 from nornweave.disagree.conflicts.records import Detector
@@ -106,13 +104,15 @@ def test_the_conflict_of_the_example() -> None:
     assert all(value in conflict.explanation for value in ("422", "400"))
 
 
-def test_a_doubtful_answer_names_sentences_for_readers_alone() -> None:
-    answered = answer_from(QUESTION, RECALLED, SETTINGS)
-    answered = replace(answered, items=tuple(one for one in answered.items if one.chunk_id == "c-003"))
-    (sentence,) = nearest(replace(answered, answerable=Answerable(0.4)))
-    assert sentence.text == "Payment retry logic with exponential backoff"
-    assert nearest(replace(answered, answerable=Answerable(0.01))) == ()
-    assert nearest(answered) == (), "what is not in doubt begins with its own"
+@pytest.mark.parametrize(("score", "answering", "near"), [(0.9, True, False), (0.2, False, True), (0.0, False, False)])
+def test_the_sentences_of_a_doubtful_answer_are_called_the_nearest(score: float, answering: bool, near: bool) -> None:
+    names = ("margin", "sparse", "sparse_margin", "agreement", "background", "lost", "unknown")
+    signals = SearchSignals(frozenset(QUERY.split()), {"score": score, **dict.fromkeys(names, 0.0)})
+    recalled = replace(RECALLED, responses=(replace(response("code", CODE[2]), signals=signals),))
+    document = answer_document(answer_from(QUESTION, recalled, SETTINGS))
+    assert (bool(document["extract"]), bool(document["nearest"])) == (answering, near)
+    said = [sentence["text"] for sentence in document["extract"] + document["nearest"]]
+    assert said == ["Payment retry logic with exponential backoff"] * (answering or near)
 
 
 def test_the_json_of_the_example() -> None:

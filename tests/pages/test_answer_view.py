@@ -60,12 +60,13 @@ SIDE = {
 }  # fmt: skip
 
 
-def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) -> SimpleNamespace:
+def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> SimpleNamespace:
     document: Any = {
         "query_id": "q",
         "query": "pay errors",
         "items": list(items),
         "extract": [],
+        "nearest": [],
         "conflicts": [],
         "coverage": coverage,
         "coverage_gaps": [],
@@ -75,7 +76,7 @@ def shown(*items: Any, coverage: dict[str, Any], near: Any = (), **fields: Any) 
         "total_latency_ms": 12.4,
         **fields,
     }
-    return SimpleNamespace(**answer_view(document, CATALOGUE, QuestionForm(text="pay"), near))
+    return SimpleNamespace(**answer_view(document, CATALOGUE, QuestionForm(text="pay")))
 
 
 def test_every_served_domain_says_how_it_was_searched() -> None:
@@ -101,7 +102,7 @@ def test_sentences_that_answer_name_their_result_and_have_their_words_marked() -
 
 def test_a_doubtful_answer_shows_what_comes_nearest_and_says_so() -> None:
     near = [{"text": "return error", "chunk_id": "one", "char_range": [15, 27]}]
-    answer = shown(ITEM, coverage={"code": FOUND}, near=near)
+    answer = shown(ITEM, coverage={"code": FOUND}, nearest=near)
     assert (len(answer.extract), answer.is_unsure) == (1, True)
     assert not shown(ITEM, coverage={"code": FOUND}, extract=near).is_unsure
 

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice, takewhile
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
-from nornweave.ask.fuse.records import Answer, ExtractedSentence, FusedItem
+from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
 from nornweave.ask.search.exact import (
     ASKS_FOR_NEWEST,
     ASKS_FOR_RELEASE,
@@ -243,14 +243,6 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
     best = more.index(max(more))
     chosen = [lines[0], *([said[best]] if more[best] > 1 else []), made.span()]
     return tuple(_sentence(item, unit) for unit in chosen)
-
-
-def nearest(answer: Answer) -> tuple[ExtractedSentence, ...]:
-    """Return the best sentences of a doubtful answer; empty if the answer is not doubtful or nothing may answer.
-
-    These sentences are shown to people, who also see the doubt. Programs get no sentence of a doubtful answer.
-    """
-    return extract(answer.items, answer.question.text) if answer.answerable.may_answer else ()
 
 
 def as_read(sentence: str, *, is_code: bool) -> str:

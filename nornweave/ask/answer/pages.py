@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nornweave.ask.answer.context_budget import shown_conflicts
-from nornweave.ask.answer.extract import nearest
 from nornweave.ask.answer.snippet import shorten
 from nornweave.ask.answer.text_renderer import SEPARATOR, render_lead, render_numbered
 from nornweave.ask.fuse.records import Answer, FusedItem
@@ -70,7 +69,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         each further one the rest, if that is at least ``LEAST_FURTHER`` characters; only the best sentence is quoted,
         unless an item shows it. If nothing fits, the page has one item of ``LEAST_CHARACTERS`` and is too large.
     """
-    answer = replace(answer, extract=answer.extract or nearest(answer))
+    answer = replace(answer, extract=answer.extract or answer.nearest)
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
     shortened = [_shorten_items(answer, start, characters) for characters in ITEM_CHARACTERS]
     for conflicts in CONFLICTS_SHOWN:

@@ -247,7 +247,8 @@ class Answer:
 
     Attributes:
         items: the shown items, in reading order.
-        extract: the sentences of the items that answer, the best first.
+        extract: the sentences of the items that answer, the best first; empty if it is doubtful that anything answers.
+        nearest: the sentences that come nearest, the best first, if that is doubtful and something may answer.
         conflicts: conflicts with a shown side; ``FusedItem.conflict`` is an index into them.
         answerable: how probable it is that one of the items answers.
         synthesis: a model's text about the items; ``None`` if none was asked for.
@@ -261,6 +262,7 @@ class Answer:
     extract: tuple[ExtractedSentence, ...]
     conflicts: tuple[ConflictRecord, ...]
     answerable: Answerable = field(default_factory=Answerable)
+    nearest: tuple[ExtractedSentence, ...] = ()
     synthesis: Synthesis | None
     stage_latency_ms: Mapping[str, float]
     total_latency_ms: float

@@ -169,7 +169,8 @@ class FusionResult(TypedDict):
     query_id: str
     query: str
     items: list[FusedItemDocument]
-    extract: Annotated[list[ExtractDocument], Field(description="at most three, the best first")]
+    extract: Annotated[list[ExtractDocument], Field(description="at most three that answer, the best first")]
+    nearest: Annotated[list[ExtractDocument], Field(description="at most three that may answer, if that is doubtful")]
     answerable: AnswerableDocument
     synthesis: str | None
     synthesis_details: SynthesisDocument | None
@@ -196,6 +197,7 @@ def answer_document(answer: Answer) -> FusionResult:
         "query": question.asked or question.text,
         "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
         "extract": extract_document(answer.extract),
+        "nearest": extract_document(answer.nearest),
         "answerable": answerable_document(answer.answerable),
         "synthesis": answer.synthesis.text if answer.synthesis else None,
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
