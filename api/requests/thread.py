@@ -16,7 +16,8 @@ SHORT = 5
 COMPLETE = 4
 """Words from which a question to somebody is one by itself, whatever it says: "when are you open"."""
 
-_WORD = re.compile(r"[\w$]+(?:[-.'’][\w$]+)*")
+_WORD = re.compile(r"(?:(?<![\w-])--?(?=[^\W\d]))?[\w$]+(?:[-.'’][\w$]+)*")
+"""A word, a flag with its dashes."""
 _OTHER_SUBJECT = re.compile(
     r"\A\W*(?:(?:and|or|but|so|ok|okay)\b\W*)?(?:what|how)\s+about\b|\A\W*(?:and|or|but)\b", re.IGNORECASE
 )
@@ -55,6 +56,7 @@ _OF_OWN_PLURAL = re.compile(r"\b([^\W\d_]{3,}s\b[^.?!]{0,200}?\s)their\b", re.IG
 _THERE = re.compile(r"\A\W*(?:is|are)\s+there\b", re.IGNORECASE)
 _SPEAKER = re.compile(r"\b(?:you|i|we|one)\b", re.IGNORECASE)
 _NAME = re.compile(r"[A-Z]|.*\d")
+_DASHED = re.compile(r"-|\w+-\w")
 _VERSION = re.compile(r"(?:v\d|\d+\.\d)[\d.]*\Z", re.IGNORECASE)
 _FOR_ANOTHER = re.compile(
     r"\A\W*(?:and|or|but)\s+(?:for|with)\s+(?:[^\n]*[A-Z]|[a-z]+(?<!tion)(?<!ing)(?<!ment)(?<!s)\W*\Z)"
@@ -120,12 +122,15 @@ def _is_version(question: str) -> bool:
 
 def _without_subject(earlier: str, question: str) -> str:
     """Return the earlier question without the part that the next one replaces: versions, names, or other words."""
-    names = _names(earlier)
+    names, following = _names(earlier), _names(question)
+    if dashed := _dashed(question):  # ``queue-depth`` is a name where it stands in the place of ``pool-size``
+        names += [word for word in _dashed(earlier) if word not in names]
+        following += [word for word in dashed if word not in following]
     versions = frozenset(filter(_VERSION.match, names))
     if _is_version(question):
         replaced = versions
-    elif any(_names(question)) or _FOR_ANOTHER.match(question):
-        of_code = {_is_of_code(word) for word in _names(question)} or {False}
+    elif following or _FOR_ANOTHER.match(question):
+        of_code = {_is_of_code(word) for word in following} or {False}
         of_kind = frozenset(word for word in names if _is_of_code(word) in of_code)
         replaced = (of_kind if of_kind or _FOR_ANOTHER.match(question) else frozenset(names)) - versions
     else:
@@ -134,11 +139,21 @@ def _without_subject(earlier: str, question: str) -> str:
 
 
 def _is_of_code(name: str) -> bool:
-    return "_" in name or name[0].islower()
+    return "_" in name or name[0] == "-" or name[0].islower()
 
 
 def _names(text: str) -> list[str]:
-    """Return the words that name something: identifiers, numbers, and capitalised words except the first."""
+    """Return the words that name something: identifiers, flags, numbers, and capitalised words except the first."""
     first, *rest = _WORD.findall(text) or [""]
-    named = [word for word in rest if _NAME.match(word) or is_identifier(word)] + [first] * is_identifier(first)
-    return [word for word in named if word.lower() not in FUNCTION_WORDS]
+    of_code = [word.startswith("-") or is_identifier(word) for word in (first, *rest)]
+    named = [word for word, is_name in zip(rest, of_code[1:], strict=True) if is_name or _NAME.match(word)]
+    return [word for word in [*named, *([first] if of_code[0] else [])] if word.lower() not in FUNCTION_WORDS]
+
+
+def _dashed(text: str) -> list[str]:
+    """Return the flags and the words with a dash of which no part is a function word, as in *point-in-time*."""
+    return [
+        word
+        for word in _WORD.findall(text)
+        if _DASHED.match(word) and FUNCTION_WORDS.isdisjoint(word.lower().strip("-").split("-"))
+    ]

@@ -45,6 +45,12 @@ def test_a_chain_of_leaning_questions_is_asked_as_a_whole() -> None:
     ("what changed for Ovens in v3?", "and in v4?", "what changed for Ovens in"),
     ("is glaze_limit counted by Kiln in 2.1?", "what about slot_limit?", "is counted by Kiln in 2.1"),
     ("what is the default of glaze_limit?", "and for Kiln?", "what is the default of glaze_limit?"),
+    ("what is the default of --kiln-pool-size?", "and of --most-pots-per-shelf?", "what is the default of"),
+    ("what does -q do?", "and how about --quiet-kiln?", "what does do"),
+    ("default of pool-size?", "and of shelf-depth?", "default of"),
+    ("default of kiln.pool.size?", "and of kiln.shelf.depth?", "default of"),
+    ("is it fired with --quiet?", "and in one-pot mode?", "is it fired with --quiet?"),
+    ("how do I set up end-to-end tests?", "and --dry-run?", "how do I set up end-to-end tests?"),
 ])  # fmt: skip
 def test_another_of_a_kind_takes_the_place_of_the_one_before(earlier: str, question: str, kept: str) -> None:
     assert in_thread(question, [earlier]) == f"{kept}\n{question}"

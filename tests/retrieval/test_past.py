@@ -195,6 +195,16 @@ def test_a_commit_is_called_by_its_first_digits() -> None:
     assert not asks_for_past("who added it? " + "x" * 3_000)
 
 
+@pytest.mark.parametrize(
+    "text", ["{} fails with 'no such file'", "ERROR: segment '{}' is gone", "cannot open {}.ready"]
+)
+def test_digits_are_a_commit_only_if_it_is_known(text: str) -> None:
+    asked = text.format("0123456789abcdef")
+    assert not asks_for_past(asked) and not may_ask_for_past(asked, ["f" * 40])
+    assert asks_for_past(asked, ["f" * 40, "0123456789abcdef" + "0" * 24])
+    assert asks_for_past(f"which commit is it: {asked}")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("past")
@@ -400,7 +410,13 @@ def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
     sha = subprocess.run(["git", "rev-parse", "HEAD~1"], cwd=folder / "api", capture_output=True, check=True).stdout
     sha = sha.decode()
     assert titles(asked(folder, f"what did {sha[:8]} do"))[0] == "Retry failed jobs three times"
+    assert titles(asked(folder, f"what happens in {sha[:9]}?"))[0] == "Retry failed jobs three times"
     assert titles(asked(folder, "what changed in 1.1.0"))[0] == "Release v1.1.0"
+
+
+def test_the_name_of_a_file_in_an_error_asks_for_no_commit(folder: Path) -> None:
+    items = asked(folder, "ERROR: retry of failed jobs: '0000000100000000000000a7' is gone")["items"]
+    assert items and not [item for item in items if item["metadata"].get("kind") == "commit"]
 
 
 def test_a_passage_names_the_commit_that_changed_its_file_last(folder: Path) -> None:

@@ -29,7 +29,7 @@ from nornweave.ask.search.exact import (
     kinds_asked,
     settings_in,
 )
-from nornweave.ask.search.history import asks_for_past, may_ask_for_past, releases_in
+from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, releases_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
@@ -231,7 +231,7 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
     The result is empty if the question cannot ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
-    if kind not in {COMMIT, RELEASE} or not may_ask_for_past(question):
+    if kind not in {COMMIT, RELEASE} or not may_ask_for_past(question, (hash_of(item.citation),)):
         return ()
     lines = [found.span() for found in _LINE.finditer(text)]
     made = COMMITTED.search(text)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
-from nornweave.ask.search.records import RecallResponse
+from nornweave.ask.search.records import Citation, RecallResponse
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import (
     COMMIT_DIGITS,
@@ -94,6 +94,7 @@ _COMMIT = re.compile(
     r"\b(?:(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}|(?:(?<=commit )|(?<=revision )|(?<=sha ))[0-9]{7,40})\b",
     re.IGNORECASE,
 )
+_OF_COMMIT = re.compile(r"\b(?:commits?|revisions?|changesets?|sha1?|git)\b|\bwhat did (?=[0-9a-f]{7})", re.IGNORECASE)
 _LONE_NUMBER = re.compile(r"\s*([0-9]{7,40})\s*\Z")
 _ONE_CHANGE = re.compile(r"\b(?:who|whose|why|when|commit)\b", re.IGNORECASE)
 """What asks for one change, not for all of a release."""
@@ -160,14 +161,28 @@ _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FIELDS = frozenset({"kind", "touches"})
 
 
-def asks_for_past(text: str) -> bool:
-    """Tell whether a question asks about the past: why, when, since when, who, what changed, which commit."""
-    return len(text) <= MAX_ASKED and (bool(_ASKS.search(text)) or bool(_COMMIT.search(text)))
+def asks_for_past(text: str, commits: Iterable[str] = ()) -> bool:
+    """Tell whether a question asks about the past: why, when, since when, who, what changed, which commit.
+
+    Args:
+        commits: the hashes of commits that are known; digits without the word *commit* may be something else.
+    """
+    if len(text) > MAX_ASKED:
+        return False
+    named = [key.partition(":")[2] for key in commits_in(text)]
+    is_commit = named and (_OF_COMMIT.search(text) or any(each.startswith(tuple(named)) for each in commits))
+    return bool(is_commit) or _ASKS.search(text) is not None
 
 
-def may_ask_for_past(text: str) -> bool:
+def may_ask_for_past(text: str, commits: Iterable[str] = ()) -> bool:
     """Tell whether commits may answer a question, also together with the present: "why is it so?"."""
-    return asks_for_past(text) or (len(text) <= MAX_ASKED and bool(_MAY_ASK.search(text)))
+    return asks_for_past(text, commits) or (len(text) <= MAX_ASKED and bool(_MAY_ASK.search(text)))
+
+
+def known_commits(text: str, generation: Index) -> list[str]:
+    """Return the hashes of the commits of a generation that a question names by their digits."""
+    keys = commits_in(text) if len(text) <= MAX_ASKED else ()
+    return [key.partition(":")[2] for key in generation.named(keys)]
 
 
 def asks_for_release(text: str) -> bool:
@@ -188,7 +203,7 @@ def without_past(text: str) -> str:
 
 def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
     """Return the generation without commits and releases, unless the question or a filter asks for them."""
-    is_wanted = may_ask_for_past(text) or any(
+    is_wanted = may_ask_for_past(text, known_commits(text, generation)) or any(
         (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
         for each in conditions
     )
@@ -197,7 +212,7 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
 
 def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     """Return a ranking led by commits and releases if the past is asked for; a named release comes first."""
-    if not asks_for_past(text) or not len(past := of_past(generation)):
+    if not len(past := of_past(generation)) or not asks_for_past(text, known_commits(text, generation)):
         return ranking
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
     is_named = np.isin(ranking.numbers, _named_releases(ranking, text, generation))
@@ -333,8 +348,9 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
 
     Pages describe the present. This does not apply to sections of changelogs, nor to questions that ask *why*.
     """
-    found = [item.metadata.get("kind") for response in responses.values() for item in response.items]
-    if not asks_for_past(question) or _WHY.search(question) or not {COMMIT, RELEASE}.intersection(found):
+    items = [item for response in responses.values() for item in response.items]
+    found = {hash_of(item.citation): kind for item in items if (kind := item.metadata.get("kind")) in {COMMIT, RELEASE}}
+    if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
     spared = releases_in(question) != UNRELEASED
     return {
@@ -351,6 +367,11 @@ def _halved(response: RecallResponse, *, spares_changelogs: bool) -> RecallRespo
         for item in response.items
     ]
     return replace(response, items=tuple(sorted(items, key=lambda item: -item.score)))
+
+
+def hash_of(citation: Citation) -> str:
+    """Return the hash of a commit from its place."""
+    return citation.source_path.rpartition("/")[2]
 
 
 def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:

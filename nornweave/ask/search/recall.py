@@ -15,6 +15,7 @@ from nornweave.ask.search.expand import acronym_variants, should_expand, stated_
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.history import (
+    known_commits,
     may_ask_for_past,
     of_past,
     past_first,
@@ -57,7 +58,8 @@ VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
     """Search for a question and its acronym variants; for all variants if the plan or the question asks for it."""
     query, whole = read_query(question.text), context
-    asks_past = context.domain == Domain.CODE and may_ask_for_past(question.text)
+    named = known_commits(question.text, context.generation)
+    asks_past = context.domain == Domain.CODE and may_ask_for_past(question.text, named)
     past = of_past(context.generation) if asks_past else NO_HITS.numbers
     if len(past):
         context = replace(context, generation=context.generation.without(PAST))
