@@ -82,7 +82,11 @@ class AnswerArguments(Arguments):
     filters: FiltersField = None
     max_tokens: Annotated[
         int | None,
-        Field(ge=LEAST_RESULT_TOKENS, le=MAX_RESULT_TOKENS, description="Size of the result, counted rather too high."),
+        Field(
+            ge=LEAST_RESULT_TOKENS,
+            le=MAX_RESULT_TOKENS,
+            description="Size of the result, by an estimate near what tokenizers count.",
+        ),
     ] = USUAL_TOKENS
     after: AfterField = None
     as_of: AsOfField = None

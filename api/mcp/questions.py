@@ -106,9 +106,13 @@ def _page(
     found: Answer, place: HandlePlace, link: Link, max_tokens: int, next_handle: Callable[[int], str]
 ) -> AnswerPageDocument:
     def document(page: AnswerPage) -> AnswerPageDocument:
+        named = {item.chunk_id for item in page.items} if max_tokens < USUAL_TOKENS else ()
         made: AnswerPageDocument = {
             "text": page.text,
-            "sources": [source_document(number, item, link) for number, item in page.cited.items()],
+            "sources": [
+                source_document(number, item, link, titled=item.chunk_id not in named)
+                for number, item in page.cited.items()
+            ],
             "page": page_template(link),
             "conflicts": page.conflicts,
             "not_searched": [gap.name for gap in found.recalled.coverage_gaps],

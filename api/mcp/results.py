@@ -42,9 +42,10 @@ def to_compact_json(document: Mapping[str, Any]) -> str:
 
 
 def is_within(document: Mapping[str, Any], max_tokens: int = MAX_RESULT_TOKENS) -> bool:
-    """Tell whether a result is small enough."""
+    """Tell whether a result is small enough for every client, and has about ``max_tokens`` at most."""
     text = to_compact_json(document)
-    return len(text) <= MAX_RESULT_CHARACTERS and bound_tokens(text) <= max_tokens
+    is_short = len(text) <= MAX_RESULT_CHARACTERS and bound_tokens(text) <= MAX_RESULT_TOKENS
+    return is_short and estimate_tokens(text) <= max_tokens
 
 
 T = TypeVar("T")
@@ -111,6 +112,11 @@ LONGEST_WORD = 10
 # From here on a character costs its bytes: tokenizers know few of them as a whole.
 RARE = "\u1000"
 
+# Fewer signs are one token in most places: ``":"``, ``](``.
+MOST_SIGNS = 4
+# Signs are often one token with the word before or after them.
+USUAL_TOKEN = 0.9
+
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\sA-Za-z0-9]+| +|\s")
 
 
@@ -122,6 +128,20 @@ def bound_tokens(text: str) -> int:
     (``tests/text/test_token_bound.py``).
     """
     return sum(_cost(match[0]) for match in _PIECE.finditer(text))
+
+
+def estimate_tokens(text: str) -> int:
+    """Return an estimate of a text's tokens that is 0.95 to 1.2 times those of prose, code and JSON.
+
+    Usual words and a few signs are ``USUAL_TOKEN`` each; anything else counts as in ``bound_tokens``.
+    """
+    return round(sum(USUAL_TOKEN if _is_usual(match[0]) else _cost(match[0]) for match in _PIECE.finditer(text)))
+
+
+def _is_usual(piece: str) -> bool:
+    is_word = piece.isalpha()
+    is_run = is_word or not (piece[0].isspace() or piece[0].isdigit())
+    return piece.isascii() and is_run and len(piece) <= (LONGEST_WORD if is_word else MOST_SIGNS)
 
 
 def _cost(piece: str) -> int:

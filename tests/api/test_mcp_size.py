@@ -75,6 +75,18 @@ async def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
         assert "more are left out to keep this short" in found["notes"][-1]
 
 
+@pytest.mark.parametrize("query", ["how often is the payment retried", "prose payment", "when is the merchant told"])
+async def test_most_of_a_small_answer_is_text(large: Settings, query: str) -> None:
+    async with tools_of(large) as client:
+        await until_loaded(client)
+        small = await result(client, "answer", query=query, max_tokens=600, domains=["documentation"])
+        assert most_tokens(small["text"]) >= 400
+        assert 0.95 * most_tokens(to_compact_json(small)) <= 600
+        assert small["sources"] and "title" not in small["sources"][0]
+        usual = await result(client, "answer", query=query, domains=["documentation"])
+        assert all(source["title"] for source in usual["sources"])
+
+
 async def test_a_long_document_is_read_in_parts_to_its_end(large: Settings) -> None:
     async with tools_of(large) as client:
         await until_loaded(client)

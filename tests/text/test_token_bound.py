@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tokenizers_of_models import most_tokens
 
-from api.mcp.results import bound_tokens
+from api.mcp.results import bound_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[2]
 RANDOM = random.Random(1)
@@ -47,6 +47,11 @@ def test_the_bound_is_at_least_three_quarters_of_what_tokenizers_count(name: str
 @pytest.mark.parametrize("name", ["prose", "code", "json"])
 def test_ordinary_text_is_not_counted_twice(name: str) -> None:
     assert most_tokens(TEXTS[name]) <= bound_tokens(TEXTS[name]) <= 1.8 * most_tokens(TEXTS[name])
+
+
+@pytest.mark.parametrize("name", ["prose", "code", "json"])
+def test_the_estimate_of_ordinary_text_is_near(name: str) -> None:
+    assert 0.95 * most_tokens(TEXTS[name]) <= estimate_tokens(TEXTS[name]) <= 1.2 * most_tokens(TEXTS[name])
 
 
 def test_a_text_that_is_half_a_character_has_a_bound() -> None:

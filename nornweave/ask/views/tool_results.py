@@ -40,7 +40,7 @@ class LagDocument(TypedDict):
 
 Behind = Annotated[
     dict[str, LagDocument],
-    Field(description="source → how far its repository went on; only those of which it is known"),
+    Field(description="source → how far its repository went on; only those that are known to be behind"),
 ]
 
 
@@ -68,7 +68,12 @@ class SourceDocument(TypedDict):
 
     number: Annotated[int, Field(description="by which `text` cites it")]
     id: Annotated[str, Field(description="for `fetch`")]
-    title: Annotated[str, Field(description="what it is about, and where it stands")]
+    title: NotRequired[
+        Annotated[
+            str,
+            Field(description="what it is about, and where it stands; with little room only if `text` does not say it"),
+        ]
+    ]
     url: NotRequired[Annotated[str, Field(description="where it is another one than `page` says")]]
 
 

@@ -51,11 +51,11 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
 
 
 def lag_documents(recalled: Recalled) -> dict[str, LagDocument]:
-    """Return by source how far repositories are ahead of the index, if known."""
+    """Return by source how far repositories are ahead of the index, for those that are known to be."""
     found: dict[str, LagDocument] = {}
     for name, source in (each for response in recalled.responses for each in response.sources.items()):
-        if source.commits_behind is not None:
-            found[name] = {"commits_behind": source.commits_behind}
+        if source.commits_behind or source.uncommitted:
+            found[name] = {"commits_behind": source.commits_behind or 0}
             if source.uncommitted is not None:
                 found[name]["uncommitted"] = source.uncommitted
     return found
@@ -110,9 +110,11 @@ def title_of(item: FusedItem) -> str:
     return _title(citation_document(item.citation))
 
 
-def source_document(number: int, item: FusedItem, link: Link) -> SourceDocument:
+def source_document(number: int, item: FusedItem, link: Link, *, titled: bool) -> SourceDocument:
     """Return a numbered source of an answer's text. The URL is left out if ``page_template`` gives it."""
-    document: SourceDocument = {"number": number, "id": item.chunk_id, "title": title_of(item)}
+    document: SourceDocument = {"number": number, "id": item.chunk_id}
+    if titled:
+        document["title"] = title_of(item)
     url = link(item.chunk_id, item.citation.url)
     return document if url == link("", None) + item.chunk_id else {**document, "url": url}
 
