@@ -18,8 +18,8 @@ from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.disagree.facts.statement import called, is_declared, settings_in
 from nornweave.index.records import DescribedSetting, IndexedChunk
+from nornweave.read.blocks.reader import CONVERTED
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.read.chunking.sections import CONVERTED
 from nornweave.read.isolated import Fields, document_from
 
 MAX_FACTS_OF_CHUNK = 128

@@ -55,11 +55,20 @@ MARKDOWN = [
     "yes1 <span style='font-size:0'>no1</span> <b style='color:red'>yes2</b>\n\n<p style='left: -9999px'>no2</p>\n\n<i style='opacity: 0.5'>yes3</i>",
     "yes1\n\n{{< comment >}}\nno1\n\nno2\n{{< /comment >}}\n\nyes2 {{% comment %}}no3{{% /comment %}} yes3 {{< youtube comment >}}",
     "yes1 <!-- yes2 is never closed\n\nyes3 {# yes4\n\n`yes5 {# yes6",
+    "yes1\n\n- yes2\n- <!-- no1\n- yes3\n\n> <!-- no2\n> no3\n\nyes4\n\n <!-- no4\n\nno5 -- >\n\n## no6",
+    "yes1 [^Pot] [^lid]\n\n[^pot]: yes2\n[^cup]: no1\nno2\n\n    no3\n\nyes3\n\n[^lid] yes4\n\n[^tea]: no4\n# yes5\n[lid]: yes6",
+    "{% if false %}no1 {% if x %}no2{% else %}no3{% endif %} no4{% else %}yes1{% endif %}\n\n{%- unless true -%}\n\nno5\n\n"
+    "{%- endunless -%}\n\n{% if page.x %}yes2{% endif %} {% if falsehood %}yes3{% endif %}\n\n`{% if false %}yes4`",
+    "# yes1\n\n% no1\n% no2\n\nyes2 {ref}`yes3`\n\n```{todo}\nno3\n```\n\n    % yes4\n\n100\n%yes5",
+    "# yes1\n\n% yes2 is no comment where the text has no directive",
+    "yes1\n\n<div v-if='false'>no1</div>\n<p v-show=\"false\">no2</p>\n<template v-if=true>no3</template>\n<b v-if='isFalse'>yes2</b>",
+    "<video controls src=yes1>no1 <b>no2</b></video>\n\n<canvas>no3</canvas> yes2 <iframe src='yes3'>no4</iframe>\n\n<Video>yes4</Video>",
 ]
 RST = [
     "yes1\n\n.. ifconfig:: internal\n\n   no1\n\n.. ifconfig:: env in ('internal', 'staff')\n\n   no2\n\n.. ifconfig:: level in ('beta',)\n\n   yes2\n\n.. only:: internal and html\n\n   no3\n\n.. only:: html or latex\n\n   yes3\n",
     ".. no1\n\nyes1\n\n..\n   no2\n\n   no3\n\nyes2\n\n..\n\n   yes3\n\n.. note:: yes4\n\n   yes5\n\n   .. no4\n      no5\n",
-    "yes1::\n\n   .. yes2\n\n.. code-block:: rst\n\n   .. yes3\n\n.. _yes4:\n\n.. [1] yes5\n\n.. |x| replace:: yes6\n",
+    "yes1::\n\n   .. yes2\n\n.. code-block:: rst\n\n   .. yes3\n\n.. _yes4:\n\n.. [1] yes5\n\n.. |x| replace:: yes6\n\n|x|\n",
+    "yes1 |tea|\n\n.. |tea| replace:: yes2\n.. |pot| replace:: no1\n\n.. |cup| image:: no2.png\n\n.. todo:: no3\n\n   no4\n\n.. note::\n\n   .. todo::\n\n      no5\n\n   yes3\n\n.. todolist::\n",
     ".. raw:: html\n\n   <!-- no1 --><b>yes1</b>\n\n- yes2\n\n  .. no2\n\n  yes3\n\n.. meta::\n   :x: no3\n\n.. no4 no5::\n   no6\n",
 ]
 HTML = [
@@ -71,7 +80,37 @@ HTML = [
     "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
     "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><div class=a><p class='x b'>no1</div><p class=b>yes3<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
     "<style>/* x */ @media print {.a {display:none}} .b {display:none} .b {display:block} #c>p {display:none}</style><p class=a>yes1<p class=b>yes2<p id=c>yes3",
-    "<style>.a {display:none}</style><script>show()</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
+    "<style>.a {display:none}</style><script>show('a')</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
+    *(
+        f"<style>.a {{display:none}} .b {{opacity:0}} .c .d {{display:none}}</style>{script}<p class=a>no1<p class=c><i class=d>no2</i>yes1"
+        for script in (
+            '<script type="application/ld+json">{"a": 1, "import": "d"}</script>',
+            '<script src="https://stats.example.org/a.js"></script>',
+            "<script type=text/template><p class=a></script>",
+            "<script>track('x')</script>",
+            "<SCRIPT>\nvar q = q || [];\n</SCRIPT>",
+            "",
+        )
+    ),
+    *(
+        f"<style>.a {{display:none}} .b {{opacity:0}}</style>{script}<p class=a id=lid>yes1<p class='b x'>yes2"
+        for script in (
+            "<script src=app.js></script>",
+            "<script type=module>import { a } from './x'</script>",
+            "<script>open('.a,.b')</script>",
+            "<script>this.nextElementSibling.style.display = ''</script>",
+            "<button onclick=\"pour('a', 'lid'); x.b\">yes3</button>",
+            "<script>const $ = 'lid b'</script>",
+        )
+    ),
+    "<style>.a,.b,.c,.e{display:none} .a.open{display:block} @media (min-width: 9em) {.md\\:b {display: block}} .c:hover{display:block} .d:not(.c){display:none}</style>"
+    "<p class=a>yes1<p class='b md:b'>yes2<p class=c>yes3<p class=d>yes4<p class=e>no1<p class=b>no2",
+    "<style>:root{--off:none;--two:1;--gone:var(--off)} .x{--two:2} .a{display:var(--off)} .b{display:var( --gone )} .c{display:var(--no, none)} .d{opacity:var(--two)}</style>"
+    "<p class=a>no1<p class=b>no2<p class=c>no3<p class=d>yes1<p style='display:var(--off)'>no4",
+    "<p style='color:transparent'>no1<p style='color: rgba(9, 9, 9, 0)'>no2<p style='color:#1230'>no3<p style='color:hsl(9 9% 9% / 0%)'>no4<p style='background-color:transparent'>yes1"
+    "<p style='color:transparent;background-clip:text'>yes2<p style='color:#ffff00'>yes3<p style='color:rgb(0,0,0)'>yes4<p style='color:#110'>yes5",
+    "<style>.a{color:transparent} .b{color:transparent;text-shadow:0 0 3px #000}</style><p class=a>no1<p class=b>yes1",
+    "<video src=x>no1<p>no2</video><audio>no3</audio><canvas>no4</canvas><object data=x>no5</object><iframe src=x>no6</iframe><svg><defs>no7</defs></svg><noscript>no8</noscript><p>yes1",
     "<p style='visibility: hidden'>no1</p><dialog>no2</dialog><dialog open>yes1</dialog> <datalist><option>no3</datalist><p>yes2",
     "<template>no1</template><aside>yes1</aside><aside class='sidebar'>no2</aside><nav>no3</nav><details>yes2</details>",
     "<p style='position:absolute; left:-9999px'>no1<p style='opacity:0'>no2<p style='color:#FFF;background-color:#ffffff'>no3<p style='font-size: 0px'>no4<p>yes1",
@@ -85,6 +124,9 @@ ASCIIDOC = [
     'yes1\n\nifeval::["{env}" == "internal"]\nno1\nendif::[]\n\nyes2\nifdef::private,x[]\nno2\nendif::private,x[]\n\n----\nifdef::internal[]\nyes3\nendif::[]\n----\n',
     ":internal:\n\nifdef::internal[]\nyes1\nendif::[]\n\nifdef::env-github[]\nyes2\nendif::[]\nifeval::[{v} > 3]\nyes3\nendif::[]\n",
     "= yes1\n:no1: no2\n:description: yes2\n:no3: no4\n\n{description}\n\n|===\n| yes3 | yes4\n// no5\n| yes5 | yes6\n|===\n",
+    "yes1 (((no1, no2 (no3)))) yes2\n\n(((no4,\nno5)))\nyes3 ((yes4)) indexterm:[no6]\n\n----\n(((yes5)))\n----\n\nyes6 (((yes7",
+    "++++\n<p hidden>no1</p><!-- no2 --><p>yes1</p>\n++++\n\nyes2 +++<b style='display:none'>no3</b>+++ pass:[<!-- no4 -->yes3] <b hidden>yes4</b>\n\n[pass]\n<i hidden>no5</i>yes5\n",
+    "|===\n|yes1\n|\nifdef::internal[]\nno1\nendif::[]\nifndef::no2[]\nyes2\nendif::[]\nifdef::no3,no4[]\nyes3\nendif::no3[]\n|yes4\n|===\n",
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
     "yes1\nendif::no1[]\n\n* yes2\nifdef::no2,no3[]\n* yes3\nendif::[]\n\nyes4::\nifeval::[no5 > 1]\nyes5\nendif::no6[]\n",
@@ -544,6 +586,16 @@ def test_what_a_page_hides_is_in_no_line_that_is_found() -> None:
     shown = shown_text(page, "html")
     assert len(shown) == len(page) and shown.count("\n") == page.count("\n")
     assert re.findall(r"\b(?:yes|no)\d", shown) == ["yes1", "yes2", "yes3"]
+
+
+@pytest.mark.parametrize(("text", "form"), [
+    ("<svg><defs><text>no1</text></defs></svg>\n<noscript>no2</noscript>\n<canvas>no3</canvas><p>yes1</p>\n", "html"),
+    ("# yes1\n\n<!-- no1 -->\n\n[^x]: no2\n", "ipynb"), ("yes1\n\n<p hidden>no1</p>\n", "eml"),
+])  # fmt: skip
+def test_what_answers_hide_no_line_that_is_found_shows(text: str, form: str) -> None:
+    shown = shown_text(text, form)
+    assert len(shown) == len(text) and re.findall(r"\b(?:yes|no)\d", shown) == ["yes1"]
+    assert set(re.findall(r"\b(?:yes|no)\d", said(text, form))) == {"yes1"}
 
 
 def test_fields_of_front_matter_that_are_internal_notes_are_in_no_line_that_is_found() -> None:

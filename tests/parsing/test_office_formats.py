@@ -21,6 +21,7 @@ from pptx.chart.data import CategoryChartData
 from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.enum.dml import MSO_THEME_COLOR
+from pptx.oxml.xmlchemy import OxmlElement
 from pptx.util import Inches, Pt
 
 from lab.fuzz.packed import archive, epub, word_file
@@ -253,9 +254,9 @@ def test_text_in_the_colour_of_what_is_behind_it_is_left_out_and_counted() -> No
     for row, (said, ink, points, fill) in enumerate([
         ("no", white, 12, None), ("no", MSO_THEME_COLOR.BACKGROUND_1, 12, None), ("no", None, 1, None),
         ("no", night, 12, night), ("On a bar.", white, 12, night),
-        ("Plain.", None, 12, None),
+        ("Plain.", None, 12, None), ("no", night, 13, None), ("no", None, 14, None), ("Half.", night, 15, None),
     ]):  # fmt: skip
-        box = slide.shapes.add_textbox(0, Inches(row), Inches(3), Inches(0.5))
+        box = slide.shapes.add_textbox(0, Inches(row * 0.75), Inches(3), Inches(0.5))
         if fill is not None:
             box.fill.solid()
             box.fill.fore_color.rgb = fill
@@ -265,13 +266,19 @@ def test_text_in_the_colour_of_what_is_behind_it_is_left_out_and_counted() -> No
             added.font.color.rgb = ink
         elif ink is not None:
             added.font.color.theme_color = ink
+        if points in {13, 15}:
+            alpha = OxmlElement("a:alpha")
+            alpha.set("val", "0" if points == 13 else "50000")
+            added.font._element.find(".//{*}srgbClr").append(alpha)
+        elif points == 14:
+            added.font.fill.background()
     bar = slide.shapes.add_shape(1, 0, Inches(7), Inches(3), Inches(0.5))
     over = slide.shapes.add_textbox(0, Inches(7), Inches(3), Inches(0.4)).text_frame.paragraphs[0].add_run()
     over.text, over.font.color.rgb = "Over a bar.", white
     document = read("a.pptx", saved(slides))
     assert bar is not None and "no" not in document.text.split()
-    assert all(said in document.text for said in ("On a bar.", "Plain.", "Over a bar."))
-    assert document.metadata["left_out"] == ("slide 1: hidden text (4 runs)",)
+    assert all(said in document.text for said in ("On a bar.", "Plain.", "Over a bar.", "Half."))
+    assert document.metadata["left_out"] == ("slide 1: hidden text (6 runs)",)
 
     book = Workbook()
     sheet = book.active
@@ -421,7 +428,8 @@ def test_a_books_chapters_come_in_its_order_and_have_the_names_of_its_contents()
     members = {
         "META-INF/container.xml": container, "b/c.opf": opf, "b/toc.ncx": ncx,
         "b/one.xhtml": "<html><head><title>x</title></head><body><h2>Skating</h2><p>On ice.</p></body></html>",
-        "b/t wo.xhtml": "<html><body><p>How it began.</p><script>no()</script></body></html>",
+        "b/t wo.xhtml": "<html><head><link rel='stylesheet' href='look/s.css'/></head><body><p>How it began.</p>"
+        "<p class='off'>Unseen.</p><script>no()</script></body></html>", "b/look/s.css": ".off{display:none}",
     }  # fmt: skip
     document = read("a.epub", archive(members))
     assert document.text == "# Preface\n\nHow it began.\n\n## Skating\n\nOn ice."

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,8 @@ from nornweave.core.files.paths import Within
 from nornweave.core.files.withheld import OwnFiles
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Domain, Entry, Listing, SourceId, digest, document_id
+from nornweave.read.blocks.reader import shown_text
+from nornweave.read.blocks.styles import MAX_OWN_BYTES
 from nornweave.read.worth import is_written_again
 
 ID = SourceId("payments")
@@ -1080,3 +1083,28 @@ def test_a_missing_sidecar_is_said(tmp_path: Path) -> None:
 def test_versions_name_the_parsers(tmp_path: Path) -> None:
     assert "pymupdf-" in docs(tmp_path).version
     assert docs(tmp_path).version == docs(tmp_path / "elsewhere").version
+
+
+def test_a_page_is_read_with_the_style_sheets_and_programs_beside_it(tmp_path: Path) -> None:
+    page = (
+        '<html><head>\n<link rel="stylesheet" href="../look/s.css?v=2">\n'
+        "<link rel=stylesheet media=print href=/p.css>\n"
+        "<link rel=stylesheet href=https://example.org/x.css><script src='/a.js'></script></head>\n"
+        "<p class=a>no1</p><p class='b x'>yes1</p><p id=c>yes2</p><p class=d>yes3</p>\n</html>\n"
+    )
+    sheet = ".a, .z {display: none; margin: 0}\n.b{display:none}\n@media print {.d{display:none}}\n"
+    write(
+        tmp_path / "pages", {"docs/i.html": page, "look/s.css": sheet, "p.css": "#c{display:none}", "a.js": "on('b')"}
+    )
+    write(tmp_path, {"out.css": ".d{display:none}"})
+    source = docs(tmp_path / "pages")
+    read = source.fetch(only(source)).decode()
+    assert read.count("\n") == page.count("\n") and "margin" not in read and ".z" not in read
+    assert re.findall(r"\b(?:yes|no)\d", shown_text(read, "html")) == ["yes1", "yes2", "yes3"]
+    above = page.replace("../look/s.css?v=2", "../../out.css")
+    write(tmp_path / "pages", {"docs/i.html": above, "big.js": "x" * (MAX_OWN_BYTES + 1)})
+    assert source.fetch(only(source)).decode() == above.replace("<script src='/a.js'>", "<script>b"), (
+        "above the root is nothing"
+    )
+    write(tmp_path / "pages", {"docs/i.html": page.replace("/a.js", "/big.js")})
+    assert "yes1" in shown_text(source.fetch(only(source)).decode(), "html"), "a program that is not known may show all"

@@ -424,3 +424,14 @@ def test_the_reading_process_ends_with_the_source(root: Path) -> None:
     del repository
     gc.collect()
     assert children() - before == set()
+
+
+def test_a_page_is_read_with_the_style_sheet_that_is_committed_beside_it(root: Path) -> None:
+    page = "<link rel=stylesheet href='look/s.css'>\n<p class=a>A.</p>\n<p>B.</p>\n"
+    commit(root, {"docs/i.html": page, "docs/look/s.css": ".a { display: none }"})
+    for folder in (root, root / "docs"):
+        source = GitSource(SourceId("pages"), Domain.DOCUMENTATION, folder)
+        (entry,) = (each for each in source.list().entries if each.path.endswith("i.html"))
+        assert source.fetch(entry).decode() == page.replace("<link rel=stylesheet href='look/s.css'>",
+                                                            "<style>.a{ display: none }</style>")  # fmt: skip
+        source.close()

@@ -45,7 +45,7 @@ from nornweave.index.searching.finding import (
     LineMatch,
     LinePattern,
 )
-from nornweave.read.blocks.reader import FORMATS, shown_text
+from nornweave.read.blocks.reader import CONVERTED, FORMATS, shown_text
 
 MOST_ABOUT = 20
 log = logging.getLogger(__name__)
@@ -212,7 +212,7 @@ def _shown(
         at = match.source_id, match.path
         if not match.is_quoted and at not in texts:
             stored = generation.document(*at)
-            is_read = stored is not None and stored.format in FORMATS
+            is_read = stored is not None and stored.format in FORMATS | CONVERTED
             both = (stored.text, shown_text(stored.text, stored.format)) if stored and is_read else ("", "")
             texts[at] = lines_of(both[0]), lines_of(both[1])
         whole, seen = ("", "") if match.is_quoted else (lines[match.line - 1 :][:1] for lines in texts[at])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +22,7 @@ from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside,
 from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, is_of_history
+from nornweave.read.blocks.styles import MAX_OWN_BYTES, with_own_files
 from nornweave.read.file import LFS_POINTER, parse_version, read_document
 from nornweave.read.isolated import parse_apart
 from nornweave.read.kinds import reads
@@ -130,10 +132,17 @@ class FilesSource:
         return _with_unmatched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file. A link that leads outside the root is not followed; see ``read_inside``."""
+        """Read one file, a page with the rules of its style sheets. No link leads outside; see ``read_inside``."""
         if self.history and is_of_history(entry.gate):
             return self.history.fetch(entry)
-        return read_inside(self.root, entry.path, own=self.own)
+        raw = read_inside(self.root, entry.path, own=self.own)
+        return with_own_files(entry.path, raw, self._beside) if self.domain is Domain.DOCUMENTATION else raw
+
+    def _beside(self, path: str) -> bytes | None:
+        """Return what lies beside a page; ``None`` if nothing can be read there."""
+        with suppress(DocumentError):
+            return read_inside(self.root, path, MAX_OWN_BYTES, own=self.own)
+        return None
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Parse a file's bytes.

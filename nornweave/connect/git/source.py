@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -33,10 +34,12 @@ from nornweave.core.files.withheld import OwnFiles, Withheld
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze, is_of_history
+from nornweave.read.blocks.styles import with_own_files
 from nornweave.read.isolated import parse_apart
 
 Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
 """Makes blobs available that a partial clone may lack; returns the sizes of those that are there then."""
+_NAME = re.compile(r"[\w./:@+-]+", re.ASCII)
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK_MODE, _SUBMODULE_MODE, _PROGRAM_MODE = "120000", "160000", "100755"
 _EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
@@ -154,7 +157,15 @@ class GitSource:
                 f"the repository has no blob {entry.gate}: a partial clone, or it was pruned; run 'git fetch --refetch'"
             )
         check_size(len(raw))
-        return raw
+        if self.domain is not Domain.DOCUMENTATION or entry.revision is None:
+            return raw
+        return with_own_files(entry.path, raw, lambda path: self._beside(f"{entry.revision}:{self._prefix()}{path}"))
+
+    def _beside(self, name: str) -> bytes | None:
+        """Return what lay beside a page when it last changed; ``None`` if there was nothing."""
+        with suppress(DocumentError):
+            return self._blobs.read(name) if _NAME.fullmatch(name) else None
+        return None
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Parse a file's bytes. The document's date is that of the file's last commit."""

@@ -8,8 +8,19 @@ from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import Span
-from nornweave.read.blocks.block import Block, Blocks, Found, Kind, Reading, Stretch, blanked, end_of, read_lines
-from nornweave.read.blocks.unseen import is_internal
+from nornweave.read.blocks.block import (
+    Block,
+    Blocks,
+    Found,
+    Kind,
+    Reading,
+    Stretch,
+    blanked,
+    end_of,
+    even_line_ends,
+    read_lines,
+)
+from nornweave.read.blocks.unseen import UnseenParts, is_internal
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?$")
 _UNDERLINE = re.compile(r"([=~^+-])\1{2,}$")
@@ -23,6 +34,9 @@ _SOURCE = re.compile(r"\[(?:source|,|listing)[\w%]*,?[ \t]*([\w+#.-]*)")
 _COMMENT = re.compile(r"//(?!/)")
 _ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
 _SET = re.compile(r"^:(!?[\w-]+!?):(?:[ \t]+([^\n]*))?$", re.MULTILINE)
+_INDEX_TERM = re.compile(r"\(\(\((?:[^()\n]|\n(?!\n)|\([^()\n]*\))+\)\)\)|\bindexterm:\[[^\]\n]*\]")
+"""A term of the index that is not shown where it stands."""
+_PASSED = re.compile(r"\+\+\+[^+\n]+\+\+\+|\bpass:\w*\[[^\n]*\]")
 _REFERENCE = re.compile(r"(?<![\\$])\{(\w[\w-]*)\}")
 _LONGEST_VALUE = 1_000
 # Of a block of code: attributes are replaced in it.
@@ -42,14 +56,21 @@ _MARKS = re.compile(
 
 def read_asciidoc(text: str) -> Blocks:
     """Read AsciiDoc. A reference such as ``{name}`` is shown as its value if the document defines one."""
-    asciidoc = _Asciidoc()
+    even = even_line_ends(text)
+    asciidoc = _Asciidoc(UnseenParts(even))
     read = read_lines(text, 0, asciidoc.block_at)
+    shown = blanked(even_line_ends(read.text), sorted(asciidoc.literal, key=lambda span: span.start))
+    unseen = [Span(*term.span()) for term in _INDEX_TERM.finditer(shown)]
+    unseen += [span for raw in _PASSED.finditer(shown) for span in asciidoc.unseen.within(Span(*raw.span()))]
+    if unseen:
+        unseen.sort(key=lambda span: span.start)
+        hidden = sorted((*read.hidden, *unseen), key=lambda span: span.start)
+        read = replace(read, text=blanked(read.text, unseen), hidden=hidden)
     values = {name: value for name, value in asciidoc.values.items() if value}
     if not values:
         return read
     said: list[tuple[Span, str]] = []
     room = len(text)  # values that name values may grow without end
-    shown = blanked(read.text, sorted(asciidoc.literal, key=lambda span: span.start))
     for match in _REFERENCE.finditer(shown):
         value = values.get(match[1].lower(), "")
         room -= len(value)
@@ -89,6 +110,7 @@ class _Asciidoc:
         literal: the spans of code. In code a name in braces is not a reference to an attribute.
     """
 
+    unseen: UnseenParts
     values: dict[str, str] = field(default_factory=dict)
     literal: list[Span] = field(default_factory=list)
 
@@ -107,9 +129,12 @@ class _Asciidoc:
         found = _below_attributes(rows, start, named)
         if _ENTRY.match(rows[start]):
             self._set(rows[start : found.end])
-        if found.kind == "table":
-            comments = (row for row in range(start, found.end) if _COMMENT.match(rows[row]))
-            reading.hidden += [stretch.spans[row] for row in comments]
+        for row in range(start, found.end) if found.kind == "table" else ():
+            end = self._condition_end(rows, row)
+            is_unseen = _COMMENT.match(rows[row]) or _PREPROCESSOR.match(rows[row])
+            reading.hidden += [stretch.span(row, end)] if end > row else [stretch.spans[row]] if is_unseen else []
+        if rows[start].startswith("++++") or any(row.startswith("[pass") for row in named):
+            reading.hidden += self.unseen.within(stretch.span(start, found.end))
         if found.kind == "code" and not any(_SUBSTITUTES.search(row) for row in named):
             self.literal.append(stretch.span(start, found.end))
         return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found

@@ -16,13 +16,14 @@ from nornweave.core.text.inline_markup import without_long_references
 from nornweave.core.types import Span
 from nornweave.read.blocks.block import Kind, paragraphs
 from nornweave.read.blocks.readable import Cell, Readable, ReadableWriter
-from nornweave.read.blocks.unseen import DEEPEST, Element, PageStyles, is_hidden
+from nornweave.read.blocks.styles import DEEPEST, Element, PageStyles, has_programs
 from nornweave.read.blocks.unseen import NEVER_SHOWN as UNSEEN
+from nornweave.read.blocks.unseen import is_hidden
 
 VOID_TAGS = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
-NEVER_SHOWN = UNSEEN | {"title", "svg"}
+NEVER_SHOWN = UNSEEN | {"title", "svg", "noscript"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CELLS = frozenset({"table", "pre", "tr", "td", "th", "caption"})
 _BLOCKS = _CELLS | {
@@ -68,7 +69,7 @@ class HtmlPolicy:
 
 
 PAGE = HtmlPolicy(
-    skipped=NEVER_SHOWN | {"nav", "footer", "noscript", "iframe", "object", "select"},
+    skipped=NEVER_SHOWN | {"nav", "footer", "select"},
     roles=frozenset({"navigation", "search", "contentinfo"}),
     classes=frozenset({"headerlink", "linenos", "linenodiv", "sr-only"}),
 )
@@ -101,7 +102,7 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
 
 def hidden_spans(text: str) -> list[Span]:
     """Return the spans of HTML that nobody sees: comments, hidden elements and fields, scripts and styles."""
-    walker = HtmlWalker(text, HtmlPolicy(skipped=UNSEEN))
+    walker = HtmlWalker(text, HtmlPolicy(skipped=NEVER_SHOWN - {"title"}))
     with suppress(AssertionError):
         if is_sound(text):
             walker.read()
@@ -141,7 +142,7 @@ class HtmlWalker(HTMLParser):
         self._policy = policy
         self._styles = PageStyles(source)
         self._path: list[Element] = []
-        self._is_animated = "<script" in source.lower()
+        self._is_animated = has_programs(source)
         self._lines = [0, *(match.end() for match in re.finditer("\n", source))]
         self._pending: list[str] = []
         self._block_at = 0
@@ -161,6 +162,8 @@ class HtmlWalker(HTMLParser):
         """Read the whole file."""
         self.feed(self._source)
         self.close()
+        if self.skipping in _ENDED_BY:
+            self._end_skipping(len(self._source))
         self._flush(len(self._source))
         self.writer.end_table()
 

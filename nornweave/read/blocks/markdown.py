@@ -44,7 +44,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
 _NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
-_COLONS, _CONDITIONAL = re.compile(r" {0,3}(:{3,})[ \t]*\{"), re.compile(r"\{(?:only|ifconfig)\}[ \t]+(.+)")
+_COLONS, _CONDITIONAL = re.compile(r" {0,3}(:{3,})[ \t]*\{"), re.compile(r"\{(?:only|ifconfig)\}[ \t]+(.+)|\{todo\}")
+_FOOTNOTE = re.compile(r" {0,3}\[\^([^\]\s]{1,200})\]:")
+_REFERRED = re.compile(r"^ {0,3}\[\^[^\]\s]{1,200}\]:|\[\^([^\]\s]{1,200})\]", re.MULTILINE)
+_MYST = re.compile(r"^ {0,3}(?:`{3,}|~{3,}|:{3,})\{[\w:-]+\}|\{[\w:-]+\}`[^`\n]+`|^jupytext:|^myst:", re.MULTILINE)
 _DEFINITION = re.compile(r" {0,3}[:~][ \t]+\S")
 _CONTRIBUTORS = re.compile(
     r"<!--\s*(?P<name>[\w-]*contributors?[\w-]*)\s*:?\s*(?:start|begin)\b[^>]*-->", re.IGNORECASE
@@ -70,11 +73,15 @@ class _Markdown:
     """Reads one Markdown text.
 
     Attributes:
+        notes: the footnotes that the text refers to, in small letters. Others are not shown.
+        is_myst: whether the text is MyST, in which a line that begins with ``%`` is a comment.
         is_mdx: whether the text is MDX. In MDX a component contains Markdown at any indentation, and indented text is
             not code.
     """
 
     unseen: UnseenParts
+    notes: frozenset[str] = frozenset()
+    is_myst: bool = False
     is_mdx: bool = False
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
@@ -133,7 +140,16 @@ class _Markdown:
             return Found("list", _container_end(rows, at, item))
         if "|" in row and at + 1 < len(rows) and "-" in rows[at + 1] and _COLUMNS.match(rows[at + 1][:_LONGEST]):
             return Found("table", end_of(rows, at + 1, lambda row: bool(row) and not _interrupts(row)), 1, "pipe")
-        return _of_dialect(rows, at, row) or _paragraph(rows, at)
+        return self._unseen_note(rows, at) or _of_dialect(rows, at, row) or _paragraph(rows, at)
+
+    def _unseen_note(self, rows: Sequence[str], at: int) -> Found | None:
+        """Return a footnote to which nothing refers or a comment of MyST; ``None`` if none begins at a line."""
+        note = _FOOTNOTE.match(rows[at])
+        if note and note[1].lower() not in self.notes:
+            end = end_of(rows, at, lambda row: row and not _interrupts(row))
+            return Found("hidden", indented_end(rows, end, 4))
+        is_remark = self.is_myst and rows[at][0] == "%"
+        return Found("hidden", end_of(rows, at, lambda row: row[:1] == "%")) if is_remark else None
 
 
 def read_markdown(text: str) -> Blocks:
@@ -143,7 +159,10 @@ def read_markdown(text: str) -> Blocks:
     listed = list(_lists_of_contributors(text, start))
     text = blanked(text, listed)
     even = even_line_ends(text)
-    read = read_lines(text, start, _Markdown(UnseenParts(even, is_prose=True)).block_at)
+    notes = frozenset(note.lower() for note in _REFERRED.findall(even))
+    read = read_lines(
+        text, start, _Markdown(UnseenParts(even, is_prose=True), notes, _MYST.search(even) is not None).block_at
+    )
     read = replace(read, hidden=sorted((*read.hidden, *listed), key=lambda span: span.start))
     if not start:
         return read
@@ -165,7 +184,7 @@ def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:
 def _is_conditional(row: str) -> bool:
     """Tell whether a directive of MyST hides its text: ``{only} internal``."""
     conditional = _CONDITIONAL.search(row)
-    return conditional is not None and is_unset(conditional[1])
+    return conditional is not None and (conditional[1] is None or is_unset(conditional[1]))
 
 
 def _ends_component(row: str) -> bool:
@@ -257,6 +276,7 @@ def _interrupts(row: str) -> bool:
     return bool(
         opens
         or (item is not None and ">" in item[0])
+        or _FOOTNOTE.match(row)
         or _ATX.match(row[:_LONGEST])
         or opened_fence(row)
         or _RULE.match(row[:_LONGEST])

@@ -32,6 +32,9 @@ LINED: Mapping[str, Callable[[str], Blocks]] = MappingProxyType(
 FORMATS = frozenset({*LINED, "html"})
 """Formats of documents that have blocks."""
 
+CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
+"""Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
+
 
 def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of ``Document.format``
     """Read the blocks of a text that has lines. If the format is unknown, read its paragraphs."""
@@ -44,6 +47,7 @@ def shown_text(text: str, format: str) -> str:  # noqa: A002
     Front matter is not replaced, because it states properties of the document even if no page shows it; but for fields
     that are called internal.
     """
+    format = "markdown" if format in CONVERTED else format  # noqa: A001
     if format == "html":
         return blanked(blanked(text, hidden_spans(text)), UnseenParts(text).within(Span(0, len(text))))
     if format not in LINED:

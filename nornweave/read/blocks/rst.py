@@ -29,7 +29,9 @@ _NO_PARAGRAPH = re.compile(
     r"\.\.(?:\s|\Z)|__\s|:[^:\s][^:]{0,80}:(?:\s|\Z)|[-*+•]\s|[(]?(?:\d{1,9}|[A-Za-z]|#)[.)]\s|\||>>>\s"
 )
 _TARGET = re.compile(r"\.\. _[^\n]{1,200}:\s*\Z")
-_DIRECTIVE = re.compile(r"\s*\.\. +(?:\|[^|\n]{1,80}\| +)?([A-Za-z][\w:.+-]{0,60}) ?::(?:\s+(.*))?$")
+_DIRECTIVE = re.compile(
+    r"\s*\.\. +(?:\|(?P<substituted>[^|\n]{1,80})\| +)?(?P<name>[A-Za-z][\w:.+-]{0,60}) ?::(?:\s+(?P<said>.*))?$"
+)
 # Footnotes, citations, targets and substitutions; all else behind two dots is a comment.
 _EXPLICIT = re.compile(r"\s*\.\.\s+(?:\[|_|\|[^|]+\|\s)")
 _COMMENT = re.compile(r"\s*\.\.(?:\s|\Z)")
@@ -45,6 +47,8 @@ code code-block sourcecode parsed-literal literalinclude math prompt productionl
 testoutput ipython jupyter-execute command-output raw graphviz digraph mermaid uml plantuml
 """
 _TABLES = "table list-table csv-table flat-table tabularcolumns"
+_UNSEEN = frozenset({"meta", "todo", "todolist"})
+"""Directives that Sphinx shows nowhere unless a setting says so."""
 _DIRECTIVES: Mapping[str, Kind] = {**dict.fromkeys(_CODE.split(), "code"), **dict.fromkeys(_TABLES.split(), "table")}
 
 
@@ -78,9 +82,10 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
             return None
         is_empty = row.strip() == ".." and rows[at + 1 : at + 2] == [""]
         return Found("hidden", at + 1 if is_empty else indented_end(rows, at + 1, indent_of(row) + 1))
-    name, argument = directive[1].rpartition(":")[2], directive[2] or ""
+    name, argument = directive["name"].rpartition(":")[2], directive["said"] or ""
+    is_used = directive["substituted"] is None or reading.text.count(f"|{directive['substituted']}|") > 1
     end = indented_end(rows, at + 1, indent_of(row) + 1)
-    if name == "meta" or (name in {"only", "ifconfig"} and is_unset(argument)):
+    if not is_used or name in _UNSEEN or (name in {"only", "ifconfig"} and is_unset(argument)):
         return Found("hidden", end)
     if kind := _DIRECTIVES.get(name):
         if name == "raw":
@@ -92,7 +97,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
         body += 1
     if body == end:
         return None
-    is_named = body > at + 1 or not rows[body] or ":" in directive[1]
+    is_named = body > at + 1 or not rows[body] or ":" in directive["name"]
     return Found("note", end, info=_read(argument) if is_named else "", body=body)
 
 
@@ -122,6 +127,7 @@ def _paragraph(reading: Reading, rows: Sequence[str], at: int) -> Found:
         end < len(rows)
         and rows[end]
         and not _directive(rows[end])
+        and not (_COMMENT.match(rows[at]) and _COMMENT.match(rows[end]))
         and not (not reading.depth and _ends(rows[end - 1]) and _title(rows, end))
     ):
         end += 1
@@ -136,7 +142,7 @@ def _directive(row: str) -> Kind | None:
     Such a block needs no blank line above it, and is not divided.
     """
     directive = _DIRECTIVE.match(row) if ".." in row[:80] else None
-    return _DIRECTIVES.get(directive[1].rpartition(":")[2]) if directive else None
+    return _DIRECTIVES.get(directive["name"].rpartition(":")[2]) if directive else None
 
 
 def _title(rows: Sequence[str], line: int) -> Found | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nornweave.core.text.inline_markup import FrontMatter
 from nornweave.core.types import Span
 
-NEVER_SHOWN = frozenset({"datalist", "script", "style", "template"})
+FALLBACKS = frozenset({"audio", "canvas", "iframe", "object", "video"})
+"""What stands in these is shown where they cannot be."""
+NEVER_SHOWN = FALLBACKS | {"datalist", "script", "style", "template"}
 _VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _CLOSING: Mapping[str, str] = {
     "<!--": "-->",
@@ -23,15 +25,16 @@ _CLOSING: Mapping[str, str] = {
 # A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with attributes.
 _OPENING = re.compile(
     r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
-    r"|(?P<never>\{\s*false\s*&&)"
+    r"|(?P<never>\{\s*false\s*&&)|(?P<branch>\{%-?\s*(?:if\s+(?i:false|nil|none)|unless\s+true)\s*-?%\})"
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display|style))|(?i:dialog|datalist))(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display|style|false))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display|style)"
+    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b"
+    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display|style|false)"
 )
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
 _STATED = r"(?<![\w-])(?i:{})['\"]?\s*:\s*['\"]?"
@@ -50,18 +53,27 @@ _HIDING = {
         "transform": r"scale\(\s*0(?:\.0+)?\s*\)",
         "(?:max-?)?(?:height|width)": _ZERO,
         "opacity": r"0(?:\.0*)?(?![.\d])",
+        "color": r"transparent|#[\da-f]{3}0(?![\da-f])|#[\da-f]{6}00"
+        r"|(?:rgb|hsl)a?\(\s*[^\s(),/]+(?:[,\s]+[^\s(),/]+){2}\s*[,/]\s*0(?:\.0*)?%?\s*\)",
     }.items()
 }
-_SIZE, _OPACITY = "(?:max-?)?(?:height|width)", "opacity"
+_STATING = {name: re.compile(_STATED.format(name)) for name in _HIDING}
+_SIZE, TRANSPARENT = "(?:max-?)?(?:height|width)", frozenset({"opacity", "color"})
+_SEEN_THROUGH = re.compile(r"(?<![\w-])(?:-webkit-)?(?:background-?clip|text-?(?:shadow|stroke|fill))", re.IGNORECASE)
+"""What shows letters without a colour of their own: a picture cut to them, a shadow."""
 _CUT = re.compile(_STATED.format("overflow(?:-?[xy])?") + "(?:hidden|clip)", re.IGNORECASE)
-_COLOUR = re.compile(
+COLOUR = re.compile(
     r"(?<![\w-])(background(?:-?color)?|color)['\"]?\s*:\s*['\"]?([#\w]+(?:\([^()]*\))?)", re.IGNORECASE
 )
-_PAINTED = re.compile(r"(?<![\w-])background(?:-?(?:color|image))?['\"]?\s*:", re.IGNORECASE)
-_WHITE = (255, 255, 255)
 _ALIKE = 8
 """Steps between two shades of a colour that nobody tells apart."""
 _SLASHES_END = re.compile(r"\*/\s*-?\}{1,2}")
+_CONDITIONS = ("v-if", "v-show", "x-if", "x-show", "*ngif")
+_BRANCH = re.compile(
+    r"\{%-?\s*(?:(?P<opens>if|unless)|(?P<other>else|elsif|elif)|(?P<closes>endif|endunless))\b[^%]*%\}"
+)
+_NEXT_ITEM = re.compile(r"\n[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_BRACE = re.compile(r"[{}]")
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
@@ -72,21 +84,28 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_anima
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
+    is_marked |= any(said.get(condition) == "false" for condition in _CONDITIONS)
     is_closed = (name == "dialog" and "open" not in said) or (name == "input" and said.get("type") == "hidden")
     style = said.get("style", "")
-    is_styled_away = bool(_ways_hidden(style) - ({_OPACITY} if is_animated else set())) or _has_one_colour(style)
+    is_styled_away = bool(ways_hidden(style) - (TRANSPARENT if is_animated else set())) or _has_one_colour(style)
     return not is_found and (is_marked or is_closed or is_styled_away)
 
 
-def _ways_hidden(style: str) -> set[str]:
+def ways_hidden(style: str) -> set[str]:
     """Return the properties in a style by each of which nobody sees the element."""
     ways = {name for name, pattern in _HIDING.items() if ":" in style and pattern.search(style)}
-    return ways if _CUT.search(style) else ways - {_SIZE}
+    ways -= set() if _CUT.search(style) else {_SIZE}
+    return ways - {"color"} if ways and _SEEN_THROUGH.search(style) else ways
+
+
+def ways_stated(style: str) -> set[str]:
+    """Return the properties in a style that may hide an element, or show one that another style hides."""
+    return {name for name, pattern in _STATING.items() if pattern.search(style)}
 
 
 def _has_one_colour(style: str) -> bool:
     """Tell whether a style states one colour for the text and what is behind it."""
-    stated = {key.lower()[:5]: value.lower() for key, value in _COLOUR.findall(style)}
+    stated = {key.lower()[:5]: value.lower() for key, value in COLOUR.findall(style)}
     if len(stated) < 2 or stated["color"] == "inherit":
         return False
     return stated["color"] == stated["backg"] or alike(colour(stated["color"]), colour(stated["backg"]))
@@ -105,123 +124,6 @@ def colour(said: str) -> tuple[int, int, int] | None:
 def alike(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
     """Tell whether nobody sees a text of one colour on the other one."""
     return one is not None and other is not None and all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
-
-
-_STYLE = re.compile(r"<style\b(?![^<>]*\bmedia)[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
-_BRACE = re.compile(r"[{}]")
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_COMPOUND = re.compile(r"([a-zA-Z][\w-]*|\*)?((?:[.#][\w-]+)*)")
-_PAGE_PAINTED = re.compile(r"<link\b[^<>]*stylesheet|<body\b[^<>]*(?:bgcolor|background|style|class)", re.IGNORECASE)
-_MOST_RULES, DEEPEST = 500, 100
-"""Rules of a page, and elements above another one that are looked at."""
-
-
-class Element(NamedTuple):
-    """An element of a page: its name, its classes and id as selectors, its style, and whether it has a background."""
-
-    tag: str
-    marks: frozenset[str]
-    style: str
-    is_painted: bool
-
-    @classmethod
-    def of(cls, tag: str, attributes: Sequence[tuple[str, Any]]) -> Self:
-        """Describe an element. A class may be a text or a list of names."""
-        said = {name: value or "" for name, value in reversed(attributes)}
-        classes = said.get("class", "")
-        names = classes.split() if isinstance(classes, str) else classes
-        marks = frozenset([*(f".{name}" for name in names), *([f"#{said['id']}"] if said.get("id") else [])])
-        style = (
-            f"{said.get('style', '')};color:{said['color']}"
-            if tag == "font" and "color" in said
-            else said.get("style", "")
-        )
-        return cls(tag, marks, style, bool(said.get("bgcolor")) or _PAINTED.search(style) is not None)
-
-
-class _Rule(NamedTuple):
-    subject: str
-    selector: tuple[tuple[str, frozenset[str]], ...]
-    style: str
-
-    def fits(self, path: Sequence[Element]) -> bool:
-        """Tell whether the last element of a path is meant."""
-        *above, subject = self.selector
-        around = iter(path[:-1])
-        return _is_meant(path[-1], subject) and all(any(_is_meant(each, one) for each in around) for one in above)
-
-
-def _is_meant(element: Element, compound: tuple[str, frozenset[str]]) -> bool:
-    return compound[0] in {"", "*", element.tag} and compound[1] <= element.marks
-
-
-def _rules_of(html: str) -> Iterator[tuple[str, str]]:
-    """Yield the selectors and the style of each rule in the style sheets of a page."""
-    for style in _STYLE.finditer(html):
-        css, at, depth, selectors = _CSS_COMMENT.sub("", style[1]), 0, 0, ""
-        for brace in _BRACE.finditer(css):
-            said, at = css[at : brace.start()], brace.end()
-            if brace[0] == "{":
-                depth, selectors = depth + 1, said
-            else:
-                if depth == 1:
-                    yield selectors, said
-                depth = max(0, depth - 1)
-
-
-class PageStyles:
-    """What the style sheets in a page say of its elements. Of a page with a program they say nothing certain.
-
-    Rules that ``@media`` or the like decides about are left out, and what another rule for the same elements shows.
-    """
-
-    def __init__(self, html: str) -> None:
-        """Read the style sheets."""
-        self._rules: list[_Rule] = []
-        self._shown: set[tuple[str, str]] = set()
-        self._ground = None
-        if "<script" in html.lower():
-            return
-        for selectors, style in _rules_of(html):
-            ways = _ways_hidden(style)
-            stated = [name for name in _HIDING if re.search(_STATED.format(name), style)]
-            for each in selectors.split(","):
-                subject = "".join(each.split()[-1:])
-                self._shown |= {(subject, name) for name in stated if name not in ways}
-                parts = [_COMPOUND.fullmatch(part) for part in each.replace(">", " ").split()]
-                selector = tuple(
-                    ((part[1] or "").lower(), frozenset(re.findall(r"[.#][\w-]+", part[2]))) for part in parts if part
-                )
-                if selector and len(selector) == len(parts) and len(self._rules) < _MOST_RULES:
-                    self._rules.append(_Rule(subject, selector, style))
-        pages = [rule.style for rule in self._rules if rule.subject in {"html", "body"}]
-        grounds = [value for style in pages for key, value in _COLOUR.findall(style) if key.lower() != "color"]
-        if len(grounds) == sum(len(_PAINTED.findall(style)) for style in pages) and not _PAGE_PAINTED.search(html):
-            self._ground = colour(grounds[-1]) if grounds else _WHITE
-
-    @property
-    def has_rules(self) -> bool:
-        """Tell whether the page has style sheets that say something."""
-        return bool(self._rules)
-
-    def hides(self, path: Sequence[Element]) -> bool:
-        """Tell whether nobody sees the last element of a path, which begins with the outermost element."""
-        fitting = [rule for rule in self._rules if rule.fits(path)]
-        for rule in fitting:
-            is_named = any(marks for _, marks in rule.selector)
-            if is_named and any((rule.subject, name) not in self._shown for name in _ways_hidden(rule.style)):
-                return True
-        if self._ground is None or path[-1].tag in {"body", "html"}:
-            return False
-        styles = (*(rule.style for rule in fitting), path[-1].style)
-        said = [value for style in styles for key, value in _COLOUR.findall(style) if key.lower() == "color"]
-        is_lost = bool(said) and alike(colour(said[-1]), self._ground)
-        return is_lost and not any(self._is_painted(path[: at + 1]) for at in range(len(path)))
-
-    def _is_painted(self, path: Sequence[Element]) -> bool:
-        if path[-1].tag in {"html", "body"}:
-            return False
-        return path[-1].is_painted or any(_PAINTED.search(rule.style) and rule.fits(path) for rule in self._rules)
 
 
 _INTERNAL = re.compile(
@@ -347,8 +249,13 @@ class UnseenParts:
             if kind == "attributes" and self._is_word(opening, span):
                 continue
             end = self._end_of(opening, kind)
+            if not end and opening["mark"] == "<!--":
+                end = self._end_of_comment(opening.start(), span)
             if end > 0:
-                found.append(Span(opening.start(), end))
+                # Of a film or a frame the tag with its address is kept.
+                is_fallback = kind == "attributes" and opening["tag"] in FALLBACKS
+                last = self._text.rfind("</", opening.end(), end) if is_fallback else end
+                found += [Span(opening.end() if is_fallback else opening.start(), last)] if last > 0 else []
                 at = end
         return found
 
@@ -371,6 +278,28 @@ class UnseenParts:
         pairs = [(name.lower(), value.strip("\"'")) for name, value in _ATTRIBUTE.findall(opening["attributes"])]
         return is_hidden(pairs, opening["tag"].lower())
 
+    def _end_of_comment(self, start: int, span: Span) -> int:
+        """Return the end of a comment that is never closed: that of its block, as CommonMark has it; 0 within a line.
+
+        At the beginning of a line this is the end of the text, in a list or a quotation that of the item.
+        """
+        before = self._text[self._text.rfind("\n", 0, start) + 1 : start]
+        if not self._is_prose or before.strip("-*+>0123456789.) \t"):
+            return 0
+        if not before.strip() and len(before) < 4:
+            return len(self._text)
+        item = _NEXT_ITEM.search(self._text, start, span.end)
+        return item.start() if item else span.end
+
+    def _end_of_branch(self, start: int) -> int:
+        depth = 1
+        for tag in _BRANCH.finditer(self._text, start) if "branch" not in self._missing else ():
+            depth += 1 if tag["opens"] else -1 if tag["closes"] or depth == 1 else 0
+            if not depth:
+                return tag.end()
+        self._missing.add("branch")
+        return 0
+
     def _end_of(self, opening: re.Match[str], kind: str) -> int:
         """Return the end of a hidden part; 0 if it does not end."""
         if kind == "mark":
@@ -386,6 +315,8 @@ class UnseenParts:
                     return brace.end()
             self._missing.add(kind)
             return 0
+        if kind == "branch":
+            return self._end_of_branch(opening.end())
         if kind == "slashes":
             return self._end("slashes", _SLASHES_END, opening.end())
         if kind == "liquid":

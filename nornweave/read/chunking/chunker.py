@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import COMMIT, RELEASE, Chunk, Document, Domain, Span, freeze
-from nornweave.read.blocks.reader import FORMATS
+from nornweave.read.blocks.reader import CONVERTED, FORMATS
 from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
 from nornweave.read.chunking.plain import Sections
@@ -60,7 +60,7 @@ class Chunker:
             return _chunk_recursive(document, index, limit=self.limit)
         if document.messages:
             return messages.chunk_messages(document, index, limit=self.limit, group_limit=2 * self.limit)
-        if document.format in sections.CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
+        if document.format in CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
             return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
         if document.sections:
             return papers.chunk_papers(document, index, section_limit=2 * self.limit, limit=self.limit)

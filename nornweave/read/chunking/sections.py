@@ -29,7 +29,7 @@ from nornweave.core.text.spans import (
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
 from nornweave.read.blocks.block import Block, Blocks
 from nornweave.read.blocks.html import read_html
-from nornweave.read.blocks.reader import read_blocks
+from nornweave.read.blocks.reader import CONVERTED, read_blocks
 from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.lists import gathered, items_of, leads_in, one_sentence
 from nornweave.read.chunking.outline import (
@@ -213,10 +213,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-20"
-
-CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml", "mbox"})
-"""Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
+VERSION = "sections-21"
 
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 

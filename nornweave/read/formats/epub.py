@@ -12,6 +12,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import iso_moment
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import freeze
+from nornweave.read.blocks.styles import MAX_OWN_BYTES, with_own_files
 from nornweave.read.formats.archive import open_archive, read_xml
 from nornweave.read.formats.html import markdown_of
 from nornweave.read.formats.markdown import heading, joined
@@ -61,6 +62,10 @@ def _chapters(archive: ZipFile, package: Any, folder: str) -> Iterator[str]:
     items = {item.get("id"): item for item in package.iter(f"{_OPF}item")}
     names = _names(archive, items, folder)
     present = frozenset(archive.namelist())
+
+    def beside(path: str) -> bytes | None:
+        return archive.read(path) if path in present and archive.getinfo(path).file_size <= MAX_OWN_BYTES else None
+
     chapters = [items[ref.get("idref")] for ref in package.iter(f"{_OPF}itemref") if ref.get("idref") in items]
     if len(chapters) > MAX_CHAPTERS:
         raise DocumentError(f"too long: {len(chapters):,} chapters, at most {MAX_CHAPTERS:,} are read; split the file")
@@ -68,7 +73,7 @@ def _chapters(archive: ZipFile, package: Any, folder: str) -> Iterator[str]:
         path = _path(folder, str(item.get("href") or ""))
         if item.get("media-type") not in _HTML or path not in present or "nav" in str(item.get("properties") or ""):
             continue
-        text = markdown_of(archive.read(path))
+        text = markdown_of(with_own_files(f"{path}.html", archive.read(path), beside))
         has_heading = any(line.startswith("#") for line in text.splitlines())
         yield text if has_heading or not text else joined((heading(1, names.get(path, "")), text))
 

@@ -12,12 +12,13 @@ from bs4.element import Tag
 from markdownify import MarkdownConverter
 
 from nornweave.config.addresses import is_web_address
-from nornweave.read.blocks.unseen import DEEPEST, NEVER_SHOWN, Element, PageStyles, is_hidden
+from nornweave.read.blocks.styles import DEEPEST, Element, PageStyles
+from nornweave.read.blocks.unseen import NEVER_SHOWN, is_hidden
 from nornweave.read.formats.markdown import closed, joined, plain, table
 
 MAX_COLUMNS = 256
 _MAX_ROWSPAN = 10_000
-_LEFT_OUT = NEVER_SHOWN | {"noscript", "svg", "head", "iframe", "object"}
+_LEFT_OUT = NEVER_SHOWN | {"noscript", "svg", "head"}
 _TABLE_TAGS = ("caption", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr")
 _SHORT = 20
 """Characters of a text that may stand beside itself: values do, merged cells of prose do not."""

@@ -87,6 +87,13 @@ def _drop_unseen(slide: Any) -> int:
     painted = [
         each for owner in (slide, slide.slide_layout, master) for each in owner.shapes if _fill(each) is not None
     ]
+
+    def is_clear(look: Any) -> bool:
+        """Tell whether letters have no colour, or one that one sees through."""
+        alpha = look.find("{*}solidFill/*/{*}alpha")
+        is_unfilled = look.find("{*}noFill") is not None and look.find("{*}ln") is None
+        return is_unfilled or (alpha is not None and alpha.get("val") in {"0", "0%"})
+
     removed = 0
     for shape in slide.shapes:
         own = _fill(shape)
@@ -95,7 +102,7 @@ def _drop_unseen(slide: Any) -> int:
         for run in shape._element.iter(_RUN):
             look = run.find("{*}rPr")
             size = look.get("sz", "") if look is not None else ""
-            is_lost = look is not None and alike(colour_in(look.find("{*}solidFill")), behind)
+            is_lost = look is not None and (is_clear(look) or alike(colour_in(look.find("{*}solidFill")), behind))
             if is_lost or (size.isdigit() and int(size) <= _LEAST_SIZE):
                 run.getparent().remove(run)
                 removed += 1
