@@ -193,7 +193,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return "generated: it says that a tool writes it again"
     if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
-    if format_ == "html" and is_template_page(text):
+    if format_ == "html" and is_template_page(text, path):
         return "template: a program makes pages of it; a source of code reads it"
     if format_ == "html" and is_empty_page(text):
         return "no text: a page that a program fills; a source of code reads it"

@@ -472,5 +472,5 @@ _UNSHOWN = re.compile(
 
 
 def is_empty_page(html: str) -> bool:
-    """Tell whether a page is empty until a program fills it. Such a page has a script or a custom element."""
-    return re.search(r"<script\b|<\w+-", html) is not None and not _WORD.search(_UNSHOWN.sub(" ", html))
+    """Tell whether a page is empty until a program fills it, or asks for one in ``noscript``."""
+    return re.search(r"<(?:no)?script\b|<\w+-", html) is not None and not _WORD.search(_UNSHOWN.sub(" ", html))

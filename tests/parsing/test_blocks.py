@@ -62,6 +62,8 @@ MARKDOWN = [
     "# yes1\n\n% no1\n% no2\n\nyes2 {ref}`yes3`\n\n```{todo}\nno3\n```\n\n    % yes4\n\n100\n%yes5",
     "# yes1\n\n% yes2 is no comment where the text has no directive",
     "yes1\n\n<div v-if='false'>no1</div>\n<p v-show=\"false\">no2</p>\n<template v-if=true>no3</template>\n<b v-if='isFalse'>yes2</b>",
+    "---\ntitle: yes1\n---\nyes2 {% include no1.html %} {{ site.no2 | default: 'no3' }}{{ yes3 }}\n\n{% for no4 in site.x %}\n- yes4\n{% endfor %}\n\n"
+    "`{% yes5 %}`\n\n{% raw no5 %}\n\n    {% raw %}\n    a: {{ site.yes6 }}\n    {% endraw %}\n\n```\n{% if yes7 %}\n```\n",
     "<video controls src=yes1>no1 <b>no2</b></video>\n\n<canvas>no3</canvas> yes2 <iframe src='yes3'>no4</iframe>\n\n<Video>yes4</Video>",
 ]
 RST = [
@@ -596,6 +598,23 @@ def test_what_answers_hide_no_line_that_is_found_shows(text: str, form: str) -> 
     shown = shown_text(text, form)
     assert len(shown) == len(text) and re.findall(r"\b(?:yes|no)\d", shown) == ["yes1"]
     assert set(re.findall(r"\b(?:yes|no)\d", said(text, form))) == {"yes1"}
+
+
+def test_tags_around_raw_text_and_front_matter_without_values_are_not_shown() -> None:
+    text = (
+        "---\nname: Bug\ntitle: ''\nlabels: \"\"\nabout:\n---\n\n**What**\n\n    {% raw %}\n    {{ a }}{% endraw %}\n"
+    )
+    assert said(text, "markdown").split() == ["**What**", "{{", "a", "}}"]
+    assert said("---\ntitle: ''\nsummary: >\n  Tea.\n---\nA.\n", "markdown").split() == [
+        "---",
+        "summary:",
+        ">",
+        "Tea.",
+        "---",
+        "A.",
+    ]
+    page = "---\nlayout: default\n---\n<h1>Teas</h1>\n{% for tea in site.teas %}<p>{{ site.x }}yes</p>{% endfor %}\n"
+    assert said(page, "html").split() == ["Teas", "yes"] and "layout" not in shown_text(page, "html")
 
 
 def test_fields_of_front_matter_that_are_internal_notes_are_in_no_line_that_is_found() -> None:

@@ -1,10 +1,13 @@
 """What a file is, by what it holds."""
 
+import re
+
 import pytest
 
 from nornweave.core.types import Domain, Span
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.chunking.components import parts_of
+from nornweave.read.chunking.languages import is_template_page
 from nornweave.read.kinds import format_of, reads
 from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, is_json, prose_share
 
@@ -26,11 +29,24 @@ NOTES = """{{- $url := .Values.url -}}
 
 
 def test_a_page_that_a_program_fills_is_code_and_one_piece() -> None:
-    assert is_empty_page(ENTRY)
+    assert is_empty_page(ENTRY) and is_empty_page(re.sub("<script.*</script>", "", ENTRY))
     assert format_of("index.html", ENTRY, Domain.CODE) == "webpage"
     assert [part.language for part in parts_of(ENTRY, "webpage")] == ["html"]
     said = ENTRY.replace('<div id="app">', '<div id="app">Tea is sold here.')
     assert format_of("index.html", said, Domain.CODE) is None
+
+
+@pytest.mark.parametrize(("page", "is_template"), [
+    ("---\nlayout: default\n---\n<article>{{ content }}</article>", True),
+    ("<footer>By Ann, {{ site.title }}</footer>", False),
+    ("---\ntitle: Teas\n---\n<ul>{% for tea in site.teas %}<li>{{ tea }}{% endfor %}</ul>", False),
+    ("<p>Write <code>{{ site.title }}</code>.</p>", False), ("<p>Write {{ name }}.</p>", False),
+])  # fmt: skip
+def test_layouts_and_parts_of_pages_are_templates(page: str, *, is_template: bool) -> None:
+    assert is_template_page(page) is is_template
+    assert is_template_page(page, "docs/_includes/foot.html") and not is_template_page(
+        "<p>Tea.", "docs/includes/a.html"
+    )
 
 
 @pytest.mark.parametrize("name", ["RELEASE_NOTES", "NEWS.txt"])

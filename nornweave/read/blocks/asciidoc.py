@@ -19,6 +19,7 @@ from nornweave.read.blocks.block import (
     end_of,
     even_line_ends,
     read_lines,
+    united,
 )
 from nornweave.read.blocks.unseen import UnseenParts, is_internal
 
@@ -63,9 +64,8 @@ def read_asciidoc(text: str) -> Blocks:
     unseen = [Span(*term.span()) for term in _INDEX_TERM.finditer(shown)]
     unseen += [span for raw in _PASSED.finditer(shown) for span in asciidoc.unseen.within(Span(*raw.span()))]
     if unseen:
-        unseen.sort(key=lambda span: span.start)
-        hidden = sorted((*read.hidden, *unseen), key=lambda span: span.start)
-        read = replace(read, text=blanked(read.text, unseen), hidden=hidden)
+        hidden = tuple(united((*read.hidden, *unseen)))
+        read = replace(read, text=blanked(read.text, hidden), hidden=hidden)
     values = {name: value for name, value in asciidoc.values.items() if value}
     if not values:
         return read

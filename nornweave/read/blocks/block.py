@@ -160,7 +160,7 @@ def read_lines(text: str, start: int, block_at: BlockAt) -> Blocks:
     rows = [even[span.start : span.end].rstrip() for span in spans]
     reading = Reading(even)
     blocks = tuple(_blocks(reading, Stretch(rows, spans, even.count("\n", 0, start)), block_at))
-    hidden = tuple(_joined(reading.hidden))
+    hidden = tuple(united(reading.hidden))
     return Blocks(blanked(text, hidden), blocks, hidden)
 
 
@@ -195,7 +195,7 @@ def _blocks(reading: Reading, stretch: Stretch, block_at: BlockAt) -> Iterator[B
         at = found.end
 
 
-def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+def united(spans: Iterable[Span]) -> Iterator[Span]:
     """Yield spans in order. Spans that touch or overlap are joined into one span."""
     last: Span | None = None
     for span in sorted(spans, key=lambda span: span.start):

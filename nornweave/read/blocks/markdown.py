@@ -21,8 +21,9 @@ from nornweave.read.blocks.block import (
     indent_of,
     indented_end,
     read_lines,
+    united,
 )
-from nornweave.read.blocks.unseen import UnseenParts, is_unset, unseen_front
+from nornweave.read.blocks.unseen import UnseenParts, is_unset, raw_tags, unseen_front
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?$")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
@@ -167,8 +168,8 @@ def read_markdown(text: str) -> Blocks:
     if not start:
         return read
     front = Block(Span(0, start), "front", range(even.count("\n", 0, start)))
-    unseen = unseen_front(text, front_of_page)
-    return Blocks(blanked(read.text, unseen), (front, *read.blocks), (*unseen, *read.hidden))
+    hidden = tuple(united((*unseen_front(text, front_of_page), *read.hidden, *raw_tags(even))))
+    return Blocks(blanked(read.text, hidden), (front, *read.blocks), hidden)
 
 
 def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:

@@ -41,6 +41,14 @@ def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of `
     return LINED.get(format, paragraphs)(text)
 
 
+def without_template(html: str) -> str:
+    """Return a page of the same length, in which blanks replace front matter and what a template states below it."""
+    front = front_matter(html) if html.startswith("---") else None
+    if not front or not front.end:
+        return html
+    return blanked(html, [Span(0, front.end), *UnseenParts(html).within(Span(front.end, len(html)))])
+
+
 def shown_text(text: str, format: str) -> str:  # noqa: A002
     """Return a text of the same length and with the same lines, in which blanks replace hidden text.
 
@@ -49,7 +57,8 @@ def shown_text(text: str, format: str) -> str:  # noqa: A002
     """
     format = "markdown" if format in CONVERTED else format  # noqa: A001
     if format == "html":
-        return blanked(blanked(text, hidden_spans(text)), UnseenParts(text).within(Span(0, len(text))))
+        page = without_template(text)
+        return blanked(blanked(page, hidden_spans(page)), UnseenParts(page).within(Span(0, len(page))))
     if format not in LINED:
         return text
     front = front_matter(text) if format == "markdown" else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.core.text.inline_markup import FrontMatter
@@ -29,6 +29,7 @@ _OPENING = re.compile(
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
+    r"|(?P<statement>\{%-?\s*[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}|\{\{-?\s*(?:(?:site|page|layout|include)\.[^{}\n]+|content\s*)\}\})"
     r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display|style|false))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
@@ -75,6 +76,7 @@ _BRANCH = re.compile(
 _NEXT_ITEM = re.compile(r"\n[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _BRACE = re.compile(r"[{}]")
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
+_RAW = re.compile(r"\{%-?\s*raw\s*-?%\}")
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
@@ -176,13 +178,14 @@ def unseen_front(text: str, front: FrontMatter) -> list[Span]:
         goes_on = kept_above >= 0 and (indent > kept_above or (indent == kept_above and line.lstrip().startswith("-")))
         if line and not goes_on:
             is_shown = field is not None and _SHOWN_FIELD.fullmatch(field["key"].strip("\"' ")) is not None
+            is_shown = is_shown and line[field.end() :].strip() not in {"''", '""', "[]"} if field else False
             kept_above = len(field["indent"]) if field and is_shown else -1
             is_literal = re.search(r"[|>][+-]?\d?$", line) is not None
         remark = _REMARK.search(_QUOTED.sub(lambda quoted: "'" * len(quoted[0]), line))
         if kept_above < 0 or front.form == "json":
             hidden.append(Span(at, at + len(row)))
         else:
-            has_any = has_any or bool(line)
+            has_any = has_any or bool(line[field.end() if field else 0 :].strip())
             if remark and front.form != "pairs" and not (goes_on and is_literal):
                 hidden.append(Span(at + remark.start(), at + len(line)))
         at += len(row)
@@ -209,6 +212,14 @@ def internal_fields(text: str, front: FrontMatter) -> list[Span]:
         hidden += [Span(at, at + len(row))] if is_below >= 0 else []
         at += len(row)
     return hidden
+
+
+def raw_tags(text: str) -> Iterator[Span]:
+    """Yield the tags around what Jekyll takes as it stands; it does so in code as well."""
+    at = 0
+    while (opening := _RAW.search(text, at)) and (closing := _RAW_END.search(text, opening.end())):
+        yield from (Span(*opening.span()), Span(*closing.span()))
+        at = closing.end()
 
 
 class UnseenParts:
@@ -242,7 +253,12 @@ class UnseenParts:
                 at = closing.end() if closing else at
                 continue
             if kind == "raw":
-                at = max(at, self._end("raw", _RAW_END, at))
+                end = self._end("raw", _RAW_END, at)
+                found += [Span(*opening.span()), Span(self._text.rfind("{%", at, end), end)] if end else []
+                at = max(at, end)
+                continue
+            if kind == "statement":
+                found.append(Span(*opening.span()))
                 continue
             if kind is None or (kind == "attributes" and not self._is_hidden(opening)):
                 continue

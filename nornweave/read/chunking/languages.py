@@ -159,24 +159,30 @@ _SHOWN_SHARE, _CODE_LINES = 10, 3
 _STATEMENT = re.compile(
     r"\{%-?\s*(?!(?:end)?(?:comment|raw|verbatim)\b)\w|<\?(?:php|=)|<%[=-]?\s|\{\{-?\s*(?:define|block|partial|template|range|if|with|end)\b|\{\{[#/>]\w"
 )
+_OF_LAYOUTS = re.compile(r"(?:^|/)_(?:layouts|includes)/")
+_LAYOUT = re.compile(r"\{\{-?\s*content\b[^{}]*\}\}")
 _QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
-def is_template_page(html: str) -> bool:
+def is_template_page(html: str, path: str = "") -> bool:
     """Tell whether HTML is a template from which a program makes pages, with statements and not only inserted values.
 
-    A page with front matter is not such a template, because a site generator reads it as a text.
+    A page with front matter is not such a template, because a site generator reads it as a text, unless it is the
+    layout of others. What lies in Jekyll's folders for layouts and parts of pages is one.
     """
-    return not html.startswith("---") and _STATEMENT.search(_QUOTED.sub("", html)) is not None
+    if _OF_LAYOUTS.search(path):
+        return True
+    states = _LAYOUT if html.startswith("---") else _STATEMENT
+    return states.search(_QUOTED.sub("", html)) is not None
 
 
-def is_program_page(html: str) -> bool:
+def is_program_page(html: str, path: str = "") -> bool:
     """Tell whether a page of HTML is a template, an example or a program, with almost no visible text.
 
     The page has some lines of script and style, and less than a tenth as much text. A page without any text, which an
     application fills, counts too.
     """
-    if is_template_page(html) or is_empty_page(html):
+    if is_template_page(html, path) or is_empty_page(html):
         return True
     code = "\n".join(found["code"] or "" for found in _UNSHOWN.finditer(html))
     shown = _UNSHOWN.sub(" ", html).split()
@@ -200,7 +206,7 @@ def code_format_of(path: str, text: str = "") -> str | None:
     known = OTHER_FILE_NAMES.get(name) or _BY_OTHER_EXTENSION.get(suffix)
     if known == "perl" and (text or suffix in UNTOLD) and not _PERL.search(text):
         known = None
-    if known == "webpage" and not is_program_page(text):
+    if known == "webpage" and not is_program_page(text, path):
         known = None
     known = known or language_of(name, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
     return known or _BY_OTHER_EXTENSION.get(program_suffix(text))

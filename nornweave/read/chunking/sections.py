@@ -29,7 +29,7 @@ from nornweave.core.text.spans import (
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
 from nornweave.read.blocks.block import Block, Blocks
 from nornweave.read.blocks.html import read_html
-from nornweave.read.blocks.reader import CONVERTED, read_blocks
+from nornweave.read.blocks.reader import CONVERTED, read_blocks, without_template
 from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.lists import gathered, items_of, leads_in, one_sentence
 from nornweave.read.chunking.outline import (
@@ -236,7 +236,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         of the file's text without tags.
     """
     if document.format == "html":
-        readable = read_html(document.text)
+        readable = read_html(without_template(document.text))
         read = Blocks(readable.text, readable.blocks)
         words = list(readable.words(document.text))
         index = TokenIndex(readable.text, KnownStarts(_token_starts(words, index)))
