@@ -1,8 +1,9 @@
-"""The sentences that an answer is made of without a model: word for word, each of another passage."""
+"""The sentences that an answer is made of without a model, word for word."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from fact_support import fact
@@ -160,7 +161,7 @@ MANUAL = (
     (MANUAL, "a.5", "what is the default of RungGap?", MANUAL[MANUAL.index("RungGap") : MANUAL.index("\n\nRungMark")]),
     (MANUAL, "a.5", "RungMark default", MANUAL[MANUAL.index("RungMark") : MANUAL.index("\nSIGNALS")]),
     (MANUAL, "a.5", "what happens on SIGHUP?", "On\nSIGHUP, SIGINT\nthe ladder is folded."),
-    (f"{OLD}\n\n```\ncut\n```\n", "a.md", "how do I remove a ladder?", OLD),
+    (f"{OLD}\n\n```\ncut\n```\n", "a.md", "how do I remove a ladder?", f"{OLD}\n\n```\ncut"),
     (LISTED, "a.rst", "a list to read", LISTED.strip()),
 ])  # fmt: skip
 def test_a_name_is_quoted_with_what_is_said_of_it(text: str, path: str, question: str, sentence: str) -> None:
@@ -220,7 +221,7 @@ def test_an_item_is_quoted_with_the_sentence_that_denies_it() -> None:
     text = "What cannot be asked of a ladder:\n\n- to fold one rung\n- to fold the last\n\n"
     text += "Ladders fold:\n\n- at dusk of a warm day\n"
     page = ranked("page", text, domain="documentation")
-    (sentence,) = extract([page], "can I fold one rung?")
+    sentence, *_ = extract([page], "can I fold one rung?")
     assert sentence.text == "What cannot be asked of a ladder:\n\n- to fold one rung"
     (sentence,) = extract([page], "dusk")
     assert sentence.text == "at dusk of a warm day"
@@ -436,7 +437,8 @@ def test_sentences_stand_word_for_word_in_passages_that_are_shown(texts: list[st
     content = {item.chunk_id: item.item.content for item in items}
     sentences = extract(items, question)
     assert len(sentences) <= MOST_SENTENCES
-    assert len({each.chunk_id for each in sentences}) == len(sentences)
+    quoted = sorted((each.chunk_id, each.span.start, each.span.end) for each in sentences)
+    assert all(one[0] != other[0] or one[2] <= other[1] for one, other in pairwise(quoted)), "nothing is quoted twice"
     for each in sentences:
         assert each.text.strip() == each.text != ""
         assert content[each.chunk_id][each.span.start : each.span.end] == each.text
@@ -486,3 +488,57 @@ def test_what_was_pasted_is_no_answer() -> None:
     question = "my build_error ends with 4\nEXITS = {\n    'ok': 0,\n    'option_error': 1,"
     assert [each.text for each in extract([item], question)] == ["'build_error': 4,"]
     assert [each.text for each in extract([item], "option_error 1")] == ["'option_error': 1,"]
+
+
+def test_several_sentences_of_a_passage_are_quoted_if_they_answer() -> None:
+    shed = (
+        "Clay is kept in the shed. Wet clay is recommended over dry clay for bowls.\n\n"
+        "The reason for wet clay is that bowls keep their form. Pots are another thing."
+    )
+    pages = [
+        ranked("shed", shed, domain="documentation", score=0.6),
+        ranked("kiln", "Dry clay is for bricks.", domain="documentation", score=0.3),
+    ]
+    quoted = [(each.chunk_id, each.text) for each in extract(pages, "why is wet clay recommended for bowls?")]
+    assert quoted[0] == ("shed", "The reason for wet clay is that bowls keep their form.")
+    assert ("shed", "Wet clay is recommended over dry clay for bowls.") in quoted
+    assert all("Pots" not in text for _, text in quoted)
+
+
+@pytest.mark.parametrize(("text", "domain", "quoted"), [
+    ("# Bowls are glazed with the ash of beech wood, which is collected in\n# autumn by two people.\nx = 1\n", "code",
+     "Bowls are glazed with the ash of beech wood, which is collected in\n# autumn by two people."),
+    ("Glaze\n~~~~~\n\nBowls are glazed with the ash of beech wood, which is collected in\nautumn by two people.\n",
+     "documentation", "Bowls are glazed with the ash of beech wood, which is collected in\nautumn by two people."),
+    ("Bowls are glazed in these steps:\n\n- sift the ash\n- stir it\n\nVases are not.\n", "documentation",
+     "Bowls are glazed in these steps:\n\n- sift the ash\n- stir it"),
+    ("To have bowls glazed, ask:\n\n```\nheron glaze --all\n```\n\nVases are another thing.\n", "documentation",
+     "To have bowls glazed, ask:\n\n```\nheron glaze --all"),
+])  # fmt: skip
+def test_a_sentence_is_quoted_to_its_end(text: str, domain: str, quoted: str) -> None:
+    item = ranked("page", text, domain=domain, cited=citation(domain, char_range=(0, len(text))))
+    assert extract([item], "how are bowls glazed?")[0].text == quoted
+
+
+KILN = (
+    "# Heats the oven before bowls are baked.\ndef warm(oven):\n    if oven.door_is_open:\n"
+    "        # people may stand near\n        raise OvenError(\n"
+    '            "the oven %s cannot be heated while it stands open" % oven.name\n        )\n'
+    "    oven.heat()\n"
+)
+
+
+@pytest.mark.parametrize(("question", "quoted"), [
+    ("OvenError: the oven north cannot be heated while it stands open",
+     'if oven.door_is_open:\n        # people may stand near\n        raise OvenError(\n'
+     '            "the oven %s cannot be heated while it stands open" % oven.name'),
+    ("kiln.py:14 when do I get there?",
+     "if oven.door_is_open:\n        # people may stand near\n        raise OvenError("),
+    ("where in the code is an oven made hot?", "Heats the oven before bowls are baked.\ndef warm(oven):"),
+    ("what is this for?\n    oven.heat()\n    if oven.door_is_open:",
+     "Heats the oven before bowls are baked.\ndef warm(oven):"),
+])  # fmt: skip
+def test_of_code_its_definition_or_the_condition_of_a_line_answers(question: str, quoted: str) -> None:
+    cited = citation("code", "src/kiln.py", char_range=(0, len(KILN)), line_range=(10, 18))
+    item = ranked("kiln", KILN, domain="code", cited=cited, metadata={"function_name": "warm"})
+    assert quoted in [each.text for each in extract([item], question)]

@@ -1,10 +1,11 @@
 """Sentences of the passages that answer the question, word for word: an answer without a language model.
 
-These are the best sentences of the best passages. A sentence is scored by the question's words in it, weighed by
-how rare they are among the sentences; words of its heading or a neighbour count a little. In code the
-sentences of comments and docstrings are read. Lines of code are read only if the question has a name as code writes
-names, or if they state the value of a setting in the question. In prose that states a default, the quotation
-runs from the name to the value.
+These are the best sentences of the best passages. What a sentence is worth depends on the words of the question in it,
+weighed by how rare they are among the sentences, on its passage, and on whether it says what the question asks for: a
+value, a reason, a place. In code the sentences of comments and docstrings are read. Lines of code are read only if the
+question has a name as code writes names, if they state the value of a setting in the question, if they define what it
+asks for, or if they are the condition of a line that it names or repeats. In prose that states a default, the quotation
+runs from the name to the value, and what leads to a list or to code is quoted with that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
@@ -23,6 +25,7 @@ from nornweave.ask.search.exact import (
     ASKS_FOR_NEWEST,
     ASKS_FOR_RELEASE,
     ASKS_FOR_VALUE,
+    ASKS_PLACE,
     ASKS_QUANTITY,
     ASKS_VALUE,
     MEANS_DEFAULT,
@@ -30,6 +33,7 @@ from nornweave.ask.search.exact import (
     settings_in,
 )
 from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, releases_in
+from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import is_identifier, release_of
@@ -47,21 +51,26 @@ MOST_SENTENCES = 3
 READ_PASSAGES = 8
 # A passage far below the best is not quoted: of 1,110 questions none lost its right sentence by that.
 LEAST_SHARE = 0.4
-# The first sentence is that of a better passage unless another holds much more of the question.
-SCORE_POWER = 4
-# What a sentence counts for that says a value, where a value is asked for.
-VALUE_FACTOR = 2
 # What is joined is no longer than this, so that three of them are read at a glance. A sentence is divided above
 # more, as half of one may say the opposite.
 LONGEST, LONGEST_SENTENCE = 400, 600
 # Where a name stands alone, its type may stand between it and its value.
 NEAR_NAME = 2
-# What a word counts that stands beside the sentence: in the heading, or in the sentence before or after it.
-CONTEXT_SHARE = 0.3
+# How much of the question's words a further sentence of a passage holds, unless it is of the kind that is asked for.
+FURTHER_SHARE = 0.2
+# Words from which on the length of a sentence tells nothing more.
+LONG = 10
+SMALL = 1e-3
+# A line repeats the question if it has this many words, and this share of them stands in the question.
+LEAST_ECHO, ECHO_SHARE = 5, 0.7
+# Blanks around and between the words of a line that says too little to be told by it.
+MARKS = 2
 # What code says in words, to the end where it is cut, and the marks before it.
 _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
+_HASH = re.compile(r"^[^\S\n]*#+(?=\s)", re.MULTILINE)
+_COMMENT_LINE = re.compile(r"[^\S\n]*(?:#|//|--)")
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 # Between back quotes a character reference is what the text is about.
 _CODE_SPAN = re.compile(r"((?<!`)`[^`\n]+`(?!`)|(?<!`)``(?!`)[^\n]+?``(?!`))")
@@ -70,8 +79,8 @@ _LINE_MARK = re.compile(r"\n[^\S\n]*(?:/{2,3}!?|#+|\*|--)(?=\s)")
 _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
-    r"\s*(?:[#=]{1,6}\s[^\n]*|\[[\w%,#.=\"' ]*\]|[|]?[=~^*+#_.-]{3,}"
-    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
+    r"\s*(?:[#=]{1,6}\s[^\n]*|\[+[\w%,#.=\"' -]*\]+|[|]?[=~^*+#_.-]{3,}"
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.(?:\s(?:code|code-block|sourcecode)::[^\n]*)?|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
     re.DOTALL,
 )
 # A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
@@ -90,13 +99,50 @@ _QUANTITY = re.compile(
     re.IGNORECASE,
 )
 _DEFAULT = re.compile(r"\bdefaults?\b|\botherwise\b|\bunless\b", re.IGNORECASE)
+_WHY = re.compile(r"\bwhy\b|\breasons?\b|\bhow come\b", re.IGNORECASE)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|in order to|to (?:avoid|prevent|ensure|make sure|allow|keep)|otherwise|therefore|thus"
+    r"|due to|reason|rationale|would|easier|means that|which means)\b",
+    re.IGNORECASE,
+)
 _VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 # In reStructuredText a heading stands above a line of signs.
 _UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?][\"')*_`]*(?=\s|\Z)")
-_FENCED = re.compile(r"^(```|~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+# Below a line of text such signs underline a heading.
+_FENCED = re.compile(r"^(```|(?:(?<=\n\n)|(?<!\n))~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+# What stands above a line that is reached only then.
+_CONDITION = re.compile(
+    r"[^\S\n]*(?:[}\])]\s*)?(?:else\s+|[}])?(?:if|elif|elsif|unless|when|case|except|catch|rescue|while|guard)\b[^\n]*"
+)
+
+
+class _Worth(NamedTuple):
+    """What makes it more probable that a sentence answers, as log odds.
+
+    Fitted to questions about three repositories and tried on three others (docs/figures-archive.md, *Sentences that
+    answer*).
+
+    Attributes:
+        words: of the question, all of them, each weighed by how rare it is among the sentences.
+        passage: for each factor e of the passage's score.
+        first: that no passage before it says anything.
+        kind: that it says what the question asks for: a value, a reason, a place.
+        again: that is subtracted for each sentence of its passage that is chosen before it.
+        length: its words, as a share of ``LONG``.
+    """
+
+    words: float = 2.1
+    passage: float = 1.45
+    first: float = 1.9
+    kind: float = 2.0
+    again: float = 1.5
+    length: float = 0.5
+
+
+WORTH = _Worth()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +157,10 @@ class _Asked:
         for_default: whether it asks for a default.
         for_value: whether it asks for the value of a setting.
         for_quantity: whether it asks how much, how many or how long.
+        for_reason: whether it asks why.
+        for_place: whether it asks where something is in the code.
+        lines: the lines of files that it names.
+        said: all its words, in lower case.
         kinds: the kinds of values that may answer; empty if no value is asked for.
         pasted: the words of a question of several lines, of which an echo is no answer; empty for any other.
     """
@@ -122,6 +172,10 @@ class _Asked:
     for_default: bool
     for_value: bool
     for_quantity: bool
+    for_reason: bool
+    for_place: bool
+    lines: tuple[Place, ...]
+    said: frozenset[str]
     kinds: frozenset[str]
     pasted: str
 
@@ -131,7 +185,7 @@ class _Candidate:
     item: FusedItem
     unit: Unit
     terms: frozenset[str]
-    beside: frozenset[str]
+    words: int
     says_value: bool
     is_declared: bool
     is_of_use: bool
@@ -139,7 +193,7 @@ class _Candidate:
 
 
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
-    """Choose up to three sentences that answer, best first, each from another passage.
+    """Choose up to three sentences that answer, best first.
 
     Not quoted are: a passage that lost a conflict; a passage that affirms what the question negates, if another passage
     does not; and a page of another version than the first passage, unless the question compares versions.
@@ -165,28 +219,53 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     candidates = [candidate for passage in passages for candidate in passage]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
-    if not weights and not any(candidate.is_told for candidate in candidates):
+    if not candidates or not (weights or asked.lines or any(candidate.is_told for candidate in candidates)):
         return ()
+    whole, top = math.fsum(weights.values()) or 1.0, max(item.score for item in holding) or 1.0
+    first = passages[0][0].item
+
+    def share(candidate: _Candidate) -> float:
+        """Return how much of the question's words a sentence holds, in [0, 1]."""
+        return math.fsum(weights.get(term, 0.0) for term in candidate.terms) / whole
 
     def worth(candidate: _Candidate) -> float:
-        covered = math.fsum(weights.get(term, 0.0) for term in candidate.terms)
-        covered += CONTEXT_SHARE * math.fsum(weights.get(term, 0.0) for term in candidate.beside)
-        return covered * candidate.item.score**SCORE_POWER * (VALUE_FACTOR if candidate.says_value else 1)
+        """Return the log odds that a sentence answers."""
+        return math.fsum(
+            (
+                WORTH.words * share(candidate),
+                WORTH.passage * math.log(max(candidate.item.score, SMALL) / top),
+                WORTH.first * (candidate.item is first),
+                WORTH.kind * candidate.says_value,
+                WORTH.length * min(candidate.words, LONG) / LONG,
+            )
+        )
 
-    def order(candidate: _Candidate) -> tuple[bool, float]:
-        """What the question describes comes first, in the order of the passages."""
-        return candidate.is_told, candidate.item.score if candidate.is_told else worth(candidate)
+    is_last = any(candidate.is_declared for candidate in candidates)
+    is_known = is_last or any(candidate.is_told for candidate in candidates)  # each place says the value once
 
-    best = [max(passage, key=lambda candidate: (candidate.is_declared, *order(candidate))) for passage in passages]
-    # Stable: equals stay in the order of their passages.
+    def order(candidate: _Candidate) -> tuple[bool, bool, bool, float]:
+        """What declares or describes the setting in the question comes first, what only uses it last."""
+        declares = is_last and asked.for_default and candidate.is_declared
+        told = candidate.is_told
+        said = sum(each.item is candidate.item for each in chosen)
+        value = candidate.item.score if told else worth(candidate) - WORTH.again * said
+        return not (candidate.is_of_use and is_last), declares, told, value
+
+    def is_further(candidate: _Candidate) -> bool:
+        """Tell whether a sentence says something beside those of its passage that are chosen."""
+        beside = [each for each in chosen if each.item is candidate.item]
+        is_new = not any(is_known or _overlap(candidate.unit, each.unit) for each in beside)
+        is_worth = bool(candidate.terms or asked.lines) and (candidate.says_value or share(candidate) >= FURTHER_SHARE)
+        return is_new and (is_worth or not beside)
+
+    chosen: list[_Candidate] = []
     said: dict[tuple[str, ...], ExtractedSentence] = {}
-    is_last = any(candidate.is_declared for candidate in best)
-    best.sort(
-        key=lambda candidate: (is_last and asked.for_default and candidate.is_declared, order(candidate)), reverse=True
-    )
-    for candidate in sorted(best, key=lambda candidate: candidate.is_of_use and is_last):
-        sentence = _sentence(candidate.item, candidate.unit)
-        said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence)  # two versions of a page say the same
+    while len(said) < MOST_SENTENCES and (candidates := [*filter(is_further, candidates)]):
+        best = max(candidates, key=order)  # of equals the first, in the order of their passages
+        candidates.remove(best)
+        sentence = _sentence(best.item, best.unit)
+        if said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence) is sentence:  # two versions say the same
+            chosen.append(best)
     return tuple(said.values())
 
 
@@ -271,6 +350,10 @@ def _read_asked(question: str) -> _Asked:
         or MEANS_DEFAULT.search(question) is not None,
         for_value=ASKS_VALUE.search(question) is not None,
         for_quantity=ASKS_QUANTITY.search(question) is not None,
+        for_reason=_WHY.search(question) is not None,
+        for_place=ASKS_PLACE.search(question) is not None,
+        lines=places_in(question),
+        said=frozenset(_WORDS.findall(question.lower())),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
         pasted=_said_words(question) if "\n" in question.strip() else "",
     )
@@ -348,24 +431,91 @@ def _candidates(
     defaulted = frozenset(name for name, _ in declared) if asked.for_default or asked.named else frozenset[str]()
     of_use = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
     own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
+    reached = [*_definition(item, asked), *_reached(item, asked)] if is_code else []
+    units += reached
     terms = [
         held.union(*(asked.settings[names[fact]] & asked.wanted for fact, at in stated if _overlap(unit, at)))
         for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
     ]
-    heading = asked.wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
-    around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):
         if (words := _said_words(text[slice(*unit)])) and (is_code or not _is_heading_or_question(text, unit)):
-            if words in asked.pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
+            is_echo = is_code and unit not in reached and _is_echo(words, asked) and " " in asked.pasted
+            if is_echo or words in asked.pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
                 continue
-            beside = (heading | around[place] | around[place + 2]) - terms[place]
             says_value = any(_overlap(unit, at) for at in values) or (
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
+                or (asked.for_reason and _REASON.search(text, *unit) is not None)
+                or unit in reached
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
-            yield _Candidate(item, unit, terms[place], beside, says_value, is_declared, is_of_use)
+            shown = unit if is_code else _with_block(text, units[place:])
+            yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
+
+
+def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
+    """Yield the line that defines what a passage is, with its comment, if the question asks where or what it is."""
+    text, metadata = item.item.content, item.item.metadata
+    name = metadata.get("function_name") or metadata.get("class_name")
+    is_asked = bool(_named_lines(item, asked)) if asked.lines else asked.for_place
+    if asked.pasted:
+        is_asked = any(
+            words in asked.pasted for words in map(_said_words, text.split("\n")) if words.count(" ") > MARKS
+        )
+    signature = rf"^[^\S\n]*(?!#|//|--|/?\*)(\S[^\n]*\b{re.escape(str(name))}\b[^\n]*)"
+    if not name or not is_asked or not (found := re.search(signature, text, re.MULTILINE)):
+        return
+    first, last = found.span(1)
+    comments = [unit for unit in _comments(text) if _WORDS.search(text, *unit)]
+    above, below = [unit for unit in comments if unit[1] <= first], [unit for unit in comments if unit[0] >= last]
+    for start, end in [*reversed(above), *below[:1]]:
+        both = min(start, first), max(end, last)
+        if both[1] - both[0] > LONGEST or _WORDS.search(text, min(end, last), max(start, first)):
+            break
+        first, last = both
+    yield first, last
+
+
+def _named_lines(item: FusedItem, asked: _Asked) -> set[int]:
+    """Return the lines of a passage that the question names, counted from 0."""
+    top, bottom = item.citation.line_range or (0, -1)
+    file = item.citation.source_path.rpartition("/")[2]
+    same = (place.line for place in asked.lines if place.path.rpartition("/")[2] == file)
+    return {line - top for line in same if top <= line <= bottom}
+
+
+def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
+    """Yield each line that the question names or repeats, from the condition above it on: when it is reached."""
+    text, named = item.item.content, _named_lines(item, asked)
+    lines, at = list[tuple[int, str]](), 0
+    for number, line in enumerate(text.split("\n")):
+        lines.append((at, line))
+        at += len(line) + 1
+        if number not in named and not _is_echo(line, asked):
+            continue
+        above, indent = number, _indent(line) + 1
+        while above >= 0:
+            said = lines[above][1]
+            if said.strip() and _indent(said) < indent:
+                if _CONDITION.match(said):
+                    break
+                indent = _indent(said)
+            above -= 1
+        while above > 0 and _COMMENT_LINE.match(lines[above - 1][1]):
+            above -= 1
+        if above >= 0 and at - lines[above][0] <= LONGEST:
+            yield lines[above][0] + _indent(lines[above][1]), at - 1
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _is_echo(said: str, asked: _Asked) -> bool:
+    """Tell whether a text says little but what the question says."""
+    words = frozenset(_WORDS.findall(said.lower()))
+    return len(words) >= LEAST_ECHO and len(words & asked.said) >= ECHO_SHARE * len(words)
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:
@@ -381,8 +531,7 @@ def _told(item: FusedItem, fact: Fact) -> _Candidate:
         last = end.end() if end else at[1]
     if last - first > LONGEST:
         first, last = _join_to_name(text, [*_sentences(text)], fact, at)
-    nothing = frozenset[str]()
-    return _Candidate(item, (first, last), nothing, nothing, True, False, False, is_told=True)
+    return _Candidate(item, (first, last), frozenset(), 0, True, False, False, is_told=True)
 
 
 def _with_values(comments: Sequence[Unit], stated: Sequence[tuple[Fact, Unit]], text: str, asked: _Asked) -> list[Unit]:
@@ -483,6 +632,24 @@ def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
             yield first if denied_from is None else denied_from, last
 
 
+def _with_block(text: str, units: Sequence[Unit]) -> Unit:
+    """Return the first unit; if it leads to a list or a block of code and denies nothing, with that."""
+    first, last = units[0]
+    lead = text[first:last].rstrip().rstrip("*_")
+    leads = lead.endswith(":") or (len(units) > 1 and _FENCED.match(text, units[1][0]) is not None)
+    if not leads or _is_heading_or_question(text, units[0]) or not NEGATIONS.isdisjoint(_WORDS.findall(lead.lower())):
+        return units[0]
+    is_begun = False
+    for start, end in units[1:]:
+        is_entry = _ENTRY_MARK.match(text, start) is not None
+        is_apart = text[:start].endswith("\n\n")
+        if end - first > LONGEST or (is_begun and is_apart and not is_entry):
+            break
+        if _WORDS.search(text, start, end) and not _is_heading_or_question(text, (start, end)):
+            is_begun, last = True, end
+    return first, last
+
+
 def _begins_another(text: str, unit: Unit) -> bool:
     return _LABEL.fullmatch(text, *unit) is not None or _is_heading_or_question(text, unit)
 
@@ -515,7 +682,9 @@ def _comments(text: str) -> Iterator[Unit]:
     """Yield the sentences of comments and docstrings."""
     for comment in _COMMENT.finditer(text):
         first, last = comment.span(comment.lastindex or 0)
-        for start, end in _units_in(text, first, last):
+        # Each line of a comment begins with its sign, which is no heading there: a sentence goes on.
+        read = text[:first] + _HASH.sub(lambda sign: " " * len(sign[0]), text[first:last]) + text[last:]
+        for start, end in _units_in(read, first, last):
             marked = _COMMENT_MARK.match(text, start, end)
             yield marked.end() if marked else start, end
 

@@ -126,7 +126,7 @@ ASKS_WHERE = frozenset({"function", "method", "class", "file", "code", "implemen
 """What a question says beside what something does."""
 _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
 """What ends with what is done, for which the code may have another word."""
-_WHERE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
+ASKS_PLACE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
 _HOW = re.compile(r"\s*(?:how|why)\b", re.IGNORECASE)
 MOST_TRIED = 6
 ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
@@ -235,7 +235,7 @@ def exact_evidence(
     if proven:
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     kept = []
-    is_where = _WHERE.search(query.text) is not None
+    is_where = ASKS_PLACE.search(query.text) is not None
     is_how = _HOW.match(query.text) is not None
     if ASIDE in known and (is_where or is_how or scores is not None):
         aside = reduce(partial(np.setdiff1d, assume_unique=True), searched.files.values(), known[ASIDE])
@@ -296,7 +296,7 @@ def _named_in_words(searched: _Searched) -> Scores | None:
     asked = [word for word in searched.query.words if not word.is_function_word and word.whole not in ASKS_WHERE]
     words = [word for word in asked if not word.is_name or "-" in word.written]
     rarest = sorted(words, key=lambda word: -idf[word.whole])[:MOST_TRIED]
-    fields = (WORDS, WORDS_DONE_TO) if _WHERE.search(searched.query.text) else (WORDS,)
+    fields = (WORDS, WORDS_DONE_TO) if ASKS_PLACE.search(searched.query.text) else (WORDS,)
     named = {
         key: chosen
         for count in range(1, MOST_WORDS_OF_NAME + 1)
