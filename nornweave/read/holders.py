@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePosixPath
 from posixpath import commonpath
@@ -67,12 +67,25 @@ _OF_THIRD_PARTIES = re.compile(r"_?vendor|(?:third|3rd)[_-]?party|extern(?:al|al
 """Folders of what others wrote, if their files say so."""
 _OF_CONTRIBUTORS = re.compile(r"contribs?", re.IGNORECASE)
 """Folders of what others wrote, or some contributed: of a folder in it more has to say that it is another project's."""
+_LIBRARY = re.compile(
+    r"^\W{0,3}(?P<name>[A-Za-z][\w.+&-]*(?: [A-Za-z][\w.+&-]*){0,3}?)(?: \(|,? (?:version |v\.? ?)?)v?\d+\.\d+\b"
+    r"[^\n]{0,100}(?:\n[^\n]{0,100}){0,2}?(?:https?://|www\.)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A library with its version and its address, as in ``Bootstrap v5.3.3 (https://getbootstrap.com/)``."""
+_LIBRARY_LINES = 6
+_LIBRARY_END = re.compile(r"(?:[. ](?:js|css)| (?:free|library|plugin|framework))+$", re.IGNORECASE)
+_SIGNS = re.compile(r"[\W_]+")
+_OWN_NAME = re.compile(r"^\W*name\W*[=:]\s*[\"']([\w@/.-]+)[\"']", re.MULTILINE)
+_CONFIGURED = re.compile(r"conf|rc\b|settings", re.IGNORECASE)
 _SPDX = re.compile(r"spdx-license-identifier:\s*([\w.+-]+)", re.IGNORECASE)
 
 OWN_LEAST, OWN_SHARE = 5, 0.1
 """Heads that name a holder, and their share of all files, before most heads tell whose the source is."""
 FOREIGN_SHARE, FOREIGN_HEADS = 0.1, 0.3
 """Of the files and of the heads with a holder: where more are foreign, many write the source."""
+PART_SHARE, SIGNERS = 0.25, 4
+"""Of all files: a larger folder is a part of the source. So many others who sign files elsewhere are contributors."""
 FOREIGN_FILES = 4
 """Files that name a foreign holder: more of them are a part that somebody contributed, unless a folder is theirs."""
 
@@ -84,11 +97,13 @@ class Notice:
     Attributes:
         holders: the set of words that identifies a holder → the holder's name as it is written.
         licences: the families of the licences that the text names.
+        library: the library that the head names with its version and its address; empty if it names none.
         is_element: whether the notice is in an XML element, as in protocol files.
     """
 
     holders: dict[frozenset[str], str] = field(default_factory=dict)
     licences: frozenset[str] = frozenset()
+    library: str = ""
     is_element: bool = False
 
     @classmethod
@@ -96,7 +111,9 @@ class Notice:
         """Read the notice in the comments at the head of a file."""
         element = _ELEMENT.search(text[:HEAD_CHARACTERS]) if text.lstrip("\ufeff \r\n").startswith("<") else None
         head = [words for _, _, words in head_comments(text)]
-        return cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
+        library = _LIBRARY.search("\n".join([words for words in head if words][:_LIBRARY_LINES]))
+        notice = cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
+        return replace(notice, library=_LIBRARY_END.sub("", library["name"])) if library else notice
 
     @classmethod
     def in_words(cls, words: str, *, is_element: bool = False) -> Self:
@@ -112,7 +129,7 @@ class Notice:
                 holders[told] = name
         licences = frozenset(name for name, said in _LICENCES.items() if said.search(words))
         licences = licences or frozenset(_SPDX.findall(words)[:1])
-        return cls(holders, licences, is_element)
+        return cls(holders, licences, is_element=is_element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +157,22 @@ class Holders:
             texts: the path and the beginning of each file. Generated files may be included, but they do not count.
         """
         paths: list[str] = []
+        manifests = [name]
         stated: dict[str, list[Notice]] = {"": []}
         heads: dict[str, Notice] = {}
+        libraries: dict[str, Notice] = {}
         for path, text in texts:
             folder, _, file = path.rpartition("/")
             if is_licence_name(file):
                 stated.setdefault(folder, []).append(Notice.in_words(text))
                 continue
             paths.append(path)
+            if "/" not in path and _MANIFEST.fullmatch(file):
+                manifests += _OWN_NAME.findall(text)[:1]
             if (notice := Notice.of(text)).holders and not is_generated(text):
                 heads[path] = notice
+            if notice.library:
+                libraries[path] = notice
         families = Counter(family for notice in heads.values() for family in notice.licences)
         licences = {family for family, count in families.items() if count >= max(3, len(heads) / 4)}
         of_root = {family for notice in stated[""] for family in notice.licences}
@@ -157,7 +180,9 @@ class Holders:
         own = {holder for notice in stated.pop("") for holder in notice.holders}
         files = Counter(holder for notice in heads.values() for holder in notice.holders)
         first = called | (own or _most(heads.values(), len(paths)) or {one for one, _ in files.most_common(1)})
-        folders = _folders_of_others(first, of_root or licences, stated, heads, paths)
+        named = {_plain(each.rpartition("/")[2]) for each in manifests}
+        folders = _folders_of_libraries(named, first, libraries, paths)
+        folders |= _folders_of_others(first, of_root or licences, stated, heads, paths)
         rest = [notice for path, notice in heads.items() if _above(path, folders) is None]
         most = _most(rest, len(paths))
         if not (own or most):
@@ -189,7 +214,7 @@ class Holders:
         return next(iter(notice.holders.values())) if is_rare else None
 
     def _is_own(self, holder: frozenset[str]) -> bool:
-        return any(_is_same(holder, own) for own in self.own)
+        return _is_any(holder, self.own)
 
 
 def is_kept_for_others(path: str) -> bool:
@@ -211,7 +236,8 @@ def _folders_of_others(
     A folder in which no holder of the source is named belongs to another project in three cases. First, its licence
     names a holder, and it is not a package of a monorepo. Second, it is in a folder for third-party code, and a file
     names the owner; below ``contrib`` that file needs another licence, or half of the files must name the owner. Third,
-    most of its files name one holder who is named nowhere else, and one of these files has another licence.
+    most of its files name one holder who is named nowhere else, and one of these files has another licence, or it is a
+    small part of a source whose files several people do not sign.
     """
     owned = {
         folder
@@ -244,7 +270,37 @@ def _folders_of_others(
         if len(named) > FOREIGN_FILES and shared and any(heads[path].licences - licences for path in named):
             is_whole = 2 * len(named) >= sum(path.startswith(f"{shared}/") for path in paths)
             told += [(at, heads[named[0]]) for at in ([shared] if is_whole else named) if shared not in owned]
+        elif len(named) > FOREIGN_FILES and shared not in owned | packages | {""}:
+            below = sum(path.startswith(f"{shared}/") for path in paths)
+            rest = {other for other in placed if not set(placed[other]) <= set(named) and not _is_any(other, own)}
+            is_part = below <= min(2 * len(named), PART_SHARE * len(paths))
+            told += [(shared, heads[named[0]])] if is_part and len(rest) < SIGNERS else []
     return {at: next(iter(notice.holders.values())) for at, notice in told if notice.holders and at not in owned}
+
+
+def _plain(name: str) -> str:
+    return _SIGNS.sub("", name).lower()
+
+
+def _folders_of_libraries(
+    called: Collection[str], own: Collection[frozenset[str]], libraries: Mapping[str, Notice], paths: Sequence[str]
+) -> dict[str, str]:
+    """Return the folders and files that are called as the library that a head in them names; what it is called.
+
+    The source's own library, by its name or its holders, is none, nor one that is half of the source.
+    """
+    told: defaultdict[str, set[str]] = defaultdict(set)
+    for path, notice in libraries.items():
+        library = _plain(notice.library)
+        is_own = library in called or any(_is_any(holder, own) for holder in notice.holders)
+        if is_own:
+            continue
+        *folders, file = path.split("/")
+        depth = next((at for at, folder in enumerate(folders, 1) if _plain(folder) == library), 0)
+        is_file = _plain(file).startswith(library) and "." in file and not _CONFIGURED.search(file)
+        told[notice.library] |= {"/".join(folders[:depth])} if depth else {path} if is_file else set()
+    below = {name: sum(_above(path, dict.fromkeys(at, "")) is not None for path in paths) for name, at in told.items()}
+    return {at: name for name, places in told.items() if 2 * below[name] < len(paths) for at in places}
 
 
 def _most(heads: Collection[Notice], files: int) -> set[frozenset[str]]:
@@ -262,3 +318,7 @@ def _above(path: str, folders: Mapping[str, str]) -> str | None:
 def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
     """Tell whether two names mean the same holder, because most words of the shorter name are in the other name."""
     return 2 * len(one & other) > min(len(one), len(other))
+
+
+def _is_any(one: frozenset[str], others: Collection[frozenset[str]]) -> bool:
+    return any(_is_same(one, other) for other in others)
