@@ -46,6 +46,7 @@ CODE_NAMES = _words("""
     brewfile justfile .justfile tiltfile earthfile pipfile caddyfile kconfig sconstruct wscript snakefile cmakelists.txt
     meson.build go.mod go.work build workspace codeowners .gitlab-ci.yml .dockerignore .editorconfig
     .babelrc .clang-format .clang-tidy .eslintrc .prettierrc .stylelintrc .swiftformat .textlintrc doxyfile _headers
+    .ansible-lint .yamllint
     _redirects .htaccess robots.txt
 """)
 TEMPLATES = _words(".ejs .erb .gotmpl .hbs .in .j2 .jinja .jinja2 .liquid .mako .mustache .template .tmpl .tpl .twig")

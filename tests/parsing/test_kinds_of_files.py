@@ -121,3 +121,16 @@ def test_remarks_of_a_text_are_no_headings(text: str, form: str) -> None:
 def test_names_and_suffixes_that_are_code() -> None:
     for path in ("a/.htaccess", "Kettle.psm1", "Kettle.psd1", "robots.txt", "Bootstrap.mak", "phpstan.neon"):
         assert reads(Domain.CODE, path)
+
+
+@pytest.mark.parametrize(("name", "text", "form"), [
+    ("user-data", "#cloud-config\n\ntimezone: UTC\nusers:\n  - name: ann\n", "yaml"),
+    ("network-config", "# The network\n\nversion: 2\nethernets:\n  eth0:\n    dhcp4: false\n", "yaml"),
+    ("settings", "# -*- mode: yaml -*-\n- a\n- b\n", "yaml"), ("tasks", "---\n# vim: set ft=yaml :\n- a: 1\n", "yaml"),
+    ("boil", "# vi: set ft=ruby :\nboil 3\n", "ruby"),
+    (".yamllint", "extends: default\nrules:\n  a: disable\n", "yaml"),
+    ("NOTES", "Kettle: it boils\nand whistles: loud\n", None), ("note", "Only: one line\n", None),
+    ("TODO", "Buy tea: soon\nSell tea: later\n", None), ("broken", "a: [1\nb: 2\n", None),
+])  # fmt: skip
+def test_yaml_without_a_suffix_is_code_by_what_it_holds(name: str, text: str, form: str | None) -> None:
+    assert reads(Domain.CODE, name) and format_of(name, text, Domain.CODE) == form

@@ -14,6 +14,7 @@ from typing import cast
 
 import yaml
 
+from nornweave.read.plain_yaml import Pairs, load_pairs
 from nornweave.read.worth import is_empty_page
 
 _TABLES = resources.files("nornweave.read.chunking").joinpath("grammars.yaml")
@@ -80,6 +81,7 @@ INTERPRETERS = {
     **dict.fromkeys(("deno", "bun", "ts-node", "tsx"), ".ts"),
     **dict.fromkeys(("ruby", "jruby", "rake", "macruby"), ".rb"),
     **dict.fromkeys(("perl", "raku"), ".pl"),
+    **dict.fromkeys(("yaml", "cloud-config"), ".yaml"),
     **dict.fromkeys(("compdef", "autoload"), ".zsh"),  # what a completion of zsh begins with
     **dict.fromkeys(("tclsh", "wish", "expect"), ".tcl"),
     **{name: f".{name}" for name in ("zsh", "fish", "php", "lua", "groovy", "swift", "awk", "sed", "jq", "nix")},
@@ -89,10 +91,16 @@ INTERPRETERS = {
 """What a ``#!`` line starts → the suffix of files in its language; ``language_of`` makes a language of it."""
 
 _SHEBANG = re.compile(
-    r"\ufeff?#(?:(?=compdef\b|autoload\b)|![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?"
+    r"\ufeff?#(?:(?=compdef\b|autoload\b|cloud-config\b)|![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?"
     r"(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?"
     r"(?P<name>[A-Za-z][\w+-]*?)(?:-?\d[\d.]*)?(?:\s|$)"
 )
+_MODELINE = re.compile(
+    r"(?:[^\n]{0,200}\n){0,4}?[^\w\n]{1,4}[ \t]*(?:-\*-[ \t]*(?:mode:[ \t]*)?"
+    r"|vim?:[^\n]{0,60}?\b(?:ft|filetype|syntax)=)(?P<name>\w[\w+-]*)",
+    re.IGNORECASE,
+)
+_KEY, _WORDED, _MOST_YAML = re.compile(r"^[\w.-]+:(?:\s|$)", re.MULTILINE), re.compile(r"[\w.-]+"), 64 * 1024
 # What a suffix that several languages share holds; the first that fits. ``None``: source code of none.
 _BY_CONTENT: Mapping[str, tuple[tuple[re.Pattern[str], str | None], ...]] = {
     ".h": (
@@ -140,8 +148,20 @@ def program_suffix(text: str) -> str:
 
     The result is empty if there is no such line or its language is unknown.
     """
-    started = _SHEBANG.match(text)
+    started = _SHEBANG.match(text) or _MODELINE.match(text)
     return INTERPRETERS.get(started["name"], "") if started else ""
+
+
+def is_yaml_mapping(text: str) -> bool:
+    """Tell whether a text is YAML with several keys, all of them words."""
+    if len(text) > _MOST_YAML or not _KEY.search(text):
+        return False
+    try:
+        read = load_pairs(text)
+    except (yaml.YAMLError, ValueError):
+        return False
+    keys = [str(key) for key, _ in read.items()] if isinstance(read, Pairs) else []
+    return len(keys) > 1 and all(map(_WORDED.fullmatch, keys))
 
 
 _TEMPLATE_OF_YAML = re.compile(r"(?<=\.)(ya?ml)\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$")
@@ -209,7 +229,8 @@ def code_format_of(path: str, text: str = "") -> str | None:
     if known == "webpage" and not is_program_page(text, path):
         known = None
     known = known or language_of(name, text) or OTHER_FILE_NAMES.get(name.partition(".")[0])  # Dockerfile.dev
-    return known or _BY_OTHER_EXTENSION.get(program_suffix(text))
+    known = known or _BY_OTHER_EXTENSION.get(program_suffix(text))
+    return known or ("yaml" if not suffix and is_yaml_mapping(text) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
