@@ -67,6 +67,18 @@ def test_a_probable_answer_misses_only_names() -> None:
     assert judge(asked(text), [response("code", known, **BAD)]).unknown_words == ("chatty", "Confluence")
 
 
+def test_an_answer_without_a_name_of_the_question_is_less_probable() -> None:
+    """The odds are a fifth. A word that nobody holds changes nothing: it may be said in other words."""
+    known = judge(asked("how does the Confluence export run"), [response("code", "Confluence export run")])
+    unknown = judge(asked("how does the Confluence export run"), [response("code", "export run")])
+    assert known.probability and unknown.probability and known.probability > UNSURE_BELOW
+    odds, fewer = (each / (1 - each) for each in (known.probability, unknown.probability))
+    assert odds / fewer == pytest.approx(5, rel=0.01)
+    assert judge(asked("how does the export gallop"), [response("code", "export")]).probability == known.probability
+    doubted = judge(asked("Confluence export"), [response("code", "export", **BAD)])
+    assert doubted.probability == judge(asked("export"), [response("code", "export", **BAD)]).probability
+
+
 def test_of_a_paste_nobody_says_that_nothing_answers() -> None:
     trace = "Error: cannot find the module\n    at load (plugins.js:27:32)\n    at main (cli.js:2:9)"
     said = judge(asked(trace), [response("code", **BAD)])

@@ -27,6 +27,8 @@ from nornweave.disagree.conflicts.model import Model
 
 # More probably not than yes.
 UNSURE_BELOW = 0.5
+UNKNOWN_NAME = 5
+"""How much more often no passage holds a name of the question where nothing answers, if an answer looked probable."""
 MOST_AHEAD = 1.35
 """How far ahead of the next passage a commit counts: among few passages one may be far ahead by chance."""
 _MESSAGE_WORDS = 8
@@ -118,10 +120,13 @@ def judge(
     probability = max(shipped().model.probability(best_signals(signals)), _of_commit(ranked, responses))
     if _is_pasted(question.text):  # the model knows only questions
         probability = max(probability, shipped().nothing_below)
+    unknown = _unknown_words(question.text, frozenset().union(*(one.known for one in signals)), probability)
+    if unknown and probability >= UNSURE_BELOW:
+        probability /= probability + UNKNOWN_NAME * (1 - probability)
     return Answerable(
         read_as=_read_as(question, responses),
         probability=round(probability, 4),
-        unknown_words=_unknown_words(question.text, frozenset().union(*(one.known for one in signals)), probability),
+        unknown_words=unknown,
         was_searched=any(response.total_searched for response in responses),
     )
 
