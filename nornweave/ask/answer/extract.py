@@ -94,7 +94,7 @@ _COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten"
 _DIGITS = re.compile(rf"(?<!\w)\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
 _LINE = re.compile(r"\S[^\n]*")
 _QUANTITY = re.compile(
-    rf"\d|\b(?:{_COUNTED}|once|twice|never|always|unlimited|infinite"
+    rf"(?<![^\W\d])\d|\b(?:{_COUNTED}|once|twice|never|always|unlimited|infinite"
     r"|no (?:\w+ )?limit|all)\b",
     re.IGNORECASE,
 )
