@@ -323,6 +323,39 @@ def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path
         assert led_by(text, *code)[0] == "Write formats"
 
 
+@pytest.mark.parametrize("path", ["RELNOTES.md", "docs/journal.md", "docs/releases/{}.md"])
+def test_the_notes_of_a_release_lead_whatever_their_file_is_called(tmp_path: Path, path: str) -> None:
+    repository = Repository(tmp_path / "api")
+    for number in range(9, 12):
+        notes = [
+            f"\n### {part}\n\n- {part} the shelf of oven {number}\n" for part in ("Moves", "Mends", "Drops", "Adds")
+        ]
+        section = f"## 1.{number}.0 (2026-02-{number:02})\n\nA release of fixes.\n{''.join(notes)}\n"
+        file = repository.root / path.format(f"1.{number}.0")
+        file.parent.mkdir(exist_ok=True, parents=True)
+        before = file.read_text().partition("\n\n")[2] if file.exists() else ""
+        file.write_text(f"# Kiln notes\n\n{section}{before}")
+        (repository.root / f"oven{number}.py").write_text(f'"""Moves the shelf of oven {number}."""\n')
+        repository.git("add", "-A")
+        day = f"2026-02-{number:02}T10:00:00Z"
+        repository.git("commit", "-q", "-m", f"Write notes of the newest release 1.{number}.0", "--date", day,
+                       GIT_COMMITTER_DATE=day)  # fmt: skip
+        repository.git("tag", f"v1.{number}.0")
+    git = {"type": "git", "path": "api"}
+    sources = [{"id": "kiln", "domain": "code", **git}, {"id": "kiln-docs", "domain": "documentation", **git}]
+    settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "documentation": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    asked_for = ("what is new in the newest release of Kiln?", "newest release?", "what changed in 1.11.0?")
+    for text in asked_for:
+        answer = asked(tmp_path, text)
+        first, *others = (item["citation"] for item in answer["items"])
+        said = [sentence["text"] for sentence in answer["extract"]]
+        assert first["source_path"] == path.format("1.11.0") and "1.11.0" in first["section"], text
+        assert not any(each["source_path"] == first["source_path"] and "1.11.0" in each["section"] for each in others)
+        assert any(each.endswith("the shelf of oven 11") for each in said) and "A release of fixes." not in said, text
+
+
 def test_other_questions_are_answered_as_if_there_were_no_commits(folder: Path, tmp_path: Path) -> None:
     source = {"id": "api", "domain": "code", "type": "git", "path": str(folder / "api"), "history": 0}
     settings = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}

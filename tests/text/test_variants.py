@@ -2,7 +2,7 @@
 
 import pytest
 
-from nornweave.core.text.index_fields import release_of
+from nornweave.core.text.index_fields import lists_releases, release_of
 from nornweave.core.text.variants import CURRENT, DEVELOPED, KEPT, NUMBERED, asked_versions, language_of, variant_of
 
 
@@ -50,7 +50,27 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
     ("docs/release-notes.md", "v2.0 > Fixed", (2, 0)),
     ("HISTORY.rst", "2025-11-03", (2025, 11, 3)),
     ("docs/guide.md", "2.1 Limits", ()),
+    ("RELNOTES.md", "Kiln release notes > 3.17.0 (2026-01-07) > Bugfixes", (3, 17, 0)),
+    ("docs/whatsnew/3.4.md", "What's new in Kiln 3.4 > Removed", (3, 4)),
+    ("docs/releases/v5.md", "Highlights", (5,)),
+    ("releases/how-to.md", "2 Sign it", ()),
+    ("UPGRADING.md", "2.0", ()),
     ("slack/general.json", "2025-11-03", ()),
 ])  # fmt: skip
 def test_sections_of_changelogs_are_about_a_release(path: str, section: str, release: tuple[int, ...]) -> None:
     assert release_of(path, None, section) == release
+    assert release_of(path, None, section, {"kind": "release"}) == ()
+
+
+@pytest.mark.parametrize(("path", "headings", "is_changelog"), [
+    ("docs/log.md", ["Log", "2.1.0 (2020-01-01)", "Fixed", "2.0.3 - 17th of March 2019", "2.0.0", "1.9"], True),
+    ("JOURNAL.rst", ["Kiln 2", "v1.0.0 / 2019-01-02", "v1.1.0 / 2019-05-02", "v1.2.0 / 2019-08-02"], True),
+    ("docs/spec.md", ["1.1 Overview", "1.2 Limits", "2.1 Errors"], False),
+    ("docs/spec.md", ["1.1", "1.2", "2.1"], False),
+    ("docs/upgrading.md", ["3.0", "2.0", "1.0"], False),
+    ("docs/api.md", ["v3", "v2", "v1"], False),
+])  # fmt: skip
+def test_a_page_whose_headings_are_versions_in_order_is_a_changelog(
+    path: str, headings: list[str], is_changelog: bool
+) -> None:
+    assert lists_releases(path, headings) == is_changelog

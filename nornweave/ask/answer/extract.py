@@ -36,7 +36,7 @@ from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_pas
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
-from nornweave.core.text.index_fields import is_identifier, release_of
+from nornweave.core.text.index_fields import is_changelog, is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
@@ -89,6 +89,8 @@ _LABEL = re.compile(
     r"(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
 )
 _WORDS = re.compile(r"\w+")
+_REPOSITORY = re.compile(r"//[^/]+/(?:[^/]+/)*?([^/]+)/(?:-/)?(?:blob|commit|raw|src|tree)/")
+_README = re.compile(r"(?i)(?:^|/)readme[^/]*$")
 _NUMBER = re.compile(r"v?\d+")
 _COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten"
 _DIGITS = re.compile(rf"(?<!\w)\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
@@ -204,7 +206,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         subject of a commit with its author and date.
     """
     holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
-    if holding and (begins := _extract_release(holding[0], question) or _extract_commit(holding[0], question)):
+    if holding and (begins := _extract_release(holding, question) or _extract_commit(holding[0], question)):
         return begins
     facts = [fact for item in holding for fact in item.facts if not _is_unset(fact)]
     declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
@@ -277,31 +279,57 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
         first = next(filter(None, versions), ())
         items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
     if asks_for_past(question) and (asked := releases_in(question)):
-        told = [release_of(item.citation.source_path, item.citation.title, item.citation.section) for item in items]
+        told = [_release(item) for item in items]
         items = [item for item, of in zip(items, told, strict=True) if not of or asked[0] <= of <= asked[1]] or items
     if not (negated := negated_terms(question)):
         return items
     return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
 
 
-def _extract_release(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
+def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
     """Return the first sentences of a release's section. Its heading comes first if the newest release is asked for.
 
     The result is empty if the passage is not a release's section, or if the question asks for a detail in it.
     """
-    citation = item.citation
     words = [word.whole for word in read_query(question).words if not word.is_function_word]
-    asks = [word for word in words if not _NUMBER.fullmatch(word)]
-    if not asks or not {*asks} <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
+    asks = {word for word in words if not _NUMBER.fullmatch(word)}
+    # Its own name says nothing of a release: *the newest release of Kiln*.
+    if not asks or not asks - _own_names(items) <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
         return ()
-    release, versions = release_of(citation.source_path, citation.title, citation.section), asked_versions(question)
+    item = items[0]
+    release, versions = _release(item), asked_versions(question)
     if not release or (versions and not any(is_version(release, version) for version in versions)):
         return ()
     text = item.item.content
     units = [unit for unit in _sentences(text) if _WORDS.search(text, *unit)]
-    if ASKS_FOR_NEWEST.isdisjoint(asks):
-        units = [unit for unit in units if not _is_heading_or_question(text, unit)]
-    return tuple(_sentence(item, unit) for unit in units[:MOST_SENTENCES])
+    below = [unit for unit in units if not _is_heading_or_question(text, unit)]
+    entries = [unit for unit in below if _ENTRY_MARK.match(text[slice(*unit)].lstrip())]
+    columns = [_column(text, unit) for unit in entries]
+    said = [unit for unit, column in zip(entries, columns, strict=True) if column == min(columns)] or below
+    head = [] if ASKS_FOR_NEWEST.isdisjoint(asks) else [unit for unit in units[:1] if unit not in said]
+    return tuple(_sentence(item, unit) for unit in [*head, *said][:MOST_SENTENCES])
+
+
+def _column(text: str, unit: Unit) -> int:
+    """Return the column of a unit's first character that is no blank."""
+    first = unit[0] + len(text[slice(*unit)]) - len(text[slice(*unit)].lstrip())
+    return first - text.rfind("\n", 0, first)
+
+
+def _release(item: FusedItem) -> tuple[int, ...]:
+    place = item.citation
+    return release_of(place.source_path, place.title, place.section, item.item.metadata)
+
+
+def _own_names(items: Iterable[FusedItem]) -> frozenset[str]:
+    """Return the words that name the project: of sources, repositories, and titles of changelogs and READMEs."""
+    names: list[str] = []
+    for item in items:
+        place = item.citation
+        names += [place.source_id or "", *_REPOSITORY.findall(place.url or "")]
+        if item.domain != Domain.CODE and (is_changelog(place.source_path) or _README.search(place.source_path)):
+            names.append((place.section or place.title or "").partition(" > ")[0])
+    return frozenset(word.whole for word in read_query(" ".join(names)).words)
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:

@@ -426,6 +426,12 @@ def _weigh_versions(searched: _Searched) -> Scores | None:
     return _holding(named, ASKS_FOR_RELEASE, len, searched)
 
 
+def asks_for_newest(query: Query) -> bool:
+    """Tell whether a query asks for the newest release."""
+    words = {word.whole for word in query.words}
+    return not ASKS_FOR_NEWEST.isdisjoint(words) and not ASKS_FOR_RELEASE.isdisjoint(words)
+
+
 def _newest(searched: _Searched) -> Scores | None:
     """Return evidence for the newest section of each changelog; ``None`` if the query does not ask for it.
 
@@ -433,14 +439,14 @@ def _newest(searched: _Searched) -> Scores | None:
 
     A section with the heading "unreleased" is skipped if the file has an older one.
     """
-    whole = [word.whole for word in searched.query.words]
-    if ASKS_FOR_NEWEST.isdisjoint(whole) or ASKS_FOR_RELEASE.isdisjoint(whole):
+    if not asks_for_newest(searched.query):
         return None
     marked = searched.generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)[:MAX_POINTED]
     sections: dict[tuple[str, str], dict[tuple[int, ...], int]] = {}
     for number, chunk in sorted(searched.generation.chunks(marked).items()):
-        release = release_of(chunk.path, chunk.title, chunk.section)
-        sections.setdefault((chunk.source_id, chunk.path), {}).setdefault(release, number)
+        release = release_of(chunk.path, chunk.title, chunk.section, chunk.metadata)
+        pages = re.sub(r"\d[\d.]*", "0", chunk.path)  # one page may be about one release
+        sections.setdefault((chunk.source_id, pages), {}).setdefault(release, number)
     newest = [[number for _, number in sorted(of_file.items(), reverse=True)[:2]] for of_file in sections.values()]
     heads = searched.generation.contents(np.array(sorted(chain(*newest)), np.int32))
     leading = np.array(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
+from nornweave.ask.search.exact import asks_for_newest
 from nornweave.ask.search.history import (
     LAST,
     UNRELEASED,
@@ -21,7 +22,9 @@ from nornweave.ask.search.history import (
     of_past,
     releases_in,
     share_behind,
+    topics_in,
 )
+from nornweave.ask.search.query import read_query
 from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
@@ -38,6 +41,8 @@ COPY = 0.85
 """Cosine from which sections of one heading in two versions of a page are the same section."""
 OTHER_VERSION = 0.5
 """What pages of other versions count where a question names one."""
+_ENTRY = re.compile(r"^[^\S\n]*[-*+][^\S\n]+(?!\[[^\]\n]*\]\([^)\n]*\)[^\S\n]*$)\S", re.MULTILINE)
+"""An entry of a list that is not only a link, as of a download."""
 _NUMBERS = re.compile(r"\bv?\d[\d.]*")
 """A heading may say of which version it is."""
 
@@ -62,15 +67,22 @@ def fold(
     if asks_for_release(text) and (releases := releases_in(text) or _whole(asked)):
         ranking = _of_release(ranking, releases, generation)
     numbers = ranking.numbers[:LOOKED_AT]
-    kinds = (ASIDE, RELEASE) if is_question(text) and not asked else (ASIDE,)
+    of_release = asks_for_release(text) or asks_for_newest(read_query(text))
+    notes = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers) if of_release else NO_HITS.numbers
+    parts = np.flatnonzero(np.isin(numbers, notes)).tolist()
+    kinds = (ASIDE, RELEASE) if is_question(text) and not asked and not of_release else (ASIDE,)
     groups = [np.flatnonzero(np.isin(numbers, places.get(kind, NO_HITS.numbers))) for kind in kinds]
     crowd = sorted({place for each in groups if np.count_nonzero(each < TOP) > MOST_ASIDE for place in each.tolist()})
     commits = np.flatnonzero(np.isin(numbers, of_past(generation)))
-    if not variants and not crowd and not len(commits):
+    if not variants and not crowd and not parts and not len(commits):
         return ranking, {}
-    held = generation.chunks(numbers if variants else numbers[[*crowd, *commits]])
+    held = generation.chunks(numbers if variants else numbers[[*{*crowd, *parts, *commits.tolist()}]])
     chunks = {place: held[number] for place, number in enumerate(numbers.tolist()) if number in held}
-    leaders = _of_one_file(chunks, crowd) | _of_one_commit(chunks, commits.tolist())
+    leaders = (
+        _of_one_file(chunks, crowd)
+        | _of_one_commit(chunks, commits.tolist())
+        | _of_one_release(chunks, parts, is_whole=not topics_in(text))
+    )
     if variants:
         leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
     return _fold_behind(ranking, leaders)
@@ -100,7 +112,9 @@ def _of_release(ranking: Ranking, releases: Releases, generation: Index) -> Rank
     factors, wanted = np.ones(len(ranking)), np.zeros(len(ranking), bool)
     for place, number in enumerate(ranking.numbers.tolist()):
         if chunk := held.get(number):
-            wanted[place] = releases[0] <= release_of(chunk.path, chunk.title, chunk.section) <= releases[1]
+            wanted[place] = (
+                releases[0] <= release_of(chunk.path, chunk.title, chunk.section, chunk.metadata) <= releases[1]
+            )
             factors[place] = 1.0 if wanted[place] else OTHER_VERSION
     if wanted.any():
         scores = ranking.scores * factors
@@ -114,6 +128,29 @@ def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dic
     first: dict[tuple[str, str], int] = {}
     leaders = {place: first.setdefault((chunks[place].source_id, chunks[place].path), place) for place in crowd}
     return {place: leader for place, leader in leaders.items() if place != leader}
+
+
+def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], *, is_whole: bool) -> dict[int, int]:
+    """Return which passages of the notes on one release stand behind another one, if they crowd out others.
+
+    The best with entries leads; if the question asks for nothing in it, the first with entries.
+    """
+    groups: dict[tuple[str, str, tuple[int, ...]], list[int]] = defaultdict(list)
+    for place in parts:
+        chunk = chunks[place]
+        release = release_of(chunk.path, chunk.title, chunk.section, chunk.metadata)
+        groups[chunk.source_id, chunk.path, release].append(place)
+
+    def order(place: int) -> tuple[bool, int]:
+        chunk = chunks[place]
+        return not _ENTRY.search(chunk.content), chunk.char_range[0] if is_whole else place
+
+    leaders: dict[int, int] = {}
+    for group in groups.values():
+        if sum(place < TOP for place in group) > MOST_ASIDE:
+            leader = min(group, key=order)
+            leaders |= {place: leader for place in group if place != leader}
+    return leaders
 
 
 def _of_one_commit(chunks: Mapping[int, StoredChunk], commits: Sequence[int]) -> dict[int, int]:

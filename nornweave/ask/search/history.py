@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from nornweave.ask.search.combine import Ranking, reorder
 from nornweave.ask.search.lanes import P
-from nornweave.ask.search.records import Citation, RecallResponse
+from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
 from nornweave.core.text.index_fields import (
     COMMIT_DIGITS,
+    LISTS_RELEASES,
     MONTHS,
     PAST,
     SINCE,
     THREAD_NUMBER,
     is_changelog,
     release_keys,
+    release_of,
     tag_version,
     versions_in,
 )
@@ -232,8 +234,7 @@ def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
     named = np.concatenate([NO_HITS.numbers, *generation.named(release_keys(text)).values()])
     if (releases := releases_in(text)) is None:
         return named
-    topics = {term for term in sequence(without_past(text)) if term.isalpha()} - FUNCTION_TERMS - _OF_RELEASES
-    is_whole = _is_between(text) and not topics
+    is_whole = _is_between(text) and not topics_in(text)
     looked_at = np.union1d(named, ranking.numbers[:WEIGHED] if is_whole else NO_HITS.numbers)
     within = [
         number
@@ -241,6 +242,11 @@ def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
         if chunk.metadata.get("kind") == RELEASE and _is_within(chunk, None, releases)
     ]
     return np.array(within, np.int32)
+
+
+def topics_in(text: str) -> set[str]:
+    """Return the terms of what a question asks about releases, beside all that changed."""
+    return {term for term in sequence(without_past(text)) if term.isalpha()} - FUNCTION_TERMS - _OF_RELEASES
 
 
 def _is_between(text: str) -> bool:
@@ -353,16 +359,40 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
     spared = releases_in(question) != UNRELEASED
+    notes = _notes(items)
     return {
-        key: _halved(each, spares_changelogs=spared) if each.domain_id == Domain.DOCUMENTATION else each
+        key: _halved(each, spares_changelogs=spared)
+        if each.domain_id == Domain.DOCUMENTATION
+        else _behind_notes(each, notes)
         for key, each in responses.items()
     }
+
+
+def _notes(items: Iterable[RecallItem]) -> dict[_Release, float]:
+    """Return release → the best score of its maintainers' notes."""
+    best: dict[_Release, float] = {}
+    for item in items:
+        place = item.citation
+        if release := release_of(place.source_path, place.title, place.section, item.metadata):
+            best[_filled(release)] = max(best.get(_filled(release), 0.0), item.score)
+    return best
+
+
+def _behind_notes(response: RecallResponse, notes: Mapping[_Release, float]) -> RecallResponse:
+    """Return a response whose lists of the commits of a release stand behind the maintainers' notes on it."""
+
+    def behind(item: RecallItem) -> RecallItem:
+        release = tag_version(hash_of(item.citation)) if item.metadata.get("kind") == RELEASE else ()
+        best = notes.get(_filled(release)) if release else None
+        return item if best is None else replace(item, score=min(item.score, PRESENT * best))
+
+    return replace(response, items=tuple(sorted(map(behind, response.items), key=lambda item: -item.score)))
 
 
 def _halved(response: RecallResponse, *, spares_changelogs: bool) -> RecallResponse:
     items = [
         item
-        if spares_changelogs and is_changelog(item.citation.source_path)
+        if spares_changelogs and (is_changelog(item.citation.source_path) or item.metadata.get(LISTS_RELEASES))
         else replace(item, score=PRESENT * item.score)
         for item in response.items
     ]

@@ -95,7 +95,7 @@ def tell(
     read = np.unique(np.array([number for number, _ in chosen] or [*numbers], np.int32))
     told: dict[int, tuple[float, Fact]] = {}
     for number, chunk in generation.chunks(read).items():
-        if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section):
+        if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section, chunk.metadata):
             continue
         for place, said in settings_in(chunk.facts, chunk.content, chunk.char_range[0]):
             fact, like = chunk.facts[place], chosen.get((number, place))

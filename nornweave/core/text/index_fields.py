@@ -16,18 +16,20 @@ releases; ``commit:ffba396`` is what people call a commit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from nornweave.core import types
 from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, sequence
 from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.variants import variant_of
-from nornweave.core.types import COMMIT, Chunk, Document, Domain, Frequencies, JsonValue
+from nornweave.core.types import COMMIT, NO_METADATA, Chunk, Document, Domain, Frequencies, JsonValue
 
-VERSION = "fields-13"
+VERSION = "fields-14"
 
+LISTS_RELEASES = "lists_releases"
+"""Metadata of the passages of a changelog that only its headings tell."""
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
 MAX_NAME_WORDS, MOST_WORDS_OF_NAME = 6, 4
@@ -75,15 +77,23 @@ _HEADING_NUMBER = re.compile(
     r"\W{0,3}(?:(?:release|version|ver\.?)\s+)?v?([A-Z0-9]{1,4}(?:\.\d{1,4}){1,3})(?![\w]|\.\w)", re.IGNORECASE
 )
 """By which people call a section: "2.1", "B.3", "[v1.9.0] - 2025-08-11"."""
-_CHANGES = re.compile(r"(?i)(?:change|release|history|news|whats[-_]?new)[^/]*$")
+_CHANGES = re.compile(
+    r"(?i)(?:change|release|relnotes?|history|news|whats[-_]?new)[^/]*$"
+    r"|(?:^|/)(?:changes|changelogs?|releases?|release[-_]?notes|relnotes|whats[-_]?new)/(?:[^/]+/)?[^/]*\d[^/]*$"
+)
+_UPGRADING = re.compile(r"(?i)upgrad|migrat")
+LEAST_RELEASES, IN_ORDER = 3, 0.8
+"""A page with so many releases for headings, such a share of them after a newer one, is a changelog."""
 _RELEASED = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d\b")
 _RELEASE = re.compile(
-    r"\W{0,3}(?:[\w@/.-]{1,80}@(?=\d))?(?:(?:release|version|ver\.?|notes|for|of|changes|in)\s+){0,4}"
+    r"\W{0,3}(?:[\w@/.-]{1,80}@(?=\d))?(?:(?:release|version|ver\.?|notes|for|of|changes|in|what['’]?s|new)\s+){0,4}"
     r"(?:(?:v|(?<=[en]\s))(\d{1,4})|v?(\d{1,4}(?:\.\d{1,4}){1,3}))"
     r"(?=(?:\.?(?:a|b|rc|alpha|beta|dev|post)\.?\d+)?(?:$|[^\w.]|\.\W|\.$))",
     re.IGNORECASE,
 )
 """A heading that is a version: "[v1.9.0] - 2025-08-11", "pkg@1.2.0", "Release Notes For v0.4.0", "Version 2"."""
+_ONLY_DATED = re.compile(rf"(?:[\W\d_]|{_MONTH}|(?:un)?released|yanked|on|of|st|nd|rd|th)*\Z", re.IGNORECASE)
+"""What follows a version in the heading of a release, not in "2.1 Limits"."""
 _TAGGED = re.compile(r"^[A-Za-z][A-Za-z0-9.+]{0,40}(?:[-_][A-Za-z][A-Za-z0-9.+]{0,40})*[-_/](?=v?\d+\.\d)")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
 
@@ -133,8 +143,9 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(IMPORTS)
     if document.domain != Domain.CODE and variant_of(document.path).is_variant:
         keys.add(VARIANT)
-    if release_of(document.path, chunk.title, chunk.section):
+    if release := release_of(document.path, chunk.title, chunk.section, chunk.metadata):
         keys.add(RELEASE)
+        keys.update(_key("name", number) for number in _prefixes(".".join(map(str, release))))
     if document.format in {COMMIT, types.RELEASE}:
         keys.add(PAST)
         name = document.path.rpartition("/")[2]
@@ -163,15 +174,34 @@ def release_keys(text: str) -> set[str]:
     return {_key(field, version) for version in versions_in(text)}
 
 
-def release_of(path: str, title: str | None, section: str | None) -> tuple[int, ...]:
-    """Return the version of a changelog section, or else its year, month and day; empty for any other section."""
-    headings = filter(None, (*reversed((section or "").split(" > ")), title)) if is_changelog(path) else ()
-    return next(filter(None, map(released, headings)), ())
+def release_of(
+    path: str, title: str | None, section: str | None, metadata: Mapping[str, JsonValue] = NO_METADATA
+) -> tuple[int, ...]:
+    """Return the version of a changelog section, or else its year, month and day; empty for any other section.
+
+    The headings tell, or else the name of the file: ``docs/releases/5.1.md``.
+    """
+    if "kind" in metadata or not (metadata.get(LISTS_RELEASES) or is_changelog(path)):  # a list of commits is none
+        return ()
+    headings = filter(None, (*reversed((section or "").split(" > ")), title))
+    name = re.sub(r"\.[A-Za-z]+\Z", "", path.rpartition("/")[2])
+    return next(filter(None, map(released, headings)), () if is_day(name) else tag_version(name))
 
 
 def is_changelog(path: str) -> bool:
     """Tell whether a path looks like a changelog."""
     return bool(_CHANGES.search(path))
+
+
+def lists_releases(path: str, headings: Iterable[str]) -> bool:
+    """Tell whether the headings of a page are those of a changelog: versions, the newest first or with dates."""
+    found = [(match, heading) for heading in headings if (match := _RELEASE.match(heading)) and match[2]]
+    alone = [heading for match, heading in found if _ONLY_DATED.match(heading, match.end())]
+    steps = [first > then for first, then in pairwise(map(released, alone))]
+    falling = sum(steps)
+    rising = len(steps) - falling if all(map(re.compile(r"\d{4}").search, alone)) else 0
+    is_long = len(alone) >= LEAST_RELEASES
+    return is_long and max(falling, rising) >= IN_ORDER * len(steps) and not _UPGRADING.search(path)
 
 
 def is_day(heading: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from nornweave.core.text.index_fields import is_changelog
+from nornweave.core.text.index_fields import LISTS_RELEASES, is_changelog, lists_releases
 from nornweave.core.text.spans import (
     LINE,
     PARAGRAPH,
@@ -213,7 +213,7 @@ def _pieces(unit: Unit, index: TokenIndex, limit: int, row_limit: int) -> list[P
     return [Piece(span, unit, True, header if at else "") for at, span in enumerate(pack(parts, index, limit))]
 
 
-VERSION = "sections-21"
+VERSION = "sections-22"
 
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
@@ -239,8 +239,9 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         readable = read_html(without_template(document.text))
         read = Blocks(readable.text, readable.blocks)
         words = list(readable.words(document.text))
+        listed = _lists_releases(document, read)
         index = TokenIndex(readable.text, KnownStarts(_token_starts(words, index)))
-        parts = _parts(document, read, index, h1_limit, limit)
+        parts = _parts(document, read, index, h1_limit, limit, notes=listed or is_changelog(document.path))
         starts = [0, *readable.sources_of((part.span.start for part in parts[1:]), words), len(document.text)]
         spans = [
             strip(document.text, Span(start, max(start, end)))
@@ -250,12 +251,20 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     else:
         read = read_blocks(document.text, "markdown" if document.format in CONVERTED else document.format)
         index = index.without(read.text, read.hidden)
-        parts = _parts(document, read, index, h1_limit, limit)
+        listed = _lists_releases(document, read)
+        parts = _parts(document, read, index, h1_limit, limit, notes=listed or is_changelog(document.path))
         spans = [_without_hidden_head(read, part.span) for part in parts]
         anchors = [""] * len(parts)
     for part, span, anchor in zip(parts, spans, anchors, strict=True):
         if content := read.shown(part.span).strip("\n"):
-            yield _chunk(document, part, span, index, content, anchor)
+            chunk = _chunk(document, part, span, index, content, anchor)
+            yield replace(chunk, metadata=freeze({**chunk.metadata, LISTS_RELEASES: True})) if listed else chunk
+
+
+def _lists_releases(document: Document, read: Blocks) -> bool:
+    """Tell whether the headings of a page are those of a changelog, which its path does not say."""
+    headings = (block.info for block in _every(read.blocks) if block.kind == "heading")
+    return not is_changelog(document.path) and lists_releases(document.path, headings)
 
 
 def _without_hidden_head(read: Blocks, span: Span) -> Span:
@@ -300,13 +309,15 @@ def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[
     return starts
 
 
-def _parts(document: Document, read: Blocks, index: TokenIndex, h1_limit: int, limit: int) -> list[SectionPart]:
+def _parts(
+    document: Document, read: Blocks, index: TokenIndex, h1_limit: int, limit: int, *, notes: bool
+) -> list[SectionPart]:
     research = document.domain is Domain.RESEARCH
     # Lists of Markdown hold what belongs to them, and those of HTML are lists of their items.
     asked = [*with_questions(read.blocks, read.text)]
     blocks = asked if document.format in {"markdown", "html", *CONVERTED} else gathered(asked, read.text)
     units = tile(units_of(blocks), read.text, Span(0, len(read.text)))
-    found = sections_of(units, academic=research, changelog=is_changelog(document.path))
+    found = sections_of(units, academic=research, changelog=notes)
     sections = list(joined(found, index, paged=document.format in CONVERTED))
     top = top_level(sections) if research else 1
     if document.format == "text":
