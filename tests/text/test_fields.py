@@ -1,5 +1,7 @@
 """What chunks can be looked up by, and what a query asks for."""
 
+from dataclasses import replace
+
 import pytest
 from growth import assert_subquadratic
 from hypothesis import given
@@ -57,6 +59,26 @@ def indexed(
         content="text", span=Span(0, 4), token_count=1, title=title, section=section, metadata=freeze(metadata)
     )
     return document, chunk
+
+
+def test_only_a_page_about_one_release_is_a_page_as_others_are() -> None:
+    marks = {"place:release", "place:release page"}
+    assert keys_of("docs/release-notes-2.1.txt", section="Upgrading") & marks == marks
+    assert keys_of("docs/release-notes.txt", section="2.1 > Upgrading") & marks == {"place:release"}
+    assert "name:2.1" in keys_of("docs/whatsnew/2.1.md", section="Upgrading")
+
+
+@pytest.mark.parametrize(("content", "is_shell"), [
+    ("#### Manifest\n\n<details>\n <summary>Show...</summary>\n", True),
+    ("</details>", True),
+    ("Manifest\n--------", True),
+    ("<details><summary>Show</summary>\n\n`kiln fire`\n</details>", False),
+    ("### Fire\n\nIt burns.", False),
+    ("Fire <100 pots at once>", False),
+])  # fmt: skip
+def test_a_passage_of_markup_and_headings_is_a_shell(content: str, is_shell: bool) -> None:
+    document, chunk = indexed()
+    assert ("place:shell" in lookup_keys(document, replace(chunk, content=content))) == is_shell
 
 
 def test_terms_are_counted_where_they_stand() -> None:

@@ -32,6 +32,8 @@ from nornweave.core.text.index_fields import (
     IMPORTS,
     MOST_WORDS_OF_NAME,
     RELEASE,
+    RELEASE_PAGE,
+    SHELL,
     VARIANT,
     WORDS,
     WORDS_DONE_TO,
@@ -72,8 +74,8 @@ ELSEWHERE_SHARE = 0.5
 """Share for a value that the section of a changelog says, a test or an example."""
 OF_USE_SHARE = 0.8
 """Share for what sets a value or falls back to one, where a default is asked for that is declared elsewhere."""
-ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
-"""What tests and examples lose where there is full evidence, and import blocks always."""
+ASIDE_SHARE, IMPORT_SHARE, SHELL_SHARE = 0.3, 0.5, 0.5
+"""What tests and examples lose where there is full evidence; import blocks, and headings without text, always."""
 ASIDE_WHERE, ASIDE_HOW, RELEASE_SHARE = 0.6, 0.85, 0.9
 """What tests and examples keep where one asks where something is done, and how or why; and sections of changelogs in a
 question."""
@@ -141,7 +143,13 @@ _PLACES = {
     ASIDE: frozenset(sequence("test spec example benchmark fixture mock")),
     IMPORTS: frozenset(sequence("import")),
     VARIANT: frozenset[str](),
-    RELEASE: frozenset(sequence("released changed changelog changes new newest latest fixed since upgrade history")),
+    SHELL: frozenset[str](),
+    RELEASE: (
+        _SAID_OF_RELEASES := frozenset(
+            sequence("released changed changelog changes new newest latest fixed since upgrade history")
+        )
+    ),
+    RELEASE_PAGE: _SAID_OF_RELEASES,
 }
 """What shares a place or is of less worth, unless a query says one of these words."""
 
@@ -244,7 +252,10 @@ def exact_evidence(
             share = ASIDE_WHERE if is_where else min(1 - ASIDE_SHARE * most, ASIDE_HOW if is_how else 1.0)
             kept.append((aside, float(np.float32(share))))
     if RELEASE in known and is_question(query.text) and not versions_in(query.text):
-        kept.append((known[RELEASE], RELEASE_SHARE))
+        sections = np.setdiff1d(known[RELEASE], known.get(RELEASE_PAGE, NO_HITS.numbers), assume_unique=True)
+        kept.extend([(sections, RELEASE_SHARE)] if len(sections) else [])
+    if SHELL in known:
+        kept.append((known[SHELL], SHELL_SHARE))
     if IMPORTS in known:
         kept.append((known[IMPORTS], IMPORT_SHARE))
     places = {place: known[place] for place in unasked if place in known}

@@ -43,6 +43,10 @@ _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 WORDS, WORDS_DONE_TO = "words", "done_to"
 ASIDE, IMPORTS, VARIANT, RELEASE = "place:aside", "place:imports", "place:variant", "place:release"
 PAST = "place:past"
+SHELL = "place:shell"
+"""Nothing but headings, and markup with its labels: "<summary>Show…</summary>"."""
+RELEASE_PAGE = "place:release page"
+"""A section of a page about one release, which is a page as others are where nobody asks for a release."""
 COMMIT_DIGITS = (7, 13)
 """How many digits of a commit a key has, by which people call it: from the first on, below the second."""
 _ASIDE = re.compile(
@@ -55,6 +59,11 @@ _EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|con
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
 _HEAD_CHARACTERS = 4_000
+_LABELS = re.compile(
+    r"<(summary|title|h\d)\b[^>]*>[^<]{0,200}</\1>|</?[a-z!][^>]{0,500}>|^#{1,6}[^\S\n][^\n]*$"
+    r"|^[^\n]+\n(?:={3,}|-{3,}|~{3,})$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _NOT_SPELLED = re.compile(r"[\W_]+")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*")
@@ -143,8 +152,12 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
         keys.add(IMPORTS)
     if document.domain != Domain.CODE and variant_of(document.path).is_variant:
         keys.add(VARIANT)
+    if document.domain == Domain.DOCUMENTATION and not _WORD.search(_LABELS.sub("", chunk.content)):
+        keys.add(SHELL)
     if release := release_of(document.path, chunk.title, chunk.section, chunk.metadata):
         keys.add(RELEASE)
+        if not _headed_release(chunk.title, chunk.section):
+            keys.add(RELEASE_PAGE)
         keys.update(_key("name", number) for number in _prefixes(".".join(map(str, release))))
     if document.format in {COMMIT, types.RELEASE}:
         keys.add(PAST)
@@ -183,9 +196,13 @@ def release_of(
     """
     if "kind" in metadata or not (metadata.get(LISTS_RELEASES) or is_changelog(path)):  # a list of commits is none
         return ()
-    headings = filter(None, (*reversed((section or "").split(" > ")), title))
     name = re.sub(r"\.[A-Za-z]+\Z", "", path.rpartition("/")[2])
-    return next(filter(None, map(released, headings)), () if is_day(name) else tag_version(name))
+    return _headed_release(title, section) or (() if is_day(name) else tag_version(name))
+
+
+def _headed_release(title: str | None, section: str | None) -> tuple[int, ...]:
+    headings = filter(None, (*reversed((section or "").split(" > ")), title))
+    return next(filter(None, map(released, headings)), ())
 
 
 def is_changelog(path: str) -> bool:
