@@ -360,6 +360,59 @@ def test_only_footnotes_make_way() -> None:
     assert "weighed the crates" not in read("^1", "^1A note on oak", size=10)
 
 
+@pytest.mark.parametrize(("size", "is_whole"), [(7, True), (10, False)])
+def test_a_footnote_without_a_mark_parts_no_sentence_that_goes_on_on_the_next_page(
+    size: int, *, is_whole: bool
+) -> None:
+    document = pymupdf.open()
+    line = "The pilot weighed all the crates of oak that lay on the northern quay on the day before the"
+    for lines, notes in (([sentence(1), line], ["The oak was felled."]), (["regatta began.", sentence(3)], [])):
+        noted(document.new_page(width=595, height=842), 60, lines, notes, size=size)
+    read = " ".join(parse_pdf(document.tobytes()).text.split())
+    assert (f"{line} regatta began." in read) is is_whole and read.count("The oak was felled.") == 1
+
+
+@pytest.mark.parametrize("box", ["In brief. The ferry is late.", "In brief, the ferry"])
+def test_a_box_at_the_foot_of_the_next_page_parts_no_sentence(box: str) -> None:
+    document = pymupdf.open()
+    line = "The pilot weighed all the crates of oak that lay on the northern quay on the day before the"
+    for lines, said in (([sentence(1), line], ""), (["regatta began.", sentence(3)], box)):
+        page = document.new_page(width=595, height=842)
+        page.insert_text((70, 780), said, fontsize=10)  # written first, as what is drawn on every page
+        noted(page, 60, lines, [])
+    read = " ".join(parse_pdf(document.tobytes()).text.split())
+    assert (f"{line} regatta began." in read) is box.endswith(".") and read.count(box) == 1
+
+
+def test_the_mark_of_a_footnote_is_a_word_of_its_own() -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=595, height=842)
+    noted(page, 60, [sentence(1) + "^1", sentence(2)], [])
+    html = f"<p style='font-size:8pt'><span style='font-size:5pt'>1</span>{sentence(3, 'Oak')}</p>"
+    page.insert_htmlbox(pymupdf.Rect(60, 700, 560, 760), html)
+    assert "1 Oak moved" in " ".join(parse_pdf(document.tobytes()).text.split())
+
+
+@pytest.mark.parametrize(
+    "header", ["Harbour Board    {mark}", "{mark}    Harbour Board", "Board    {mark}    Harbour {n}"]
+)
+def test_headers_with_a_fixed_part_and_the_mark_of_the_chapter_go(header: str) -> None:
+    chapters = ["1 Of valves", "2 Of pumps", "3 Of ledgers", "4 Of regions"]
+
+    def chapter(page: pymupdf.Page, number: int) -> None:
+        name = chapters[(number - 1) // 2]
+        page.insert_text((72, 40), header.format(mark=name.upper(), n=number), fontsize=9)
+        page.insert_text((72, 80), name, fontsize=16) if number % 2 else None
+
+    parsed = drawn(8, chapter, prose(y=110))
+    assert "Harbour" not in parsed.text and "OF PUMPS" not in parsed.text and "2 Of pumps" in parsed.text
+    assert "Harbour" in left_out(parsed) and not parsed.metadata.get("authors")
+    other = drawn(
+        8, lambda page, n: page.insert_text((72, 40), f"Berth {n * n + 7}: {WORDS[n]} oak", fontsize=9), prose(y=110)
+    )
+    assert other.text.count("Berth") == 8, "what is said nowhere else stays"
+
+
 FIGURE = ["Figure 1: The quay as it stood at noon,", "with all its crates of oak and their owners."]
 TABLE = ["TABLE II", "Key       Verb       Number", "k1        moved      1011", "k2        weighed    1022"]
 

@@ -33,6 +33,7 @@ _FAR = 100_000.0  # points; further out nobody has seen a page
 _UNKNOWN = "\ufffd"
 _LOGO = re.compile(r"L\^A ?T(?= ?E ?X)")
 """TeX raises a letter of LaTeX, which is no exponent."""
+_FIRST_MARK, _LARGER = re.compile(r"\d{1,3}|[a-z]"), 1.1  # of a footnote: its line is set so much larger, at least
 _BULLET_GLYPH = re.compile(r"^\s*[\ufffd\ue000-\uf8ff]{1,2}(?=\s|\w|$)")  # symbol fonts give bullets no Unicode value
 _LEADERS = re.compile(r"(?:\s?[.·]){5,}")  # dots between a table of contents' entry and its page
 
@@ -135,7 +136,10 @@ def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
 def _fragment(line: GlyphLine) -> GlyphFragment | None:
     runs = line.runs
     parts = [_clean(run.text) for run in runs]
-    text = _readable("".join(map(_raise, runs, parts, range(len(runs)))))
+    raised = list(map(_raise, runs, parts, range(len(runs))))
+    if len(runs) > 1 and _FIRST_MARK.fullmatch(parts[0]) and _LARGER * runs[0].size < runs[1].size:
+        raised[0] = f"{parts[0]} "
+    text = _readable("".join(raised))
     if not text:
         return None
     weights: dict[tuple[float, bool, bool], int] = {}

@@ -246,17 +246,31 @@ def _running(lines: Sequence[_EdgeLine], pages: Sequence[PdfPage], dropped: set[
 
 
 def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragment]) -> Iterator[_EdgeLine]:
-    """Yield the lines whose text also occurs in an earlier line or in the text of a page. Page numbers are ignored."""
+    """Yield the lines whose text also occurs in an earlier line or in the text of a page.
+
+    Page numbers are ignored, and so is the fixed part of a header, which nearly all lines begin or end with.
+    """
     said = _NOT_SAID.sub("", "".join(f.text for f in fragments).casefold())
     offsets = Counter(number - line.page for line in lines for number in {*line.numbers[:1], *line.numbers[-1:]})
     [(offset, times)] = offsets.most_common(1) or [(0, 0)]
     repeated: dict[str, bool] = {}
+    pages = {line.page for line in lines}
+    seen = Counter(word for line in lines for word in set(line.row.text.split()))
+    fixed = {word for word, count in seen.items() if count > max(_AT_MOST, _NEARLY_ALL * len(pages))}
     for line in lines:
         number = str(line.page + offset) if 2 * times >= len(lines) else ""
-        words = _NOT_SAID.sub("", line.row.text.casefold()).removeprefix(number).removesuffix(number)
-        if repeated.setdefault(words, len(words) > 1 and words in said):
+        changing = _between({*fixed, number}, line.row.text.split())
+        words = _NOT_SAID.sub("", changing.casefold()).removeprefix(number).removesuffix(number)
+        is_mark = changing != " ".join(line.row.text.split())
+        if repeated.setdefault(words, words in said if is_mark else len(words) > 1 and words in said):
             yield line
         repeated[words] = len(words) > 1
+
+
+def _between(fixed: Collection[str], words: Sequence[str]) -> str:
+    """Return what is left of a line without the fixed words at its beginning and its end."""
+    kept = [place for place, word in enumerate(words) if word not in fixed]
+    return " ".join(words[kept[0] : kept[-1] + 1]) if kept else ""
 
 
 def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:

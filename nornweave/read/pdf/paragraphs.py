@@ -24,6 +24,7 @@ _CAPTION = re.compile(
     re.IGNORECASE,
 )
 _FLOATED = 40  # paragraphs of figures and tables that stand together, at most
+_ASIDES = 3  # footnotes without a mark, or boxes, that stand together, at most
 _FULL = 0.85  # of the width of a column; a line of text that ends no paragraph is as long
 _SMALLER = 0.9  # points that a footnote's letters are smaller than those of the text, at least
 
@@ -200,6 +201,7 @@ def interrupted(paragraphs: Sequence[Paragraph], headings: set[int]) -> dict[int
     found: dict[int, int] = {}
     for at, paragraph in enumerate(paragraphs):
         rest = _behind_floats(paragraphs, at + 1, paragraph, headings)
+        rest = _behind_asides(paragraphs, at + 1, paragraph, headings) if rest == at + 1 else rest
         if rest > at + 1 and _is_broken_off(paragraph, paragraphs[rest]):
             found[at] = rest
     noted: Paragraph | None = None
@@ -236,6 +238,25 @@ def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, he
         if not is_apart and (place in headings or not is_short or (captions and paragraph.line[:1].islower())):
             return place if captions else at
         captions += is_caption
+    return at
+
+
+def _behind_asides(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
+    """Return the index of the paragraph of the next column that goes on behind footnotes without a mark or boxes.
+
+    They are whole sentences, in smaller letters or alone in their region of the page. If there are none, return ``at``.
+    """
+    regions = Counter((p.page, p.rows[0].region) for p in paragraphs[at : at + _ASIDES + 2])
+    for place in range(at, min(at + _ASIDES + 1, len(paragraphs))):
+        paragraph = paragraphs[place]
+        region = paragraph.page, paragraph.rows[0].region
+        if paragraph.line[:1].islower():
+            return place if region != (like.page, like.rows[0].region) else at
+        is_apart = like.size - paragraph.size >= _SMALLER or (
+            regions[region] == 1 and region != (like.page, like.rows[0].region)
+        )
+        if place in headings or not is_apart or not _SENTENCE_END.search(paragraph.rows[-1].text):
+            return at
     return at
 
 
