@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -20,16 +21,18 @@ from lab.conflicts.merged import LIST as MERGED
 from lab.conflicts.merged import NOTICED, corrections, look
 from lab.conflicts.natural import OWN as OWN_NATURAL
 from lab.conflicts.natural import figures as natural_figures
-from lab.conflicts.natural import fit_sentences, load_cases
+from lab.conflicts.natural import load_cases
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
 from lab.conflicts.prior import PRIOR, write_prior
 from lab.conflicts.repositories import LIST, repositories
 from lab.conflicts.shares import Share, figures
+from nornweave.config import EmbeddingSettings
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
 from nornweave.disagree.conflicts.decision import candidates, rivals_of
 from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.model import Model
+from nornweave.models.encoders import load_encoder
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__, no_args_is_help=False)
 
@@ -213,26 +216,16 @@ def prior(
 @app.command()
 def natural(
     path: Annotated[Path, typer.Option("--cases", help="Labelled pairs of passages, JSON lines.")] = OWN_NATURAL,
-    folder: Annotated[
-        Path | None, typer.Option("--repositories", help="Fit the model, with pairs of sentences of these as well.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the model here.")] = None,
     numbers: Written = None,
 ) -> None:
-    """Measure on disagreements of people, rewritten from public threads; the model is fitted to half of the threads."""
+    """Measure on disagreements of people, rewritten from public threads."""
     cases = load_cases(path)
-    if folder:
-        chosen = [case for case in cases if case.half == "development"]
-        model, unseen = fit_sentences(chosen, list(repositories(folder)))
-        for threshold in (0.4, 0.5, 0.6, 0.7, 0.8):
-            seen = figures((case.is_conflict, p >= threshold) for case, p in zip(chosen, unseen, strict=True))
-            print(f"left-out threads, from {threshold}: precision {seen.precision}, recall {seen.recall}")  # noqa: T201
-        if out:
-            out.write_text(_model_json(model), encoding="utf-8")
-        return
-    measured = {
-        half: dict(natural_figures([case for case in cases if case.half == half])) for half in ("development", "kept")
-    }
+    with tempfile.TemporaryDirectory() as models:
+        encode = load_encoder(EmbeddingSettings().model, cache_dir=Path(models)).encode
+        measured = {
+            half: dict(natural_figures([case for case in cases if case.half == half], encode))
+            for half in ("development", "kept")
+        }
     for half, shares in measured.items():
         for name, share in shares.items():
             print(f"{half} {name}: {share}")  # noqa: T201

@@ -166,14 +166,15 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
 
 
 def sentence_encoder_of(settings: Settings) -> Encoder | None:
-    """Return the bundled model if a domain is encoded by it; ``None`` if none is, or it cannot be loaded."""
-    configured = next((each for each in settings.domains.values() if each.embedding.model in BUNDLED), None)
-    if configured is None:
-        return None
+    """Return the bundled model, whatever the domains use; ``None`` if it cannot be loaded.
+
+    What counts as alike was fitted to that model; other models have other cosines.
+    """
+    chosen = (each.embedding for each in settings.domains.values() if each.embedding.model in BUNDLED)
     try:
-        return encoder_of(settings, configured)
+        return _load(next(chosen, EmbeddingSettings()), machine_cache(settings.data_dir / "models"), None)
     except EncoderError as error:
-        log.warning("sentences are compared by their words alone: %s", error)
+        log.warning("sentences are not compared: %s", error)
         return None
 
 

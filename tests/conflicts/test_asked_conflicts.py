@@ -3,7 +3,9 @@
 import pytest
 from test_assertions import code, passage, talk
 
-from nornweave.disagree.assertions.asked import SURE, read_answers, read_question
+from nornweave.disagree.assertions.alike import SentenceEncoder
+from nornweave.disagree.assertions.answers import read_answers
+from nornweave.disagree.assertions.asked import read_question
 from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
@@ -89,21 +91,16 @@ def test_a_changelog_answers_nothing_of_today() -> None:
     assert find_contradictions(pair, question="is night mode enabled by default?") == []
 
 
-def test_a_corpus_lists_less_likely_pairs_whose_sentences_say_mostly_the_same() -> None:
-    pair = [
-        passage("Nightly copies of the map are stored in the Graz bucket."),
-        talk("nightly copies of the map are stored in the Linz bucket"),
-    ]
-    assert [each.confidence >= SURE for each in find_contradictions(pair)] == [True]
-    other = talk("nightly copies of the bell plan are stored in the Linz bucket")
-    assert find_contradictions([pair[0], other]) == []
+def test_a_corpus_lists_what_people_set_otherwise(encode: SentenceEncoder) -> None:
+    pair = [passage("Maps are drawn every 15 minutes."), talk("maps are drawn every 40 minutes")]
+    assert [each.confidence < DEMOTE_FROM for each in find_contradictions(pair, encode=encode)] == [True]
+    assert find_contradictions([pair[0], talk("the bell plan is printed every 40 minutes")], encode=encode) == []
 
 
-def test_what_a_page_tells_its_readers_to_set_is_no_value_of_the_code() -> None:
+def test_what_a_page_tells_its_readers_to_set_is_no_value_of_the_code(encode: SentenceEncoder) -> None:
     passages = [passage("Set your read timeout to 35 seconds."), code("NETWORK_READ_TIMEOUT_SECONDS = 30\n")]
-    assert (
-        find_contradictions(passages) == find_contradictions(passages, question="how long is the read timeout?") == []
-    )
+    asked = "how long is the read timeout?"
+    assert find_contradictions(passages, encode=encode) == find_contradictions(passages, question=asked) == []
 
 
 @pytest.mark.parametrize("sentence", [", /srv/gate/map", "(/srv/gate/map)", "so /srv/gate/map"])

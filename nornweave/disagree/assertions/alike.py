@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.asked import SETTING, is_word
+from nornweave.disagree.assertions.answers import SETTING, is_word
 from nornweave.disagree.assertions.passage import AssertingPassage
-from nornweave.disagree.assertions.reading import HINT, NO_PROSE, REMEMBERED, stems
+from nornweave.disagree.assertions.reading import NO_PROSE, REMEMBERED, stems
 from nornweave.disagree.facts.names import words_of
 
 SentenceEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -32,11 +32,15 @@ PAIRS = 6
 """Pairs that are compared by their vectors: of 31 disagreements their words chose 26."""
 ALIKE, ALIKE_IN_CORPORA = 0.47, 0.55
 """Cosine from which two sentences are about one thing; where no question was asked, every sentence meets thousands."""
-PAIRS_OF_CORPORA, MOST_HOLDERS = 600, 12
+PAIRS_OF_CORPORA, MOST_HOLDERS = 2_500, 25
 """Pairs of corpora that are compared; statements that share a word: a word of more tells too little."""
-ASKED_ABOUT, AS_NEAR = 0.28, 0.6
-"""Cosine of a sentence and the question, and its share of the cosine of the sentence that is closest to it."""
+ASKED_ABOUT, AS_NEAR, ANSWERING = 0.28, 0.55, 0.5
+"""Cosine of a sentence and the question, and its share of the cosine of the sentence that is closest to it; cosine from
+which two sentences that answer the question need not be alike."""
 LEAST_STEMS = 2
+_HEADING = lazy_pattern(r"\s*\d+(?:\.\d+)*\.? [A-Z][^.!?:]{0,60}")
+_MARKS = lazy_pattern(r"[#/\s]+")
+_COMMENT_ABOVE = lazy_pattern(r"(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){1,4}\Z", re.MULTILINE)
 _SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
 
 
@@ -83,7 +87,8 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
     """Yield the sentences of a passage that may answer something; of a program its settings too."""
     before = ""
     for said in passage.sentences:
-        if len(said.stems) >= LEAST_STEMS and not NO_PROSE.search(said.text):
+        is_prose = not NO_PROSE.search(said.text) and not _HEADING.fullmatch(said.text)
+        if is_prose and len(said.stems) >= LEAST_STEMS and said.text.count(" ") >= LEAST_STEMS:
             refers = said.text.split(maxsplit=1)[0].lower() in forms.PRONOUNS
             told = " ".join((f"{before} {said.text}" if refers else said.text).split())
             yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told, False)
@@ -103,7 +108,8 @@ def _remembered_settings(text: str, with_words: bool) -> tuple[tuple[int, str, s
         if is_word(found) and not with_words:
             continue
         begin = text.rfind("\n", 0, found.start()) + 1
-        owner = _section_of(text, begin)
+        above = _COMMENT_ABOVE.search(text, max(0, begin - 400), begin)
+        owner = f"{_section_of(text, begin)} {_MARKS.sub(' ', above[0]) if above else ''}".strip()
         words = stems(" ".join(words_of(f"{owner} {found['name']}")))
         read.append((begin, text[begin:].partition("\n")[0], owner, words))
     return tuple(read)
@@ -123,11 +129,11 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     """
     held = list(_statements(passages))
     holders = Counter(stem for each in held for stem in each.words)
-    column = {stem: number for number, stem in enumerate(holders)}
+    column = {stem: number for number, stem in enumerate(sorted(holders))}  # sums depend on the order
     said = np.zeros((len(held), len(column)), np.float32)
     for row, each in zip(said, held, strict=True):
         row[[column[stem] for stem in each.words]] = 1
-    rarity = np.log1p(len(held) / np.array(list(holders.values()), np.float32))
+    rarity = np.log1p(len(held) / np.array([holders[stem] for stem in column], np.float32))
     is_common = np.array([stem in forms.COMMON for stem in column], bool)
     weights = np.where(is_common, forms.COMMON_WEIGHT, 1.0) * rarity
     weighed = said * weights @ said.T
@@ -148,15 +154,15 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
 
 def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikePair]:
     """Return the pairs of statements of two domains that share the largest part of their words, which must be rare."""
-    held = [each for each in _statements(passages) if each.is_setting or HINT.search(each.text)]
+    held = list(_statements(passages))
     holders: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(held):
         for stem in each.words - forms.COMMON:
             holders[stem].append(number)
     rarity = {stem: math.log1p(len(held) / len(numbers)) for stem, numbers in holders.items()}
-    whole = [math.sqrt(sum(rarity.get(stem, 0.0) for stem in each.words)) for each in held]
+    whole = [math.sqrt(math.fsum(rarity.get(stem, 0.0) for stem in each.words)) for each in held]
     shares: dict[tuple[int, int], float] = defaultdict(float)
-    for stem, numbers in holders.items():
+    for stem, numbers in sorted(holders.items()):
         for one, other in combinations(numbers, 2) if len(numbers) <= MOST_HOLDERS else ():
             if passages[held[one].number].domain != passages[held[other].number].domain:
                 shares[one, other] += rarity[stem] / (whole[one] * whole[other])
@@ -173,16 +179,17 @@ def cosines(texts: Sequence[tuple[str, str]], encode: SentenceEncoder) -> list[f
     return [float(row[one] @ row[other]) for one, other in texts]
 
 
-def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[AlikePair]:
-    """Return the pairs whose sentences are alike and are about what was asked, the closest first."""
+def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[tuple[AlikePair, bool]]:
+    """Return the pairs whose sentences are about what was asked, and whether they are alike; the closest first."""
     told = list(dict.fromkeys(each.told for pair in pairs for each in (pair.one, pair.other)))
     vectors = encode([question, *told])
     row = {text: vectors[number] for number, text in enumerate(told, start=1)}
     asked_about = {text: float(vector @ vectors[0]) for text, vector in row.items()}
     least = max(ASKED_ABOUT, AS_NEAR * max(asked_about.values(), default=0.0))
     alike = [(float(row[pair.one.told] @ row[pair.other.told]), pair) for pair in pairs]
+    near = {pair: min(asked_about[pair.one.told], asked_about[pair.other.told]) for pair in pairs}
     return [
-        pair
+        (pair, cosine >= ALIKE)
         for cosine, pair in sorted(alike, key=lambda each: -each[0])
-        if cosine >= ALIKE and min(asked_about[pair.one.told], asked_about[pair.other.told]) >= least
+        if near[pair] >= least and (cosine >= ALIKE or near[pair] >= ANSWERING)
     ]

@@ -22,34 +22,19 @@ def _groups(text: str) -> Mapping[str, str]:
     return MappingProxyType({form: group.strip() for group, _, forms in rows for form in forms.split()})
 
 
-OWNS = _words("""
-    maintained owned managed edited approved supported handled led reviewed operated administered governed staffed run
-    maintains owns manages edits approves handles leads reviews operates administers maintain
-""")
-OWNERS = _words("owner owners maintainer maintainers contact contacts lead leads manager coordinator responsible")
-ASK = _words("ask ping contact")
-ENQUIRIES = _words(
-    "question questions request requests complaint complaints bug bugs ticket tickets enquiries problems"
-)
-"""Who gets them is who owns what they are about."""
 TEAMS = _words("team squad crew department guild office")
 """What a thing is put with that has such a name, has an owner."""
-ROLES = _groups("""
-    store: stored kept saved held lives live lies lie land lands cached persisted written published archived placed
-    store: keeps stores saves holds keep store located resides sits uploaded copied backed dumped put
-    run: runs run running hosted deployed checked built executed served host deploys deploy installed released
-    use: uses use using relies rely based isolated sent powered secured trained optimise optimised optimize optimized
-    use: authenticated signed encrypted delivered go goes handled sandboxed share shared routed isolate
-    use: process processes processed send sends
-    licence: licensed distributed
-    meet: chat chats meet meets happens happen discussed ask join questions talk
-    own: belongs belong
-    move: moved switched migrated replaced went
+ROLE_VERBS = _words("""
+    stored kept saved held lives live lies lie land lands cached persisted written published archived placed keeps
+    stores saves holds keep store located resides sits uploaded copied backed dumped put runs run running hosted
+    deployed checked built executed served host deploys deploy installed released uses use using relies rely based
+    isolated sent powered secured trained optimise optimised optimize optimized authenticated signed encrypted
+    delivered go goes handled sandboxed share shared routed isolate process processes processed send sends licensed
+    distributed chat chats meet meets happens happen discussed ask join questions talk belongs belong moved switched
+    migrated replaced went
 """)
-"""Word → the role that a thing has which follows: ``stored on``, ``runs on``, ``uses``, ``moved to``."""
+"""Verbs of what a thing does or where it is: a number counts nothing behind them."""
 PLACES = _words("in on to at under")
-MEANS = _words("with through via by over from")
-DIRECT = _words("uses use using")
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
     yes: accepts accepted accept allowed possible active exists exist works
@@ -62,8 +47,6 @@ THERE = _groups("""
     open: open pending outstanding unfinished unresolved
 """)
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
-LOOSE = frozenset(("can", "must", "have to", "has to", "need to", "needs to", "works", "active", "exist", "exists"))
-"""What programs and pages say of parts of a thing all the time: of a corpus compared with what people say."""
 SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
 SWITCHED = _words("turned switched shut stays stay remains remain default")
 APART = MappingProxyType({
@@ -99,26 +82,6 @@ PHRASES = _phrases("""
     out of the box: by default
     opt-in: off by default
     opt-out: on by default
-    looked after: maintained
-    looks after: maintains
-    look after: maintain
-    taken over: maintains
-    took over: maintains
-    taken ownership of: maintains
-    sits with: belongs to
-    stepped down as: is not
-    talk to: ask
-    speak to: ask
-    write to: ask
-    turn to: ask
-    takes care of: maintains
-    take care of: maintain
-    taken care of: maintained
-    in charge of: responsible for
-    in the hands of: maintained by
-    lies with: belongs to
-    lives with: belongs to
-    rests with: belongs to
     shut down: removed
     phased out: removed
     got rid of: removed
@@ -157,7 +120,7 @@ UNSURE = _words("""
     proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully imagine example
     examples supposedly allegedly apparently otherwise todo fixme expect expects recommend recommends e.g
 """)
-MODALS = _words("should must could would ought may")
+MODALS = _words("should could would ought may")
 """Of which those behind what is said make it no supposition: ``is on, so that it finds what it should``."""
 # Who reports what somebody says. ``but`` ends that.
 REPORTS = _words("""
@@ -190,13 +153,7 @@ PARTICIPLES = (*_words("""
     ed kept held sent built written put led run available gone possible active
     mandatory obligatory compulsory optional voluntary
 """),)  # fmt: skip
-SUBJECTS = _words("we they all not longer never cannot now also")
 PRONOUNS = _words("it this that they these he she it's that's its")
-RELATIVE = _words("that which who whose")
-FOR = _words("for at on of in by from")
-BENEFIT = frozenset(("for",))
-# Verbs that are nouns as well.
-NOUNS = frozenset(("support",))
 DETERMINERS = _words("a an the my our their its this plain your both only own")
 # Stems of words that name no single thing.
 NOTHING = _words(
@@ -224,6 +181,8 @@ AUXILIARIES = HELPERS | _words("can may must cannot do does did will")
 NARROWS = _words("in on at for of under within")
 """Before where, and for whom, something is so; ``STANDS`` before where a thing is."""
 STANDS = _words("in on at to under into inside from near behind")
-MOMENTS = _words("morning noon afternoon evening night midnight today tomorrow weekend season")
+TIMES_OF_DAY = _words("day morning noon afternoon evening night midnight")
+MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""
+MONTHS = _words("january february march april may june july august september october november december")
 EVERYBODY = _words("everybody everyone anybody anyone all any every each")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions.reading import (
-    Assertion,
     SaidSentence,
     remembered_sentences,
-    remembered_text,
     stems,
 )
 from nornweave.disagree.conflicts.records import PLACE_WORDS
@@ -90,14 +88,6 @@ class AssertingPassage:
     def sentences(self) -> Sequence[SaidSentence]:
         """Its sentences; of a program those of its comments and docstrings."""
         return remembered_sentences(self.text, code=self.domain == "code")
-
-    @property
-    def assertions(self) -> Sequence[Assertion]:
-        """Its assertions; in a changelog or a release's own section, only the assertions of dates."""
-        said = remembered_text(self.text, self.domain)
-        if said and self.is_history:
-            return tuple(each for each in said if each.kind == "date" and each.names)
-        return tuple(each if each.about else replace(each, about=self.heading, head=self.heading) for each in said)
 
 
 def stems_of_name(name: str) -> frozenset[str]:

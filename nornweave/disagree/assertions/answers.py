@@ -1,0 +1,798 @@
+"""Read what a sentence or a setting answers to a question.
+
+A sentence is read word by word, by the tables of ``forms``. An *assertion* has a kind, a key (of one kind only those of
+one key are compared), values, and what it is about: the stems of the sentence's other content words. If a sentence only
+asks, proposes, reports, supposes or remembers something, that is no assertion.
+
+No table of verbs is needed. *How long is a seat kept?* asks for a quantity and is about seats: of the sentences that
+say most of its words the quantities are read, whether a seat *is released* after them or *let go of*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from http import HTTPStatus
+from itertools import pairwise, takewhile
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, word
+from nornweave.core.types import Span
+from nornweave.disagree.assertions import forms
+from nornweave.disagree.assertions.asked import Asked
+from nornweave.disagree.assertions.reading import NO_PROSE, content, is_clock, read_clock, read_words, stems
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.values import UNITS, Value, measured_in
+
+Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role"]
+STANDING = frozenset(("owner", "role", "presence"))
+"""Kinds of which what will be says nothing of what is."""
+ASKED, DUTY = "asked", "duty"
+"""Key of what a question asks for and no table knows; of whether something has to be done."""
+MEASURES: Mapping[str, tuple[str, Fraction]] = {
+    **UNITS,
+    **{word: (base, Fraction(factor)) for base, factor, words in (
+        ("gram", "1", "gram grams"), ("gram", "1000", "kg kilo kilos kilogram kilograms"),
+        ("gram", "1000000", "tonne tonnes"),
+        ("metre", "1", "metre metres meter meters"), ("metre", "1/100", "cm centimetre centimetres"),
+        ("metre", "1/1000", "mm millimetre millimetres"), ("metre", "1000", "km kilometre kilometres"),
+        ("litre", "1", "litre litres liter liters"), ("litre", "1000", "m3"), ("litre", "1/1000", "ml"),
+        ("watt", "1", "watt watts"), ("watt", "1000", "kw kilowatt kilowatts"),
+        ("hertz", "1", "hz hertz"), ("hertz", "1000", "khz"), ("hertz", "1000000", "mhz"),
+    ) for word in words.split()},
+}  # fmt: skip
+"""Units of sentences, which name more than those of programs: word → base unit, and how many of it one is."""
+LONGEST_FIGURE = 24
+TOLD = 2 / 3
+"""Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
+LONGEST_LINE = 200
+QUOTES = "\"'"
+_PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2}|/)?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
+SETTING = lazy_pattern(
+    r"(?P<name>[A-Za-z_][\w-]*)[\"']?[ \t]*(?::[ \t]*[\w.\[\]| ]{1,40}?)?[ \t]*[:=][ \t]*"
+    r"(?P<value>\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|-?\d[\d_.]*\b|[Tt]rue\b|[Ff]alse\b|~?/[\w.@/-]{2,80}"
+    r"|[\[(][ \t]*[\"'][^\n\])]{1,120}[\])]"
+    r"|[A-Za-z][\w.@+-]{0,60}(?=[ \t]*(?:\n|#|$)))"
+)
+_OF_TIME = lazy_pattern(r"\b(?:much|many|soon|old|early|late|fast|quick(?:ly)?|slow|far)\b")
+"""What a duration may answer, as well as *how long* and *when*."""
+_VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
+_RELEASED = lazy_pattern(r"version|release|firmware|(?:^|_)tag$", re.IGNORECASE)
+_YEAR = lazy_pattern(r"(?:1\d|20)\d\d")
+_NUMBERED = lazy_pattern(r"([a-z]+)_?(\d+)(?![a-z])")
+_PER = lazy_pattern(r"_per_(second|minute|hour|day)$", re.IGNORECASE)
+_QUOTED = lazy_pattern(r"[\"']([^\"']+)[\"']")
+_GRANTED = lazy_pattern(r"roles?|allow|permit|users|groups|admins?", re.IGNORECASE)
+_LABELS = frozenset(("status", "state", "stage"))
+_SWITCHED_BY = {**forms.SWITCH, "yes": True, "no": False, "enabled": True, "disabled": False}
+"""Value of a setting → whether what it sets is so."""
+_PHRASES = MappingProxyType(
+    {str(each.value): {part.lower() for part in re.findall(r"\w+", each.phrase)} for each in HTTPStatus}
+)
+# Stems of verbs that say the same of an answer, and of what happened on a day.
+_VERBS: Mapping[str, frozenset[str]] = {
+    "status": frozenset(word(each)[0] for each in forms.ANSWERS),
+    "date": frozenset(word(each)[0] for each in forms.EVENTS),
+    "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
+}
+_IF = "if"
+"""Part of the condition of what is itself supposed: nobody else says that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """The content of one sentence: a value of something.
+
+    Attributes:
+        key: only equal keys are compared: the unit of a quantity, the kind of a date.
+        values: in canonical form; two assertions differ if they share none.
+        about: stems of the other content words; if the sentence says ``it``, or very little, also of the one before.
+        beside: stems next to a number: of what is counted, or of what has the number.
+        condition: the stems of the words after ``if`` and ``when``.
+        subject: words of ``about`` in their order, for people.
+        shown: the value as it is written.
+        span: the range of the sentence in the text.
+    """
+
+    kind: Kind
+    key: str
+    values: frozenset[str]
+    about: frozenset[str]
+    beside: frozenset[str]
+    condition: frozenset[str]
+    subject: Mapping[str, str]
+    shown: str
+    span: Span
+
+
+class Found(NamedTuple):
+    """A value and its place."""
+
+    kind: Kind
+    key: str
+    values: frozenset[str]
+    beside: frozenset[str]
+    at: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a sentence is about, beside a question.
+
+    Attributes:
+        said: the stems of all its words.
+        topic: the stems of its heading, and of the sentence before if it begins with a pronoun.
+        subject: the stems before its auxiliary verb; without an auxiliary, only its first stem.
+        scopes: for each phrase that says for whom or where the sentence holds, the set of its stems.
+        before: pairs of a stem and the stem directly before it.
+        years: the years in which it is so: ``in 2024``.
+        names: the stems of a setting's name; empty for a sentence.
+    """
+
+    said: frozenset[str]
+    topic: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()
+    scopes: frozenset[frozenset[str]] = frozenset()
+    before: frozenset[tuple[str, str]] = frozenset()
+    names: frozenset[str] = frozenset()
+    years: frozenset[str] = frozenset()
+
+    def numbers(self) -> Mapping[str, set[str]]:
+        """Return each word → the numbers directly after it, which tell things of one name apart: ``homework 3``."""
+        numbers: dict[str, set[str]] = {}
+        for form, before in self.before:
+            if form[0].isdigit():
+                numbers.setdefault(before, set()).add(form)
+        return numbers
+
+
+class Answering(NamedTuple):
+    """An answer to a question: what a sentence asserts, and what the sentence is about."""
+
+    assertion: Assertion
+    context: Context
+
+
+def read_answers(
+    sentence: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]
+) -> Iterator[Answering]:
+    """Yield the answers that a sentence gives to a question."""
+    if not NO_PROSE.search(sentence):
+        yield from Sentence(sentence, start, domain, before, asked, topic).answers()
+
+
+class Sentence:
+    """A sentence that is read for the kinds of answer that a question asks for.
+
+    ``taken`` holds the places of a value's words, which are not part of what the sentence is about.
+    """
+
+    def __init__(self, text: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]) -> None:
+        self.written, self.forms, self.sorts, self.clauses, self.dates = read_words(text)
+        self.lower = [token.lower() for token in self.written]
+        self.text, self.domain, self.before, self.asked, self.topic = text, domain, before, asked, topic
+        stripped = text.strip()
+        begin = start + text.index(stripped) if stripped else start
+        self.span = Span(begin, begin + len(stripped))
+        self.taken: set[int] = set()
+        self.years = frozenset(
+            year for before, year in pairwise(self.lower) if before in forms.IN_YEAR and _YEAR.fullmatch(year)
+        )
+        self.found: list[Found] = []
+        self.said = stems(text) | {form for at, form in enumerate(self.forms) if self._tells(at)}
+        self.said |= {form[2:] for form in self.said if form.startswith("un")}  # an unpaid seat is not paid
+        if self.lower and self.lower[0] in forms.PRONOUNS:
+            self.topic = topic | stems(before)
+
+    def answers(self) -> Iterator[Answering]:
+        """Yield the answers that the sentence gives to the question."""
+        if not self.forms or not self._is_sure():
+            return
+        self._read_all()
+        found = [each for each in self.found if each.kind in self.asked.kinds and self._is_measure(each)]
+        readers = {
+            "version": self._versions, "place": self._places, "who": self._people, "state": self._states,
+            "name": self._names, "may": self._who_may, "answer": self._yes_or_no,
+        }  # fmt: skip
+        found += (each for kind, read in readers.items() if kind in self.asked.kinds for each in read())
+        merged: dict[tuple[str, str, frozenset[str]], list[Found]] = {}
+        for each in filter(self._is_now, found):
+            merged.setdefault((each.kind, each.key, each.beside), []).append(each)
+        about = self._about() if merged else {}
+        for alike in merged.values():
+            values = frozenset[str]().union(*(each.values for each in alike))
+            yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
+
+    def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
+        """Return what the sentence is about, without a value (its places in the sentence, and its stems)."""
+        zone = self._zone
+        clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
+        near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
+        own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
+        pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
+        return Context(
+            self.said, self.topic, self._subject(zone) - values, self._scopes(near, value),
+            frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
+            years=self.years - {self.lower[at] for at in value},
+        )  # fmt: skip
+
+    def _read_all(self) -> None:
+        """Read the numbers, dates and rates of the sentence."""
+        for at, token in enumerate(self.lower):
+            if at in self.dates:
+                self._read_date(at)
+            elif self.sorts[at] == VALUE:
+                if at not in self.taken:
+                    self._read_number(at, self.forms[at])
+            elif token in forms.EVERY:
+                self._add("quantity", "s", {_number(UNITS[forms.EVERY[token]][1])}, at, at + 1)
+            elif token in forms.ONE and at not in self.taken and self._counts_one(at):
+                self._read_number(at, "1")
+
+    def _is_sure(self) -> bool:
+        return forms.UNSURE.isdisjoint(self.lower)
+
+    def _assertion(self, alike: Sequence[Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
+        first = alike[0]
+        at, own = first.at, {self.forms[each] for each in range(first.at, first.end)}
+        verbs = _VERBS.get(first.kind, ())
+        subject = {
+            form: written
+            for form, (place, written) in about.items()
+            if form not in own
+            and self.clauses[place] <= self.clauses[at]
+            and (form not in verbs or (place and written[0].isupper()))
+        }
+        told = frozenset(subject)
+        if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
+            told |= stems(self.before)
+        begun = (each for each in self._conditions() if self.clauses[each.start] <= self.clauses[at])
+        supposed = {place for each in begun for place in each}
+        condition = {form for form, (place, _) in about.items() if place in supposed}
+        condition |= {_IF} if at in supposed else set()
+        return Assertion(
+            first.kind, first.key, frozenset().union(*(each.values for each in alike)), told, first.beside,
+            frozenset(condition), MappingProxyType(subject), self._shown(alike), self.span,
+        )  # fmt: skip
+
+    def _shown(self, alike: Sequence[Found]) -> str:
+        """Return a value as it is written: with the rest of a name, and with *half* before *an hour*."""
+        begin, end = alike[0].at, alike[0].end
+        for each in alike[1:]:
+            end = each.end if each.at == end else end
+        begin -= self.lower[begin - 1 : begin] == ["half"]
+        return " ".join(self.written[begin:end])
+
+    def _conditions(self) -> Iterator[range]:
+        """Yield the range of places of each condition, from ``if`` or ``when`` to its end."""
+        for place, token in enumerate(self.lower):
+            if token in forms.CONDITIONS:
+                end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
+                yield range(place, next(end, len(self.lower)))
+
+    def _about(self) -> dict[str, tuple[int, str]]:
+        """Return each stem of the subject → its first place, and the word as written there."""
+        about: dict[str, tuple[int, str]] = {}
+        for at, form in enumerate(self.forms):
+            is_state = self.lower[at] in forms.THERE or self.lower[at] in forms.SWITCH
+            if at in self.taken or is_state or not self._tells(at) or "since" in self.lower[max(0, at - 2) : at]:
+                continue
+            if self.sorts[at] == VALUE and not (self._is_version(at) or (at and self.sorts[at - 1] in {CONTENT, NAME})):
+                continue
+            about.setdefault(form, (at, self.written[at]))
+        return about
+
+    def _is_now(self, found: Found) -> bool:
+        """Tell whether a clause is about the present, not about the past, the future or another's statement."""
+        at = found.at
+        is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
+        modals = (
+            modal
+            for modal, clause in zip(self.written, self.clauses, strict=True)
+            if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
+        )
+        is_doubt = found.kind == "presence" and ("may", "not") in pairwise(self.lower) and self.asked.how != "may"
+        may = found.key == "who may" or (found.key == ASKED and not is_doubt)
+        if any(modal != "may" or not is_allowed for modal in modals if modal != "may" or not may):
+            return False
+        said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
+        if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
+            return False
+        plans = found.kind in STANDING or (self.domain == "conversations" and found.kind != "date")
+        if plans and not forms.FUTURE.isdisjoint(self.lower[:at]):
+            return False
+        clause = [token for token, number in zip(self.lower, self.clauses, strict=True) if number == self.clauses[at]]
+        if self.years and found.kind != "date":  # what is compared is of the same year
+            return True
+        used = any(
+            (token, following) == ("used", "to") and before not in forms.COPULA
+            for before, token, following in zip(("", *clause), clause, clause[1:], strict=False)
+        )
+        was = max((place for place, token in enumerate(clause) if token in forms.PAST), default=-1)
+        if used or "had" in clause or (was >= 0 and not {"until", "during"}.isdisjoint(clause)):
+            return False
+        ended = not forms.PAST_ENDS.isdisjoint((clause[0], clause[-1])) or (
+            found.kind != "date" and any(pair in forms.THEN for pair in pairwise(clause))
+        )
+        told = self.domain == "research" and not self.dates
+        is_past = not told and (ended or (was >= 0 and forms.COPULA.isdisjoint(clause[was:])))
+        parts = {each.split()[0] for each in found.values}
+        is_record = found.kind == "date" and (parts >= {"day", "month"} or parts == {"year"})
+        is_record &= was >= 0 and (
+            parts == {"year"} or any(token.endswith(forms.PARTICIPLES) for token in clause[was + 1 :])
+        )
+        return not is_past or ((is_record or not forms.EVENTS.isdisjoint(clause)) and forms.BACK.isdisjoint(self.lower))
+
+    def _tells(self, at: int) -> bool:
+        return self.sorts[at] not in {FUNCTION, TURN} and self.lower[at] not in forms.FILLERS
+
+    def _is_name(self, at: int) -> bool:
+        return self.sorts[at] == NAME or self.written[at][0].isupper()
+
+    def _are_names(self, *places: int) -> bool:
+        return all(place < len(self.written) and self._is_name(place) for place in places)
+
+    def _is_version(self, at: int) -> bool:
+        return "." in self.forms[at] or self.lower[at][0] == "v"
+
+    def _add(self, kind: Kind, key: str, values: Iterable[str], at: int, end: int, beside: Iterable[str] = ()) -> None:
+        self.found.append(Found(kind, key, frozenset(values), frozenset(beside), at, end))
+        self.taken.update(range(at, end))
+
+    def _counts_one(self, at: int) -> bool:
+        end = at + 1 + len(self._counted(at + 1))
+        if self.lower[at] == "one" and end > at + 1 and not forms.COPULA.isdisjoint(self.lower[end : end + 1]):
+            return True
+        at += self.lower[at + 1 : at + 2] in (["full"], ["whole"])
+        following = self.lower[at + 1 : at + 2]
+        is_ordinal = following == ["second"] and at + 2 < len(self.lower) and self._tells(at + 2)
+        is_rate = at > 1 and self.lower[at - 1] in UNITS
+        return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
+
+    def _is_measure(self, found: Found) -> bool:
+        """Tell whether a quantity suits the question: *how often* needs a rate, *how long* and *when* a duration."""
+        every = self.lower[max(0, found.at - 2) : found.at + 1]
+        is_rate = "/" in found.key or every[-1] in forms.EVERY or "every" in every
+        is_rate |= found.end > found.at + 2 and self.lower[found.end - 2] in forms.PER
+        if found.kind != "quantity" or not self.asked.how.startswith(("how", "when")):
+            return True
+        if "often" in self.asked.how:
+            return is_rate or found.key == "count"
+        if found.key == "count" and self.asked.how.startswith("how many ") and not (is_rate or self.asked.is_shared):
+            return word(self.asked.how.rpartition(" ")[2])[0] in found.beside
+        is_duration = found.key.startswith("s") and not is_rate
+        return (
+            is_duration
+            if re.search("long|when", self.asked.how)
+            else not is_duration or bool(_OF_TIME.search(self.asked.how))
+        )
+
+    def _read_date(self, at: int) -> None:
+        """Read the only date of the clause that was asked about; of another clause, if that has none."""
+        of_day = is_clock(self.dates[at])
+        alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
+        if (alike.intersection(self._zone) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
+            self._add("date", "clock" if of_day else "date", self.dates[at], at, at + 1)
+        self.taken.add(at)
+
+    def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
+        """Read what a number counts or measures, or the thing whose version it is."""
+        at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
+        following = [*self.lower[at + 1 : at + 4], "", ""]
+        before = self.lower[max(0, at - 3) : at]
+        is_of = following[0] == "of" and before[-1:] in (["version"], ["release"]) and self._are_names(at + 2)
+        if is_of and forms.SINCE.isdisjoint(before):
+            self._add("version", self.forms[at + 2], {figure}, at, at + 1, {self.forms[at + 2]})
+            return
+        if self.asked.how.startswith(("when", "what year")) and before[-1:] == ["in"] and _YEAR.fullmatch(figure):
+            self._add("date", "date", {f"year {figure}"}, at, at + 1)
+            return
+        if before[-1:] == ["between"] and "and" in following:  # a range is no single value
+            self.taken.update(range(at, at + following.index("and") + 3))
+            return
+        if self._is_since(before, figure):
+            self.taken.add(at)
+            return
+        amount = None if self.lower[at][0] == "v" else _amount_of(figure)
+        if amount is None or self._read_status(at, figure):
+            return
+        end = at + 1
+        if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
+            amount *= forms.SCALES[following.pop(0)]
+            end += 1
+        # At least Android 11 is what is required; at least three of anything may be four.
+        is_product = at > 0 and self._is_name(at - 1) and not forms.NEEDS.isdisjoint(self.lower)
+        if not is_product and not forms.LEAST.isdisjoint(before):
+            self.taken.update(range(at, end + 1))
+            return
+        measure = MEASURES.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
+        if measure is not None:
+            halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
+            key, period, last = self._rate(end + 1)
+            key += " before" if self.lower[last : last + 1] == ["before"] else ""  # three days before it ends
+            self._add("quantity", measure[0] + key, {_number(amount * measure[1] / halves / period)}, at, last)
+            return
+        per, period, last = self._rate(end + (following[0] in {"time", "times"}))
+        if per and amount and (last > end + 2 or self.lower[at] in {"once", "twice"}):  # three times a day
+            self._add("quantity", "s", {_number(period / amount)}, at, last)
+            return
+        counted, previous = self._counted(end), self._previous(at)
+        if at and self.lower[at - 1] in forms.ORDINALS:
+            return
+        if at and self._is_name(at - 1) and (at > 1 or not counted):
+            is_there = at > 2 and (
+                self.lower[at - 2] in {"has", "have"}
+                or (
+                    self.lower[at - 2] in {"on", "at"}
+                    and not forms.COPULA.isdisjoint(self.lower[max(0, at - 4) : at - 2])
+                )
+            )
+            if (is_there or not forms.NEEDS.isdisjoint(self.lower)) and (not counted or "." in figure):
+                self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
+        elif counted:
+            behind = self.lower[end + len(counted) : end + len(counted) + 2]
+            is_version = "." in figure and at > 0 and self.sorts[at - 1] in {CONTENT, NAME}  # istio 1.24 ends
+            if is_version or (behind[:1] == ["of"] and not forms.DETERMINERS.isdisjoint(behind)):  # four of the team
+                return
+            key, period, last = self._rate(end + len(counted))
+            unit, amount = ("count", amount / period) if key else _plain(amount)
+            self._add("quantity", unit + key, {_number(amount)}, at, end, counted)
+            if key:
+                self.taken.update(range(last - 2, last))
+        elif previous and forms.HELPERS.isdisjoint(self.lower[end : end + 1]):
+            unit, amount = _plain(amount)
+            self._add("quantity", unit, {_number(amount)}, at, end, previous)
+
+    def _is_since(self, before: Sequence[str], figure: str) -> bool:
+        """Tell whether the words before a number make it an old value, or the version since which something holds."""
+        last = before[-1] if before else ""
+        if last == "from":  # raised from 30 seconds
+            return not forms.EVENTS.isdisjoint(self.lower)
+        if last == "in":
+            return not forms.THERE.keys().isdisjoint(before)
+        return last == "since" or (
+            "." in figure and last in forms.SINCE_VERSION and (last != "of" or before[-2:-1] == ["as"])
+        )
+
+    def _read_status(self, at: int, figure: str) -> bool:
+        phrase = _PHRASES.get(figure)
+        if phrase is None:
+            return False
+        end = at + 1
+        while end < len(self.lower) and self.lower[end] in phrase:
+            end += 1
+        if end == at + 1 and (forms.ANSWERS.isdisjoint(self.lower) or self._counted(end)):
+            return False
+        self._add("status", figure[0], {figure}, at, end)
+        return True
+
+    def _counted(self, at: int) -> list[str]:
+        """Return the stems of the words counted by a number: ``10 concurrent parts``."""
+        counted = []
+        for place in range(at, min(at + 3, len(self.forms))):
+            if self.sorts[place] == VALUE or not self._tells(place) or self.lower[place] in forms.ROLE_VERBS:
+                break
+            counted.append(self.forms[place])
+        return counted
+
+    def _previous(self, at: int) -> list[str]:
+        """Return the stems of the nearest words before a number: ``a batch size of 8``, ``listens on 8000``."""
+        near = (place for place in range(max(0, at - 5), at) if self.sorts[place] != VALUE and self._tells(place))
+        return [self.forms[place] for place in near][-2:]
+
+    def _rate(self, at: int) -> tuple[str, Fraction, int]:
+        """Return ``/s``, the unit's seconds and the end of ``per minute`` at a place; an empty text without a rate."""
+        if at + 1 < len(self.lower) and self.lower[at] in forms.PER:
+            base, factor = UNITS.get(self.lower[at + 1], ("", Fraction(1)))
+            if base == "s":
+                return "/s", factor, at + 2
+        return "", Fraction(1), at
+
+    @cached_property
+    def _zone(self) -> Sequence[int]:
+        """Return the places of the clause with the most words of the question, and of the text after its colon."""
+        asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
+        best = max(sorted({*self.clauses}), key=lambda clause: (asked[clause], -clause), default=0)
+        zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
+        last = zone[-1] + 1 if zone else 0
+        if self.lower[last : last + 1] == [":"]:
+            zone += (at for at in range(last, len(self.forms)) if self.clauses[at] == self.clauses[last])
+        return zone
+
+    def _subject(self, places: Sequence[int]) -> frozenset[str]:
+        verb = next((at for at in places if self.lower[at] in forms.AUXILIARIES), None)
+        begun = [at for at in places if self.lower[at] not in forms.DETERMINERS | forms.BREAKS]
+        before = begun[:1] if verb is None else [at for at in places if at < verb]
+        return frozenset(self.forms[at] for at in before if self._tells(at) and self.sorts[at] != VALUE)
+
+    def _scopes(self, places: Sequence[int], value: Sequence[int]) -> frozenset[frozenset[str]]:
+        """Return the stems of each phrase that says where or for whom the sentence holds: *of old machines*."""
+        scopes = set()
+        for at in places:
+            _, place, end = self._thing(at + 1) if self.lower[at] in forms.NARROWS else (None, at, at)
+            told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
+            if told and self.written[place][0].isupper():  # in Linz closes
+                told = list(takewhile(lambda each: self.written[each][0].isupper(), told))
+            is_unsigned = any(self.forms[each].removeprefix("un") in self.asked.about for each in told)
+            is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
+            is_other |= forms.MOMENTS.issuperset(self.lower[each] for each in told)
+            is_other |= self.sorts[end : end + 1] == [VALUE]  # in release 12
+            is_other |= at > 0 and self.lower[at] == "for" and self.lower[at - 1] in forms.THERE  # closed for repairs
+            if told and not is_unsigned and not is_other and self.sorts[place] != VALUE:
+                scopes.add(frozenset(self.forms[each] for each in told))
+        return frozenset(scopes)
+
+    def _versions(self) -> Iterator[Found]:
+        for at, token in enumerate(self.lower):
+            figure = _VERSION.match(token) if self.sorts[at] == VALUE and at not in self.dates else None
+            is_named = at > 0 and (self.lower[at - 1] in {"version", "release"} or self._is_name(at - 1))
+            if figure and (is_named or "." in figure[1]):
+                yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
+
+    def _places(self) -> Iterator[Found]:
+        """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
+        zone = self._zone
+        if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
+            told = (at for at, token in enumerate(self.lower) if any(token in path for path in paths))
+            at = max(told, key=lambda each: len(self.lower[each]), default=zone[0])
+            yield Found("role", "path", paths, frozenset(), at, at + 1)
+            return
+        things = [self._place(at + 1) for at in zone if self.lower[at] in forms.STANDS]
+        found = [
+            Found("role", "place", held - self.asked.about, frozenset(), place, end)
+            for held, place, end in things
+            if held - self.asked.about and UNITS.keys().isdisjoint(self.lower[place:end])
+            and not any(each in self.dates or self.sorts[each] == VALUE for each in range(place, end))
+        ]  # fmt: skip
+        last = max((at for at in zone if self.forms[at] in self.asked.about), default=-1)
+        yield from ([each for each in found if each.at > last] or found[-1:])[:1]
+
+    def _place(self, at: int) -> tuple[frozenset[str], int, int]:
+        """Return what ``_thing`` returns, with where that is: *on a machine in Graz*."""
+        held, place, end = self._thing(at)
+        if held and self.lower[end : end + 1] in (["in"], ["at"]):
+            where, _, last = self._thing(end + 1)
+            held, end = held | where, last
+        return held, place, end
+
+    def _people(self) -> Iterator[Found]:
+        """Yield the names in the clause that was asked about; if it has none, those in the others."""
+        zone = self._zone
+        yield from list(self._named(zone)) or self._named([at for at in range(len(self.forms)) if at not in zone])
+
+    def _named(self, zone: Sequence[int]) -> Iterator[Found]:
+        first = zone[0] + 2 if zone and self.lower[zone[0]] in forms.NARROWS else -1  # at Globex it is theirs
+        for at in zone:
+            is_begun = at == 0 and not (self._are_names(1) or self.lower[1:2] in (["is"], ["has"]))
+            is_name = self.written[at][0].isupper() and len(self.written[at]) > 1 and self._tells(at)
+            is_name &= self.sorts[at] != VALUE and not is_begun
+            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS
+            if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
+                yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
+
+    def _names(self) -> Iterator[Found]:
+        for at in self._zone:
+            is_name = at > 0 and self._is_name(at) and len(self.written[at]) > 1 and self._tells(at)
+            is_name &= self.sorts[at] != VALUE
+            if is_name and self.forms[at] not in self.asked.about:
+                yield Found("role", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
+
+    def _states(self) -> Iterator[Found]:
+        """Yield the state that follows *is* or a colon."""
+        zone = self._zone
+        colons = [at for at in zone if self.lower[at] == ":"]
+        start = next(iter(colons), max((at for at in zone if self.lower[at] in forms.HELPERS), default=len(self.forms)))
+        places = [at for at in zone if at > start]
+        told = [at for at in places if self.lower[at] in forms.THERE or self._tells(at)][:3]
+        if not told or (_LABELS.isdisjoint(self.lower) and self._subject(zone).isdisjoint(self.asked.about)):
+            return
+        sign = "" if forms.NOT.isdisjoint(self.lower[at] for at in places) else "not "
+        known = [forms.THERE[self.lower[at]] for at in told if self.lower[at] in forms.THERE]
+        held = known or [self.forms[at] for at in told if self.lower[at] not in forms.NOT]
+        yield Found("role", ASKED, frozenset(sign + each for each in held), frozenset(), told[0], told[-1] + 1)
+
+    def _who_may(self) -> Iterator[Found]:
+        zone = self._zone
+        asked = (at for at in zone if self.forms[at] in self.asked.about and not self.asked.is_shared)
+        verb = next((at for at in zone if self.lower[at] in {"may", "can", "must"}), next(asked, None))
+        if verb is None:
+            return
+        before = [at for at in zone if at < verb and self.clauses[at] == self.clauses[verb]]
+        words = {self.lower[at] for at in before}
+        told = [at for at in before if self._tells(at)]
+        who = sorted(self.forms[at] for at in told)
+        is_denied = not forms.NOT.isdisjoint(self.lower[at] for at in zone)
+        is_all = not words.isdisjoint(forms.EVERYBODY)
+        sign = "not" if is_denied else "only" if "only" in words else "all" if is_all else "some"
+        if who or sign == "all":
+            values = frozenset((f"{sign} {' '.join(who)}",))
+            yield Found("role", "who may", values, frozenset(), *_range_of(told or zone))
+
+    def _yes_or_no(self) -> Iterator[Found]:
+        """Yield *yes* or *no*, as the states and negations say in the clauses that name what was asked about."""
+        clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
+        clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
+                    if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
+        supposed = {at for condition in self._conditions() for at in condition}
+        zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses and at not in supposed]
+        parted = [at for at in zone if self.lower[at] in forms.APART and self._parted(at) is not None]
+        switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)] + parted
+        states = [at for at in zone if self.lower[at] in forms.THERE]
+        told = len(self.asked.about & self.said)
+        is_told = self.asked.is_shared or (told > 1 and told >= TOLD * len(self.asked.about))
+        if not zone or not (states or switches or is_told):
+            return
+        no = {at for at in states
+              if forms.THERE[self.lower[at]] in {"no", "done"} and self.forms[at] not in self.asked.about}  # fmt: skip
+        no |= {at for at in switches if not forms.SWITCH.get(self.lower[at], False)}
+        signs = [at for at in zone if self.lower[at] in forms.NOT]
+        denied = {clause for clause in clauses
+                  if (sum(self.clauses[at] == clause for at in signs)
+                      + any(self.clauses[at] == clause for at in no)) % 2}  # fmt: skip
+        yield from self._duties(zone)
+        named = [at for at in zone if self.forms[at] in self.asked.about]
+        at = (*sorted(no), *signs, *states, *named[-1:], *zone)[0]
+        said = "no" if denied else "yes"
+        yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
+
+    def _duties(self, zone: Sequence[int]) -> Iterator[Found]:
+        """Yield whether something has to be done: it is mandatory, or optional; one must, or need not."""
+        for at in zone:
+            state = forms.THERE.get(self.lower[at])
+            has_to = self.lower[at] in {"have", "has", "need"} and self.lower[at + 1 : at + 2] == ["to"]
+            is_must = self.lower[at] == "must" and self.lower[at + 1 : at + 2] != ["not"]
+            if state in {"must", "may"} or is_must or has_to:
+                said = (state != "may") != self._is_denied(at)
+                yield Found("presence", DUTY, frozenset(("yes" if said else "no",)), frozenset(), at, at + 1)
+                return
+
+    def _is_denied(self, at: int) -> bool:
+        clause = self.clauses[at]
+        return any(
+            token in forms.NOT and clause - self.clauses[place] <= (token in forms.BUT)
+            for place, token in enumerate(self.lower[:at])
+        )
+
+    def _is_switch(self, at: int) -> bool:
+        before = self.lower[at - 1] if at else ""
+        behind = self.lower[at + 1 : at + 2]
+        is_last = not behind or behind[0] in forms.UNTIL | forms.BREAKS | forms.FILLERS | forms.PLACES
+        is_state = (before in forms.COPULA and is_last) or self.lower[max(0, at - 2) : at] == ["defaults", "to"]
+        return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
+
+    def _parted(self, at: int) -> int | None:
+        """Return the place of a verb whose second part follows its object: ``we turned the lamps off``."""
+        near = (place for place in range(max(0, at - 6), at - 1) if self.clauses[place] == self.clauses[at])
+        verbs = forms.APART[self.lower[at]]
+        return next(
+            (each for each in near if self.lower[each] in verbs and self.lower[each + 1] not in forms.APART), None
+        )
+
+    def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
+        """Return the stems of the thing named at a place, and the start and end of its name."""
+        while at < len(self.lower) and self.lower[at] in forms.DETERMINERS:
+            at += 1
+        end = at
+        while end < min(at + 5, len(self.lower)) and (
+            (self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1))))
+            or (joined and self.lower[end] in {"and", "the"})
+            or (joined and self.lower[end] == "of" and at < end and self._are_names(end - 1, end + 1))
+        ):
+            end += 1
+        held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION) - forms.NOTHING
+        return held, at, end if held else at
+
+
+def _range_of(places: Sequence[int]) -> tuple[int, int]:
+    return places[0], places[-1] + 1
+
+
+def _plain_path(path: str) -> str:
+    return path.strip("./~").lower()
+
+
+def read_settings(
+    text: str,
+    asked: Asked,
+    topic: frozenset[str],
+    within: Span | None = None,
+    *,
+    owner: str = "",
+    with_words: bool = False,
+) -> Iterator[Answering]:
+    """Yield the values of settings, in code or configuration, whose line or topic names what was asked about.
+
+    Args:
+        within: the lines to read; ``None`` reads all.
+        owner: the section or the parent key of these lines.
+        with_words: read words without quotation marks too, as files of configuration have them.
+    """
+    start, end = (within.start, within.end) if within else (0, len(text))
+    for found in SETTING.finditer(text, start, end):
+        begin = text.rfind("\n", 0, found.start()) + 1
+        line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
+        said, named = (content(" ".join(words_of(f"{owner} {part}"))) for part in (line, found["name"]))
+        if (is_word(found) and not with_words) or asked.about.isdisjoint({*said, *topic}):
+            continue
+        about, none = frozenset(named), frozenset[str]()
+        for kind, key, values in _held(found, asked, with_words=with_words):
+            unit = name.unit if kind == "quantity" and (name := read_name(found["name"])) else ""
+            span = Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip()))
+            shown = f"{found['value'].strip(QUOTES)} {unit or ''}".strip()
+            assertion = Assertion(kind, key, values, about, none, none, named, shown, span)
+            numbered = frozenset((number, noun) for noun, number in _NUMBERED.findall(found["name"].lower()))
+            yield Answering(assertion, Context(frozenset(said), topic, before=numbered, names=about))
+
+
+def is_word(setting: re.Match[str]) -> bool:
+    """Tell whether the value of a setting is a word without quotation marks: in a program that is a name."""
+    return setting["value"][0].isalpha() and setting["value"].lower() not in {"true", "false"}
+
+
+def _held(found: re.Match[str], asked: Asked, *, with_words: bool) -> Iterator[tuple[Kind, str, frozenset[str]]]:
+    """Yield the kind, the key and the values of a setting that may answer the question; at most one."""
+    text, name = found["value"].strip(QUOTES), read_name(found["name"])
+    version = _VERSION.fullmatch(text)
+    is_named = bool(_RELEASED.search(found["name"])) or text.count(".") > 1 or text[:1] in "~^"
+    value = read_value(found["value"]) if "quantity" in asked.kinds else None
+    is_on = _SWITCHED_BY.get(text.lower())
+    if "answer" in asked.kinds and is_on is not None:
+        yield "presence", ASKED, frozenset(("yes" if is_on else "no",))
+    elif "date" in asked.kinds and (minutes := read_clock(text)) is not None:
+        yield "date", "clock", minutes
+    elif "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
+        yield "version", ASKED, frozenset((version[1],))
+    elif "place" in asked.kinds and _PATH.fullmatch(text):
+        yield "role", "path", frozenset((_plain_path(text),))
+    elif "status" in asked.kinds and version and found["name"].lower().endswith(("status", "code")):
+        yield "status", text[0], frozenset((text,))
+    elif value is not None and name is not None and value.kind == "number":
+        per = _PER.search(found["name"])
+        key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
+        yield "quantity", key, frozenset((held,))
+        last = words_of(found["name"])[-1]  # MIN may be minutes, or a minimum
+        if value.unit is None and not per and name.unit is None and len(last) < 4 and last in MEASURES:
+            base, factor = MEASURES[last]
+            yield "quantity", base, frozenset((_number(Fraction(value.text) * factor),))
+    elif "may" in asked.kinds and _GRANTED.search(found["name"]):
+        roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(found["value"]))
+        yield "role", "who may", frozenset((f"only {'|'.join(roles)}",))
+    elif with_words and text[:1].isalpha() and not asked.kinds.isdisjoint(("who", "name")):
+        kind: Kind = "owner" if "who" in asked.kinds else "role"
+        yield kind, ASKED, stems(" ".join(re.split(r"[^\w]+", text)))
+
+
+def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:
+    """Return the unit of a number in a program, and its amount in decimals.
+
+    Args:
+        per: the unit of time if the number is a rate: ``minute``.
+    """
+    rate = UNITS[per.lower()][1] if per else None
+    amount = Fraction(value.text) / (rate or 1)
+    unit, amount = (value.unit or "count", amount) if value.unit or rate else _plain(amount)
+    return unit + ("/s" if rate else ""), _number(amount)
+
+
+def _amount_of(figure: str) -> Fraction | None:
+    try:
+        return Fraction(figure.replace(",", "")) if len(figure) <= LONGEST_FIGURE else None
+    except ValueError:  # 0.7.0
+        return None
+
+
+def _plain(amount: Fraction) -> tuple[str, Fraction]:
+    """Return the unit and amount of a number without a unit. A number below 1 is a share: 0.1 is ten per cent."""
+    return ("percent", amount * 100) if 0 < amount < 1 else ("count", amount)
+
+
+def _number(value: Fraction) -> str:
+    return f"{float(value):.6g}"
