@@ -37,6 +37,7 @@ _ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
 _SET = re.compile(r"^:(!?[\w-]+!?):(?:[ \t]+([^\n]*))?$", re.MULTILINE)
 _INDEX_TERM = re.compile(r"\(\(\((?:[^()\n]|\n(?!\n)|\([^()\n]*\))+\)\)\)|\bindexterm:\[[^\]\n]*\]")
 """A term of the index that is not shown where it stands."""
+_HIDES = ("(((", "indexterm:", "+++", "pass:")
 _PASSED = re.compile(r"\+\+\+[^+\n]+\+\+\+|\bpass:\w*\[[^\n]*\]")
 _REFERENCE = re.compile(r"(?<![\\$])\{(\w[\w-]*)\}")
 _LONGEST_VALUE = 1_000
@@ -60,13 +61,15 @@ def read_asciidoc(text: str) -> Blocks:
     even = even_line_ends(text)
     asciidoc = _Asciidoc(UnseenParts(even))
     read = read_lines(text, 0, asciidoc.block_at)
+    values = {name: value for name, value in asciidoc.values.items() if value}
+    if not values and not any(mark in even for mark in _HIDES):
+        return read
     shown = blanked(even_line_ends(read.text), sorted(asciidoc.literal, key=lambda span: span.start))
     unseen = [Span(*term.span()) for term in _INDEX_TERM.finditer(shown)]
     unseen += [span for raw in _PASSED.finditer(shown) for span in asciidoc.unseen.within(Span(*raw.span()))]
     if unseen:
         hidden = tuple(united((*read.hidden, *unseen)))
         read = replace(read, text=blanked(read.text, hidden), hidden=hidden)
-    values = {name: value for name, value in asciidoc.values.items() if value}
     if not values:
         return read
     said: list[tuple[Span, str]] = []
