@@ -711,10 +711,10 @@ def _comments(text: str) -> Iterator[Unit]:
     for comment in _COMMENT.finditer(text):
         first, last = comment.span(comment.lastindex or 0)
         # Each line of a comment begins with its sign, which is no heading there: a sentence goes on.
-        read = text[:first] + _HASH.sub(lambda sign: " " * len(sign[0]), text[first:last]) + text[last:]
-        for start, end in _units_in(read, first, last):
-            marked = _COMMENT_MARK.match(text, start, end)
-            yield marked.end() if marked else start, end
+        read = _HASH.sub(lambda sign: " " * len(sign[0]), text[first:last])
+        for start, end in units_of(read, LONGEST_SENTENCE, is_code=False):
+            marked = _COMMENT_MARK.match(text, first + start, first + end)
+            yield marked.end() if marked else first + start, first + end
 
 
 def _sentence(item: FusedItem, unit: Unit) -> ExtractedSentence:
