@@ -200,11 +200,11 @@ def evidence_of(text: str, generation: Index, quoting: Numbers = NO_HITS.numbers
     return exact_evidence(query, statistics, generation, quoting, within, None if told is None else told.scores)
 
 
-def told_of(text: str, generation: Index) -> Told | None:
+def told_of(text: str, generation: Index, by_words: Numbers = NO_HITS.numbers) -> Told | None:
     """Tell which setting is asked for, with every chunk near."""
     query, encoded = read_query(text), EncodedQuery(text, MEANINGS.encode_query(text))
     every = np.arange(generation.size, dtype=np.int32).reshape(-1, 1)
-    return tell(query, encoded, statistics_of(query, generation), generation, [*every])
+    return tell(query, encoded, statistics_of(query, generation), generation, [*every], by_words)
 
 
 def scores_of(evidence: ExactEvidence, generation: Index) -> Scores:
@@ -310,6 +310,20 @@ def test_a_text_is_told_where_its_words_say_most_of_what_is_asked_and_one_is_ask
 ) -> None:
     told = told_of(text, code_with_meanings)
     assert ("twisted" in {fact.value for fact in (told.facts.values() if told else ())}) == is_told
+
+
+def test_a_setting_of_another_thing_does_not_lead_where_a_passage_holds_what_is_asked(tmp_path: Path) -> None:
+    files = {
+        "quotas.py": "# The maximum number of threads in a region of the mill.\nthreads_max = 6\n",
+        "looms.py": 'def brass_looms():\n    """Make up to fifty looms in a region of the mill."""\n    return make(50)\n',
+    }
+    for generation in built(tmp_path, HashEncoder(), files):
+        text = "what is the maximum number of looms in a region of the mill?"
+        numbers = {chunk.path: number for number, chunk in generation.chunks(np.arange(generation.size)).items()}
+        alone = told_of(text, generation)
+        assert alone is not None
+        assert alone.facts.keys() == {numbers["quotas.py"]}
+        assert told_of(text, generation, np.array([numbers["looms.py"]], np.int32)) is None
 
 
 def test_lists_and_variables_that_no_words_describe_are_no_settings() -> None:

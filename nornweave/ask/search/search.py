@@ -33,7 +33,7 @@ from nornweave.ask.search.retrievers import (
     search_structured,
     term_weights,
 )
-from nornweave.ask.search.telling import Told, tell
+from nornweave.ask.search.telling import BY_WORDS, Told, tell
 from nornweave.config import PlanSettings, SourceWeights
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.tracing import span
@@ -183,7 +183,9 @@ def _tell(
     if dense is None or dense.query is None:
         return None
     near = [finding.hits.numbers for name, finding in findings.items() if name in _NEAR]
-    return tell(query, dense.query, statistics, context.generation, near)
+    fulltext = findings.get(RetrievalSource.FULLTEXT.value)
+    by_words = fulltext.hits.numbers[:BY_WORDS] if fulltext else dense.hits.numbers[:0]
+    return tell(query, dense.query, statistics, context.generation, near, by_words)
 
 
 def _word_tasks(

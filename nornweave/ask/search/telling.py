@@ -21,6 +21,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
+from nornweave.index.records import StoredChunk
 from nornweave.models.encoders.tokens import EncodedQuery
 
 NEAR = 16
@@ -36,6 +37,11 @@ WORDS_POWER = 2.5
 TEXT_SAID = 0.5
 """The share of the question that words of a text setting say, unless a default is asked for. A number is of the kind
 that is asked for; a text may be anything."""
+BY_WORDS = 3
+"""Chunks that full text search finds, of which one may hold all words of the question."""
+HOLDING, HELD_LESS = 0.7, 0.2
+"""Share of the question's words that a chunk holds that is about what is asked; a chunk that holds so much less than
+such a one states the setting of another thing."""
 CHANCE, CERTAIN = 0.2, 0.9
 """Both together: what any setting has, and what leaves no doubt."""
 _TIMED = re.compile(
@@ -46,6 +52,10 @@ _COUNTED = re.compile(
     r"\bhow (?:big|deep|far|few|high|large|many|much|small|wide)\b|\bwhat (?:port|size)\b", re.IGNORECASE
 )
 _ASKS = frozenset(sequence(" ".join((*ASKS_FOR_VALUE, "long many much often use used"))))
+
+
+_MEASURED = frozenset(sequence("maximum minimum number amount size limit limits quota value per type"))
+"""Terms that say which value of a thing is asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +71,17 @@ class Told:
     facts: Mapping[int, Fact]
 
 
+def _terms_of(chunk: StoredChunk) -> frozenset[str]:
+    return frozenset(sequence(f"{chunk.path} {chunk.title or ''} {chunk.section or ''} {chunk.content}"))
+
+
 def tell(
     query: Query,
     encoded: EncodedQuery,
     statistics: TermStatistics,
     generation: Index,
     near: Sequence[Numbers],
+    by_words: Numbers,
 ) -> Told | None:
     """Return how well each chunk's settings fit the setting whose value a question asks for.
 
@@ -75,6 +90,7 @@ def tell(
     Args:
         encoded: by the encoder of the generation.
         near: what each retriever found, best first.
+        by_words: what full text search found first.
 
     Returns:
         ``None`` if the question asks for no value, or calls a thing by its name.
@@ -94,7 +110,16 @@ def tell(
     chosen = {(number, place): -like for like, number, place in nearest}
     read = np.unique(np.array([number for number, _ in chosen] or [*numbers], np.int32))
     told: dict[int, tuple[float, Fact]] = {}
-    for number, chunk in generation.chunks(read).items():
+    chunks = generation.chunks(np.union1d(read, by_words))
+    things = weights.keys() - _MEASURED
+    named = math.fsum(weights[term] for term in things) or 1.0
+    holds = {number: math.fsum(weights[term] for term in things & _terms_of(chunk)) / named
+             for number, chunk in chunks.items()}  # fmt: skip
+    most = max((holds[number] for number in by_words.tolist() if number in holds), default=0.0)
+    for number in [number for number in read.tolist() if number in chunks]:  # others are hidden from who asks
+        chunk = chunks[number]
+        if most >= HOLDING and holds[number] < most - HELD_LESS:
+            continue
         if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section, chunk.metadata):
             continue
         for place, said in settings_in(chunk.facts, chunk.content, chunk.char_range[0]):
