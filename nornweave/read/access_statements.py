@@ -4,7 +4,8 @@ All statements must be met. A part that could be a statement and is not understo
 text is read in this order, in every format: *headers* (YAML, TOML or JSON, between fences or in braces) and
 further places of the format (fields of RST, ``<meta>``) are read; then no other line, outside of code,
 may begin with the word as a key. So if a format's reader misses a statement, this last check finds it. A line that goes
-on as a sentence (``- **Access**: by badge, day and night.``) hides only where access is configured.
+on as a sentence (``- **Access**: by badge, day and night.``), or is indented as code is, hides only where access is
+configured.
 Every pass is linear in the length of the text.
 """
 
@@ -105,7 +106,7 @@ _SENTENCE_WORDS = 4
 class NotUnderstoodError(Exception):
     """A part of a text could be an access statement, but it cannot be understood.
 
-    ``is_prose``: it goes on as a sentence, and names no group.
+    ``is_prose``: it goes on as a sentence and names no group, or stands in indented code.
     """
 
     def __init__(self, reason: str, *, is_prose: bool = False) -> None:
@@ -174,7 +175,7 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
         prose = _without_code(body, format)
         yield from _metas(text if format == "html" else prose)
         keys = [*_KEY.finditer(shown := _shown(prose))]
-        unlike = [key for key in keys if not _is_prose(shown, key.end())]
+        unlike = [key for key in keys if not (_is_prose(shown, key.end()) or _is_indented(shown, key.end(), format))]
         if keys:
             line = shown.count("\n", 0, (unlike or keys)[0].end()) + 1
             reason = f"line {line:,} has 'access' as a key and is not read as a statement"
@@ -185,6 +186,12 @@ def _is_prose(shown: str, at: int) -> bool:
     """Tell whether the rest of a line is a sentence, with words such as *by* and *the*, and no name of a group."""
     words = re.findall(r"\w+", shown[at : at + 1_000].partition("\n")[0].lower())
     return len(words) >= _SENTENCE_WORDS and not FUNCTION_WORDS.isdisjoint(words)
+
+
+def _is_indented(shown: str, at: int, format: str) -> bool:  # noqa: A002
+    """Tell whether a line is indented as code or a literal block is: a key there belongs to an example."""
+    line = shown[shown.rfind("\n", 0, at) + 1 : at].expandtabs(4)
+    return len(line) - len(line.lstrip(" ")) >= (2 if format == "rst" else 4)
 
 
 def _shown(text: str) -> str:

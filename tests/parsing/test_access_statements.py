@@ -270,12 +270,19 @@ def _repeated(start: str, piece: str, size: int) -> str:
 @pytest.mark.parametrize("line", [
     "- **Access**: by badge, day and night.", "* +access+: Allow reading from and writing to the clipboard.",
     "Access: you get it from the team that runs the door", "`role`s:\n\n| access: | what the role may read |",
+    'The answer:\n\n    {\n      "access": {\n        "view": true\n      }\n    }', "Set:\n\n\taccess: read\n",
 ])  # fmt: skip
 def test_a_sentence_after_the_word_hides_only_where_access_is_configured(line: str) -> None:
     text = f"# Office\n\n{line}\n"
     assert is_shown(text, "markdown", ANYONE.groups)
     assert not is_shown(text, "markdown") and not is_shown(text, "markdown", BOARD)
     assert "is not read as a statement" in str(describe(text, "markdown").metadata[ACCESS_NOTICE])
+
+
+def test_a_literal_block_hides_only_where_access_is_configured() -> None:
+    text = 'Plan\n====\n\n.. sourcecode:: http\n\n   {\n     "access": ["board"]\n   }\n'
+    assert is_shown(text, "rst", ANYONE.groups)
+    assert not is_shown(text, "rst")
 
 
 @pytest.mark.parametrize("text", [
