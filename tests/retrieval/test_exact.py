@@ -315,7 +315,7 @@ def test_a_text_is_told_where_its_words_say_most_of_what_is_asked_and_one_is_ask
 def test_a_setting_of_another_thing_does_not_lead_where_a_passage_holds_what_is_asked(tmp_path: Path) -> None:
     files = {
         "quotas.py": "# The maximum number of threads in a region of the mill.\nthreads_max = 6\n",
-        "looms.py": 'def brass_looms():\n    """Make up to fifty looms in a region of the mill."""\n    return make(50)\n',
+        "looms.py": 'def looms():\n    """Make up to fifty looms in a region of the mill."""\n    return make(50)\n',
     }
     for generation in built(tmp_path, HashEncoder(), files):
         text = "what is the maximum number of looms in a region of the mill?"
