@@ -111,25 +111,39 @@ def _alike_in_corpora(passages: Sequence[AssertingPassage], encode: SentenceEnco
     ]
     alike = [*(each for each, _ in differing), *agreeing]
     cosine = dict(zip(alike, cosines([(one.told, other.told) for one, other in alike], encode), strict=True))
-    agreed: dict[tuple[Statement, int, Kind, str], float] = defaultdict(float)
-    for each in agreeing:
-        for meeting in _meetings(each):
-            for said in read[each][0]:
-                if _states(read[each][1], said.assertion):
-                    of = (*meeting, said.assertion.kind, said.assertion.key)
-                    agreed[of] = max(agreed[of], cosine[each])
+    agreed = _closest_agreements(agreeing, read, cosine)
     pairs = [
         pair._replace(confidence=min(cosine[each], HIGHEST))
         for each, pair in differing
-        if cosine[each]
-        >= (
-            ALIKE_IN_CORPORA
-            if pair.one.key != "count" or each.one.is_setting or each.other.is_setting
-            else COUNTS_ALIKE
-        )
+        if cosine[each] >= _least_alike(each, pair)
         and all(agreed[*meeting, pair.one.kind, pair.one.key] < cosine[each] for meeting in _meetings(each))
     ]
     yield from _one_each(sorted(pairs, key=lambda each: -each.confidence), passages, per_sentence=True)
+
+
+def _least_alike(alike: AlikePair, pair: _Pair) -> float:
+    """Return the cosine from which a pair of corpora is about one thing."""
+    is_plain_count = pair.one.key == "count" and not (alike.one.is_setting or alike.other.is_setting)
+    return COUNTS_ALIKE if is_plain_count else ALIKE_IN_CORPORA
+
+
+def _closest_agreements(
+    agreeing: Iterable[AlikePair],
+    read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
+    cosine: Mapping[AlikePair, float],
+) -> Mapping[tuple[Statement, int, Kind, str], float]:
+    """Return how close the closest sentence is that says the same; 0 if none does.
+
+    The key is a statement, the number of the other sentence's passage, and the kind and key of what both say.
+    """
+    closest: dict[tuple[Statement, int, Kind, str], float] = defaultdict(float)
+    for each in agreeing:
+        mine, theirs = read[each]
+        for said in (answer.assertion for answer in mine if _states(theirs, answer.assertion)):
+            for statement, number in _meetings(each):
+                of = (statement, number, said.kind, said.key)
+                closest[of] = max(closest[of], cosine[each])
+    return closest
 
 
 def _meetings(alike: AlikePair) -> tuple[tuple[Statement, int], tuple[Statement, int]]:
