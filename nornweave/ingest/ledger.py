@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from nornweave.carry.ledger_file import ledger_place, load_ledger, published, save_ledger
 from nornweave.carry.wiring import sentence_encoder_of, store_of
@@ -27,6 +28,9 @@ from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.searching.generation_file import DataFile, read_lines
 
 log = logging.getLogger(__name__)
+
+COPIED_WITHIN = timedelta(hours=1)
+"""Between the first and the last file of a source whose dates are those of a copy, not of what its files say."""
 
 
 def refresh_ledger(settings: Settings) -> Ledger:
@@ -56,9 +60,16 @@ def refresh_ledger(settings: Settings) -> Ledger:
         conflicts = [*likely_conflicts(facts, pairs)]
         if len(readable) > 1:  # across domains; not where facts of the two passages conflict already
             known = set(map(_between, conflicts))
-            encoder = sentence_encoder_of(settings)
-            sentences = find_contradictions(read_passages(readable), encode=encoder.encode if encoder else None)
+            encoder, passages = sentence_encoder_of(settings), read_passages(readable)
+            sentences = find_contradictions(passages, encode=encoder.encode if encoder else None)
             conflicts += (each for each in sentences if _between(each) not in known)
+            copied = copied_sources((each.domain, each.source_id, each.updated_at) for each in passages)
+            conflicts = [
+                replace(
+                    each, first=_without_copy_date(each.first, copied), second=_without_copy_date(each.second, copied)
+                )
+                for each in conflicts
+            ]
         found = entries_of(conflicts, now)
         sides = [side for entry in found for side in entry.sides]
         lines = find_lines(settings, readable, sides, old.lines if old else ())
@@ -68,6 +79,27 @@ def refresh_ledger(settings: Settings) -> Ledger:
         ledger = update(old, found, read, now, unread=set(files) - set(readable), lines=lines)
         save_ledger(place, ledger)
     return ledger
+
+
+def copied_sources(dated: Iterable[tuple[str, str, datetime | None]]) -> set[tuple[str, str]]:
+    """Return the sources whose dates say when they were copied: all are of one hour, and have a time of day.
+
+    Args:
+        dated: of each passage its domain, its source and the date of its document.
+    """
+    spans: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for domain, source_id, at in dated:
+        if at is not None:
+            span = spans[domain, source_id]
+            span[:] = (min(at, *span), max(at, *span)) if span else (at, at)
+    return {
+        source for source, (first, last) in spans.items()
+        if first != last and last - first <= COPIED_WITHIN and last.time() != datetime.min.time()
+    }  # fmt: skip
+
+
+def _without_copy_date(side: LocatedFact, copied: Collection[tuple[str, str]]) -> LocatedFact:
+    return replace(side, updated_at=None) if (side.domain, side.source_id) in copied else side
 
 
 def _between(conflict: FactConflict) -> tuple[frozenset[str | None], str]:

@@ -11,6 +11,7 @@ from nornweave.disagree.conflicts.comparable import pairs
 from nornweave.disagree.drift.ranking import FEW_FILES, RIGHT
 from nornweave.disagree.ledger.entries import LedgerEntry, entries_of, update
 from nornweave.disagree.ledger.likelihood import UNSUPPORTED, likely_conflicts
+from nornweave.ingest.ledger import copied_sources
 
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
 
@@ -127,3 +128,11 @@ def test_the_newest_entity_comes_first() -> None:
     ledger = update(first, found, GENERATIONS, later)
     assert [entry.entry_id for entry in ledger.open] == ["3", "1", "2"]
     assert ledger.open[1].first_seen == DAY
+
+
+def test_dates_that_say_when_a_folder_was_copied_are_no_dates_of_its_files() -> None:
+    copied = [("documentation", "wiki", DAY + timedelta(hours=9, seconds=seconds)) for seconds in (0, 20, 3_000)]
+    stated = [("research", "papers", DAY), ("research", "papers", DAY + timedelta(days=1)), ("code", "app", None)]
+    same = [("conversations", "chat", DAY + timedelta(hours=1))] * 2
+    lived = [("code", "site", DAY + timedelta(hours=hours)) for hours in (1, 40)]
+    assert copied_sources([*copied, *stated, *same, *lived]) == {("documentation", "wiki")}
