@@ -188,6 +188,8 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("may trainees drive alone?", "Trainees must not drive without a tutor.", "trainees drive without a tutor"),
     ("how often are clocks set?", "The clocks are set once a day.", "clocks are set every 6 hours"),
     ("how many seats may a group book?", "A group can book 30 seats at most.", "MAX_SEATS_PER_GROUP = 24\n"),
+    ("how much may a raft be loaded with?", "A raft may be loaded with 310 kg.", "a raft may be loaded with 210 kg"),
+    ("what does a torn flag cost?", "A torn flag costs 4 euros.", "TORN_FLAG_EUR = 6\n"),
     ("how often is a lost signal sent again?", "A lost signal is sent again three times.",
      "a lost signal is sent again twice"),
 ])  # fmt: skip
@@ -253,6 +255,11 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("A tank holds 1,500 litres.", "TANK_M3 = 1.5\n"),
     ("The tram of generation 3 has four doors.", "GEN2_DOORS = 2\n"),
     ("Storen rings the bell for three minutes.", "Brunau's bell rings for five minutes"),
+    ("Bell check 2 takes 50 minutes.", "[bell_check_1]\nduration_min = 40\n"),
+    ("The upper lamp flashes every 4 seconds.", "the lower lamp flashes every 9 seconds"),
+    ("The whistle sounds for 4 seconds.", "# Example of a plan, copy it:\n#   whistle_seconds = 6\n"),
+    ("The whistle sounds for 4 seconds.", '"""For the plan.\n\nwhistle_seconds = 6\n"""\n'),
+    ("Tow ropes are 60 metres long.", "[anchor_rope]\nlength_m = 80\n[tow_rope]\nlength_m = 60\n"),
     ("The tram with four axles carries 90 riders.", "the tram with six axles carries 140 riders"),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str, encode: SentenceEncoder) -> None:

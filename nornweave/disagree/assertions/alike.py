@@ -8,10 +8,8 @@ shares tell what it is about (docs/decisions/0033-assertions.md).
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, combinations
 from typing import NamedTuple, TypeAlias
 
@@ -20,10 +18,9 @@ from numpy.typing import NDArray
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.answers import SETTING, is_word
+from nornweave.disagree.assertions.answers import Setting, settings_of
 from nornweave.disagree.assertions.passage import AssertingPassage
-from nornweave.disagree.assertions.reading import NO_PROSE, REMEMBERED, stems
-from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.assertions.reading import NO_PROSE, stems
 
 SentenceEncoder: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
 """Returns the unit vectors of sentences, one row each."""
@@ -39,9 +36,6 @@ ASKED_ABOUT, AS_NEAR, ANSWERING = 0.28, 0.55, 0.5
 which two sentences that answer the question need not be alike."""
 LEAST_STEMS = 2
 _HEADING = lazy_pattern(r"\s*\d+(?:\.\d+)*\.? [A-Z][^.!?:]{0,60}")
-_MARKS = lazy_pattern(r"[#/\s]+")
-_COMMENT_ABOVE = lazy_pattern(r"(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){1,4}\Z", re.MULTILINE)
-_SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
 
 
 class Statement(NamedTuple):
@@ -52,6 +46,7 @@ class Statement(NamedTuple):
         own: its stems.
         words: its stems and those of its passage's topic.
         told: what is encoded: the text, behind what it refers to.
+        setting: what the line sets; ``None`` for a sentence.
     """
 
     number: int
@@ -61,7 +56,7 @@ class Statement(NamedTuple):
     own: frozenset[str]
     words: frozenset[str]
     told: str
-    is_setting: bool
+    setting: Setting | None = None
 
 
 class AlikePair(NamedTuple):
@@ -91,35 +86,14 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
         if is_prose and len(said.stems) >= LEAST_STEMS and said.text.count(" ") >= LEAST_STEMS:
             refers = said.text.split(maxsplit=1)[0].lower() in forms.PRONOUNS
             told = " ".join((f"{before} {said.text}" if refers else said.text).split())
-            yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told, False)
+            yield Statement(number, said.text, said.start, before, said.stems, said.stems | passage.topic, told)
         before = said.text
     if passage.sets_values:
         topic = passage.topic_of_settings
-        for start, line, owner, words in _remembered_settings(passage.text, passage.is_configuration):
-            told = " ".join(f"{owner} {line}".split())
-            yield Statement(number, line, start, owner, words, words | topic, told, True)
-
-
-@lru_cache(REMEMBERED)
-def _remembered_settings(text: str, with_words: bool) -> tuple[tuple[int, str, str, frozenset[str]], ...]:
-    """Return of each line that sets something its start, its text, its section or parent key, and its name's stems."""
-    read = []
-    for found in SETTING.finditer(text):
-        if is_word(found) and not with_words:
-            continue
-        begin = text.rfind("\n", 0, found.start()) + 1
-        above = _COMMENT_ABOVE.search(text, max(0, begin - 400), begin)
-        owner = f"{_section_of(text, begin)} {_MARKS.sub(' ', above[0]) if above else ''}".strip()
-        words = stems(" ".join(words_of(f"{owner} {found['name']}")))
-        read.append((begin, text[begin:].partition("\n")[0], owner, words))
-    return tuple(read)
-
-
-def _section_of(text: str, at: int) -> str:
-    """Return the section or the parent key of a line in a configuration file; empty if it has none."""
-    indent = len(text[at:]) - len(text[at:].lstrip(" \t"))
-    found = [each for each in _SECTION.finditer(text, 0, at) if each[1] or len(each[2]) < indent]
-    return (found[-1][1] or found[-1][3]).replace("_", " ") if found else ""
+        for setting in settings_of(passage.text, with_words=passage.is_configuration):
+            own = stems(" ".join(setting.words))
+            told = " ".join(f"{setting.section} {setting.above} {setting.line}".split())
+            yield Statement(number, setting.line, setting.start, "", own, own | topic, told, setting)
 
 
 def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[AlikePair]:

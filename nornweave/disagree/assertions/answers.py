@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from itertools import pairwise, takewhile
 from types import MappingProxyType
@@ -26,7 +26,15 @@ from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, word
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import Asked
-from nornweave.disagree.assertions.reading import NO_PROSE, content, is_clock, read_clock, read_words, stems
+from nornweave.disagree.assertions.reading import (
+    NO_PROSE,
+    REMEMBERED,
+    content,
+    is_clock,
+    read_clock,
+    read_words,
+    stems,
+)
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import UNITS, Value, measured_in
@@ -52,7 +60,7 @@ MEASURES: Mapping[str, tuple[str, Fraction]] = {
 LONGEST_FIGURE = 24
 TOLD = 2 / 3
 """Share of the words of a question that a sentence has to say, to say so or not so without a word for a state."""
-LONGEST_LINE = 200
+LONGEST_LINE, LONGEST_COMMENT = 200, 400
 QUOTES = "\"'"
 _PATH = lazy_pattern(r"(?<![\w/])(?:~|\.{1,2}|/)?(?:/[\w.@-]+){1,12}/?|(?<![\w/])[\w.-]+(?:/[\w.-]+){1,12}")
 SETTING = lazy_pattern(
@@ -67,6 +75,14 @@ _VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
 _RELEASED = lazy_pattern(r"version|release|firmware|(?:^|_)tag$", re.IGNORECASE)
 _YEAR = lazy_pattern(r"(?:1\d|20)\d\d")
 _NUMBERED = lazy_pattern(r"([a-z]+)_?(\d+)(?![a-z])")
+_DOCSTRING = lazy_pattern(r"\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"")
+_EXAMPLE = lazy_pattern(r"\b(?:examples?|e\.g\.)", re.IGNORECASE)
+_COMMENT_ABOVE = lazy_pattern(r"(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){1,4}\Z", re.MULTILINE)
+_MARKS = lazy_pattern(r"[#/\s]+")
+_SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
+_SAYS_KIND = frozenset("max min maximum minimum limit size default per every in of at".split())  # noqa: SIM905
+"""Words of a setting's name that say what kind of value it is."""
+_CURRENCIES = frozenset("eur usd nok sek dkk chf gbp euro euros dollar dollars kroner".split())  # noqa: SIM905
 _PER = lazy_pattern(r"_per_(second|minute|hour|day)$", re.IGNORECASE)
 _QUOTED = lazy_pattern(r"[\"']([^\"']+)[\"']")
 _GRANTED = lazy_pattern(r"roles?|allow|permit|users|groups|admins?", re.IGNORECASE)
@@ -300,7 +316,7 @@ class Sentence:
             if modal != "May" and modal.lower() in forms.MODALS and clause <= self.clauses[at]  # May is a month
         )
         is_doubt = found.kind == "presence" and ("may", "not") in pairwise(self.lower) and self.asked.how != "may"
-        may = found.key == "who may" or (found.key == ASKED and not is_doubt)
+        may = self.asked.permits or found.key == "who may" or (found.key == ASKED and not is_doubt)
         if any(modal != "may" or not is_allowed for modal in modals if modal != "may" or not may):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
@@ -699,50 +715,91 @@ def _plain_path(path: str) -> str:
     return path.strip("./~").lower()
 
 
-def read_settings(
-    text: str,
-    asked: Asked,
-    topic: frozenset[str],
-    within: Span | None = None,
-    *,
-    owner: str = "",
-    with_words: bool = False,
-) -> Iterator[Answering]:
-    """Yield the values of settings, in code or configuration, whose line or topic names what was asked about.
+class Setting(NamedTuple):
+    """A line that sets something.
+
+    Attributes:
+        start: where the line begins.
+        name: as it is written.
+        section: the section or the parent key of a file of configuration; empty if it has none.
+        above: the comment directly above.
+        value: as it is written.
+    """
+
+    start: int
+    line: str
+    name: str
+    value: str
+    section: str
+    above: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of its section and its name, in order."""
+        return words_of(f"{self.section} {self.name}")
+
+
+@lru_cache(REMEMBERED)
+def settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
+    """Return the settings of a passage of code or configuration; what a docstring or an example says sets nothing.
 
     Args:
-        within: the lines to read; ``None`` reads all.
-        owner: the section or the parent key of these lines.
-        with_words: read words without quotation marks too, as files of configuration have them.
+        with_words: also words without quotation marks, as files of configuration have them.
     """
-    start, end = (within.start, within.end) if within else (0, len(text))
-    for found in SETTING.finditer(text, start, end):
+    prose = [found.span() for found in _DOCSTRING.finditer(text)]
+    settings = []
+    for found in SETTING.finditer(text):
         begin = text.rfind("\n", 0, found.start()) + 1
         line = text[begin : begin + LONGEST_LINE].partition("\n")[0]
-        said, named = (content(" ".join(words_of(f"{owner} {part}"))) for part in (line, found["name"]))
-        if (is_word(found) and not with_words) or asked.about.isdisjoint({*said, *topic}):
-            continue
-        about, none = frozenset(named), frozenset[str]()
-        for kind, key, values in _held(found, asked, with_words=with_words):
-            unit = name.unit if kind == "quantity" and (name := read_name(found["name"])) else ""
-            span = Span(begin + len(line) - len(line.lstrip()), begin + len(line.rstrip()))
-            shown = f"{found['value'].strip(QUOTES)} {unit or ''}".strip()
-            assertion = Assertion(kind, key, values, about, none, none, named, shown, span)
-            numbered = frozenset((number, noun) for noun, number in _NUMBERED.findall(found["name"].lower()))
-            yield Answering(assertion, Context(frozenset(said), topic, before=numbered, names=about))
+        comment = _COMMENT_ABOVE.search(text, max(0, begin - LONGEST_COMMENT), begin)
+        above = " ".join(_MARKS.sub(" ", comment[0]).split()) if comment else ""
+        is_said = any(first < found.start() < last for first, last in prose) or _EXAMPLE.search(f"{above} {line}")
+        if not is_said and (with_words or not _is_word(found["value"])):
+            settings.append(Setting(begin, line, found["name"], found["value"], _section_of(text, begin), above))
+    return tuple(settings)
 
 
-def is_word(setting: re.Match[str]) -> bool:
+def _is_word(value: str) -> bool:
     """Tell whether the value of a setting is a word without quotation marks: in a program that is a name."""
-    return setting["value"][0].isalpha() and setting["value"].lower() not in {"true", "false"}
+    return value[0].isalpha() and value.lower() not in {"true", "false"}
 
 
-def _held(found: re.Match[str], asked: Asked, *, with_words: bool) -> Iterator[tuple[Kind, str, frozenset[str]]]:
-    """Yield the kind, the key and the values of a setting that may answer the question; at most one."""
-    text, name = found["value"].strip(QUOTES), read_name(found["name"])
+def _section_of(text: str, at: int) -> str:
+    indent = len(text[at:]) - len(text[at:].lstrip(" \t"))
+    found = [each for each in _SECTION.finditer(text, 0, at) if each[1] or len(each[2]) < indent]
+    return (found[-1][1] or found[-1][3]).replace("_", " ") if found else ""
+
+
+def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[str]) -> Iterator[Answering]:
+    """Yield the values of settings whose line, section, comment or topic names what was asked about."""
+    for setting in settings:
+        named = content(" ".join(each for each in setting.words if each not in _CURRENCIES))
+        said = frozenset((*named, *stems(" ".join(words_of(f"{setting.line} {setting.above}")))))
+        if asked.about.isdisjoint(said | topic):
+            continue
+        before = {
+            (one, left)
+            for part in (setting.section, setting.name)
+            for left, one in pairwise(word(each)[0] for each in words_of(part) if each not in _SAYS_KIND)
+        }
+        before |= {(number, noun) for noun, number in _NUMBERED.findall(f"{setting.section} {setting.name}".lower())}
+        indent = len(setting.line) - len(setting.line.lstrip())
+        span = Span(setting.start + indent, setting.start + len(setting.line.rstrip()))
+        about, none = frozenset(named), frozenset[str]()
+        names = stems(" ".join(each for each in words_of(setting.name) if each not in _CURRENCIES))
+        for kind, key, values in _held(setting, asked):
+            unit = name.unit if kind == "quantity" and (name := read_name(setting.name)) else ""
+            shown = f"{setting.value.strip(QUOTES)} {unit or ''}".strip()
+            assertion = Assertion(kind, key, values, about, none, none, named, shown, span)
+            yield Answering(assertion, Context(said, topic, before=frozenset(before), names=names))
+
+
+def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
+    """Yield the kinds, the keys and the values of a setting that may answer the question."""
+    text, name = setting.value.strip(QUOTES), read_name(setting.name)
     version = _VERSION.fullmatch(text)
-    is_named = bool(_RELEASED.search(found["name"])) or text.count(".") > 1 or text[:1] in "~^"
-    value = read_value(found["value"]) if "quantity" in asked.kinds else None
+    is_named = bool(_RELEASED.search(setting.name)) or text.count(".") > 1 or text[:1] in "~^"
+    value = read_value(setting.value) if "quantity" in asked.kinds else None
     is_on = _SWITCHED_BY.get(text.lower())
     if "answer" in asked.kinds and is_on is not None:
         yield "presence", ASKED, frozenset(("yes" if is_on else "no",))
@@ -752,20 +809,20 @@ def _held(found: re.Match[str], asked: Asked, *, with_words: bool) -> Iterator[t
         yield "version", ASKED, frozenset((version[1],))
     elif "place" in asked.kinds and _PATH.fullmatch(text):
         yield "role", "path", frozenset((_plain_path(text),))
-    elif "status" in asked.kinds and version and found["name"].lower().endswith(("status", "code")):
+    elif "status" in asked.kinds and version and setting.name.lower().endswith(("status", "code")):
         yield "status", text[0], frozenset((text,))
     elif value is not None and name is not None and value.kind == "number":
-        per = _PER.search(found["name"])
+        per = _PER.search(setting.name)
         key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
         yield "quantity", key, frozenset((held,))
-        last = words_of(found["name"])[-1]  # MIN may be minutes, or a minimum
+        last = words_of(setting.name)[-1]  # MIN may be minutes, or a minimum
         if value.unit is None and not per and name.unit is None and len(last) < 4 and last in MEASURES:
             base, factor = MEASURES[last]
             yield "quantity", base, frozenset((_number(Fraction(value.text) * factor),))
-    elif "may" in asked.kinds and _GRANTED.search(found["name"]):
-        roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(found["value"]))
+    elif "may" in asked.kinds and _GRANTED.search(setting.name):
+        roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(setting.value))
         yield "role", "who may", frozenset((f"only {'|'.join(roles)}",))
-    elif with_words and text[:1].isalpha() and not asked.kinds.isdisjoint(("who", "name")):
+    elif _is_word(setting.value) and not asked.kinds.isdisjoint(("who", "name")):
         kind: Kind = "owner" if "who" in asked.kinds else "role"
         yield kind, ASKED, stems(" ".join(re.split(r"[^\w]+", text)))
 

@@ -30,6 +30,7 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
         ("name", _WHAT),
     )
 )  # fmt: skip
+_PERMITS = re.compile(r"\b(?:may|can|allowed|permitted)\b", re.IGNORECASE)
 _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | {"must"} | forms.THERE.keys() | forms.SWITCH.keys()
 """Words of a question that say how something is asked about it."""
 OPEN_KINDS = frozenset(("quantity", "date", "version", "status", "answer"))
@@ -50,6 +51,7 @@ class Asked(NamedTuple):
         names: the stems in ``words`` that are written as names.
         numbers: word → the number before or after it: ``the press with four units``.
         how: the words that ask, in lower case: ``how often``.
+        permits: the question asks what may be: ``how many may …``.
         is_shared: ``about`` is what two sentences share, so both speak of it.
     """
 
@@ -59,6 +61,7 @@ class Asked(NamedTuple):
     names: frozenset[str] = frozenset()
     how: str = ""
     numbers: tuple[tuple[str, str], ...] = ()
+    permits: bool = False
     is_shared: bool = False
 
 
@@ -80,4 +83,6 @@ def read_question(question: str) -> Asked:
         if {sort, other} in ({VALUE, CONTENT}, {VALUE, NAME})
     )
     about, how = words - forms.COMMON or words, found[0].lower()
-    return Asked(frozenset(kinds.get(kind, {kind})), about, words, names, how, numbers)
+    return Asked(
+        frozenset(kinds.get(kind, {kind})), about, words, names, how, numbers, _PERMITS.search(question) is not None
+    )

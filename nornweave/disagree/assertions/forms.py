@@ -182,6 +182,12 @@ NARROWS = _words("in on at for of under within")
 """Before where, and for whom, something is so; ``STANDS`` before where a thing is."""
 STANDS = _words("in on at to under into inside from near behind")
 TIMES_OF_DAY = _words("day morning noon afternoon evening night midnight")
+OPPOSITES = (
+    TIMES_OF_DAY, _words("north south east west"), _words("upper lower"), _words("left right port starboard"),
+    _words("inner outer"), _words("indoor outdoor"), _words("spring summer autumn winter"),
+    _words("weekday weekdays weekend weekends"),
+)  # fmt: skip
+"""Words of which one tells a part of a thing from the part that another one tells."""
 MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""
 MONTHS = _words("january february march april may june july august september october november december")

@@ -31,6 +31,7 @@ from nornweave.disagree.assertions.answers import (
     Kind,
     read_answers,
     read_settings,
+    settings_of,
 )
 from nornweave.disagree.assertions.asked import OPEN_KINDS, OPEN_KINDS_OF_CORPORA, SURE, Asked, read_question
 from nornweave.disagree.assertions.passage import AssertingPassage
@@ -123,7 +124,7 @@ def _alike_in_corpora(passages: Sequence[AssertingPassage], encode: SentenceEnco
 
 def _least_alike(alike: AlikePair, pair: _Pair) -> float:
     """Return the cosine from which a pair of corpora is about one thing."""
-    is_plain_count = pair.one.key == "count" and not (alike.one.is_setting or alike.other.is_setting)
+    is_plain_count = pair.one.key == "count" and not (alike.one.setting or alike.other.setting)
     return COUNTS_ALIKE if is_plain_count else ALIKE_IN_CORPORA
 
 
@@ -157,7 +158,7 @@ def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage
     Code and documentation of one product describe its parts in like words, so of a program only settings are compared
     with its pages, and only their numbers and versions.
     """
-    if alike.one.is_setting != alike.other.is_setting and pair.one.kind in {"quantity", "version"}:
+    if (alike.one.setting is None) != (alike.other.setting is None) and pair.one.kind in {"quantity", "version"}:
         return True
     one, other = _word_both(pair, passages)
     if one.names - other.said and other.names - one.said:  # Storkow's bell, Beeskow's bell
@@ -185,7 +186,8 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
                 answers += ((counts[place], number, each) for each in read)
         if passage.sets_values:
             topic = passage.topic_of_settings
-            settings = read_settings(passage.text, asked, topic, with_words=passage.is_configuration)
+            set_here = settings_of(passage.text, with_words=passage.is_configuration)
+            settings = read_settings(set_here, asked, topic)
             answers += ((len(asked.about & (each.context.said | topic)), number, each) for each in settings)
     best = max((count for count, *_ in answers), default=0)
     pairs = [
@@ -194,7 +196,14 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
         if max(count, other_count) >= AS_CLOSE * best
         and _answer_differently(one, other, passages[first], passages[second], asked)
     ]  # fmt: skip
-    closest = (pair for _, pair in sorted(pairs, key=lambda each: -each[0]))
+    held: dict[int, list[Answering]] = defaultdict(list)
+    for _, number, answer in answers:
+        held[number].append(answer)
+    closest = (
+        pair
+        for _, pair in sorted(pairs, key=lambda each: -each[0])
+        if not _states(held[pair.first], pair.other) and not _states(held[pair.second], pair.one)
+    )
     yield from _one_each((pair for pair in closest if _are_of_what_is_named(pair, asked, passages)), passages)
 
 
@@ -354,13 +363,10 @@ def _states(answers: Sequence[Answering], said: Assertion) -> bool:
 
 def _read_statement(statement: Statement, subject: Asked, passages: Sequence[AssertingPassage]) -> Iterator[Answering]:
     passage = passages[statement.number]
-    if not statement.is_setting:
-        topic = passage.topic
-        return read_answers(statement.text, statement.start, passage.domain, statement.before, subject, topic)
-    within = Span(statement.start, statement.start + len(statement.text))
-    return read_settings(
-        passage.text, subject, statement.words, within, owner=statement.before, with_words=passage.is_configuration
-    )
+    if statement.setting is not None:
+        return read_settings((statement.setting,), subject, statement.words)
+    topic = passage.topic
+    return read_answers(statement.text, statement.start, passage.domain, statement.before, subject, topic)
 
 
 def _count_one_thing(one: Answering, other: Answering) -> bool:
@@ -518,8 +524,10 @@ def are_of_two_cases(
     known = one.condition <= other.about | there.near | asked and other.condition <= one.about | here.near | asked
     said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
     is_case = not known and bool(one.condition) != bool(other.condition)
-    moments = [forms.TIMES_OF_DAY.intersection(find_words(text.lower())) for text in said]
-    is_case |= one.kind == "presence" and all(moments) and moments[0].isdisjoint(moments[1])
+    words = [frozenset(find_words(text.lower())) for text in said]
+    for opposites in forms.OPPOSITES if one.kind != "date" else ():
+        sides = [opposites & each for each in words]
+        is_case |= all(sides) and sides[0].isdisjoint(sides[1])
     return is_case or are_of_two_environments(*said, there.text, here.text)
 
 
