@@ -113,12 +113,15 @@ def tell(
     chunks = generation.chunks(np.union1d(read, by_words))
     things = weights.keys() - _MEASURED
     named = math.fsum(weights[term] for term in things) or 1.0
-    holds = {number: math.fsum(weights[term] for term in things & _terms_of(chunk)) / named
-             for number, chunk in chunks.items()}  # fmt: skip
-    most = max((holds[number] for number in by_words.tolist() if number in holds), default=0.0)
+
+    def held_by(number: int) -> float:
+        """Return the share of the things that a question names which a chunk holds."""
+        return math.fsum(weights[term] for term in things & _terms_of(chunks[number])) / named
+
+    most = max((held_by(number) for number in by_words.tolist() if number in chunks), default=0.0)
     for number in [number for number in read.tolist() if number in chunks]:  # others are hidden from who asks
         chunk = chunks[number]
-        if most >= HOLDING and holds[number] < most - HELD_LESS:
+        if most >= HOLDING and held_by(number) < most - HELD_LESS:
             continue
         if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section, chunk.metadata):
             continue
