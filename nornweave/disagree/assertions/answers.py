@@ -27,8 +27,10 @@ from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import Asked
 from nornweave.disagree.assertions.reading import (
+    DOCSTRING,
     NO_PROSE,
     REMEMBERED,
+    REMEMBERED_CHARACTERS,
     content,
     is_clock,
     read_clock,
@@ -44,7 +46,7 @@ STANDING = frozenset(("owner", "role", "presence"))
 """Kinds of which what will be says nothing of what is."""
 ASKED, DUTY = "asked", "duty"
 """Key of what a question asks for and no table knows; of whether something has to be done."""
-MEASURES: Mapping[str, tuple[str, Fraction]] = {
+SENTENCE_UNITS: Mapping[str, tuple[str, Fraction]] = {
     **UNITS,
     **{word: (base, Fraction(factor)) for base, factor, words in (
         ("gram", "1", "gram grams"), ("gram", "1000", "kg kilo kilos kilogram kilograms"),
@@ -75,7 +77,7 @@ _VERSION = lazy_pattern(r"[~^>=<v ]*(\d+(?:\.(?:\d+|x))*)$")
 _RELEASED = lazy_pattern(r"version|release|firmware|(?:^|_)tag$", re.IGNORECASE)
 _YEAR = lazy_pattern(r"(?:1\d|20)\d\d")
 _NUMBERED = lazy_pattern(r"([a-z]+)_?(\d+)(?![a-z])")
-_DOCSTRING = lazy_pattern(r"\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"")
+_DOCSTRING = lazy_pattern(DOCSTRING)
 _EXAMPLE = lazy_pattern(r"\b(?:examples?|e\.g\.)", re.IGNORECASE)
 _COMMENT_ABOVE = lazy_pattern(r"(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){1,4}\Z", re.MULTILINE)
 _MARKS = lazy_pattern(r"[#/\s]+")
@@ -429,7 +431,7 @@ class Sentence:
         if not is_product and not forms.LEAST.isdisjoint(before):
             self.taken.update(range(at, end + 1))
             return
-        measure = MEASURES.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
+        measure = SENTENCE_UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
         if measure is not None:
             halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
             key, period, last = self._rate(end + 1)
@@ -739,13 +741,7 @@ class Setting(NamedTuple):
         return words_of(f"{self.section} {self.name}")
 
 
-@lru_cache(REMEMBERED)
-def settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
-    """Return the settings of a passage of code or configuration; what a docstring or an example says sets nothing.
-
-    Args:
-        with_words: also words without quotation marks, as files of configuration have them.
-    """
+def _read_settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
     prose = [found.span() for found in _DOCSTRING.finditer(text)]
     settings = []
     for found in SETTING.finditer(text):
@@ -757,6 +753,21 @@ def settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
         if not is_said and (with_words or not _is_word(found["value"])):
             settings.append(Setting(begin, line, found["name"], found["value"], _section_of(text, begin), above))
     return tuple(settings)
+
+
+_remembered_settings = lru_cache(REMEMBERED)(_read_settings_of)
+
+
+def settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
+    """Return the settings of a passage of code or configuration; what a docstring or an example says sets nothing.
+
+    They are cached as sentences are.
+
+    Args:
+        with_words: also words without quotation marks, as files of configuration have them.
+    """
+    read = _remembered_settings if len(text) <= REMEMBERED_CHARACTERS else _read_settings_of
+    return read(text, with_words=with_words)
 
 
 def _is_word(value: str) -> bool:
@@ -816,8 +827,8 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
         key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
         yield "quantity", key, frozenset((held,))
         last = words_of(setting.name)[-1]  # MIN may be minutes, or a minimum
-        if value.unit is None and not per and name.unit is None and len(last) < 4 and last in MEASURES:
-            base, factor = MEASURES[last]
+        if value.unit is None and not per and name.unit is None and len(last) < 4 and last in SENTENCE_UNITS:
+            base, factor = SENTENCE_UNITS[last]
             yield "quantity", base, frozenset((_number(Fraction(value.text) * factor),))
     elif "may" in asked.kinds and _GRANTED.search(setting.name):
         roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(setting.value))

@@ -56,9 +56,8 @@ _PHRASE = lazy_pattern(rf"\b(?:{'|'.join(map(re.escape, forms.PHRASES))})\b")
 _SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
-_COMMENT = lazy_pattern(
-    r"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\"", re.MULTILINE
-)
+DOCSTRING = r"\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\""
+_COMMENT = lazy_pattern(rf"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|{DOCSTRING}", re.MULTILINE)
 _MARK = lazy_pattern(r"^[ \t]*(?:#+|//+|/?\*+/?)|\"\"\"|\*/", re.MULTILINE)
 # Who speaks in a thread, and code.
 _MARKED = lazy_pattern(
