@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -182,7 +182,7 @@ class _Asked:
     pasted: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Candidate:
     item: FusedItem
     unit: Unit
@@ -226,10 +226,12 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     whole, top = math.fsum(weights.values()) or 1.0, max(item.score for item in holding) or 1.0
     first = passages[0][0].item
 
+    @cache
     def share(candidate: _Candidate) -> float:
         """Return how much of the question's words a sentence holds, in [0, 1]."""
         return math.fsum(weights.get(term, 0.0) for term in candidate.terms) / whole
 
+    @cache
     def worth(candidate: _Candidate) -> float:
         """Return the log odds that a sentence answers."""
         return math.fsum(
@@ -370,7 +372,7 @@ def _read_asked(question: str) -> _Asked:
         wanted=frozenset(query_terms(MEANS_DEFAULT.sub(r"\g<0> default", question))) - FUNCTION_TERMS - NEGATIONS,
         settings={
             name: frozenset(query_terms(" ".join(word.written for word in words)))
-            for name, words in settings_in(query).items()
+            for name, words in settings_in(query.words).items()
         },
         named=frozenset(name.name.split() if name else ()),
         for_code=len(query.words) < SENTENCE_WORDS or bool(flag) or any(is_identifier(w.written) for w in query.words),

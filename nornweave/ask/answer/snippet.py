@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze
+from nornweave.core.text.analyzer import FUNCTION_TERMS, distinct_terms
 from nornweave.core.types import Span
 
 MARK = "[…]"
@@ -174,7 +174,7 @@ def _line_ends_unit(text: str, line_end: re.Match[str], *, is_manual: bool) -> b
         above = text.rfind("\n", 0, first - 1) + 1
         before = text[above:first].rstrip()
         is_apart = before[-1:] in ".:!?" or before.isupper() or _HEADING_OF_MANUAL.match(text, first)
-        is_named = FUNCTION_TERMS.isdisjoint(analyze(text[first:at].partition("(")[0]))
+        is_named = FUNCTION_TERMS.isdisjoint(distinct_terms(text[first:at].partition("(")[0]))
         is_short = bool(is_apart and is_named and _BELOW_TAG.match(text, line_end.end()))
     return (
         line_end.end() - at > 1
@@ -274,7 +274,7 @@ def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> 
     lowered = unit.lower()
     for head in heads:
         if head in lowered:
-            return query_terms.intersection(analyze(unit))
+            return query_terms.intersection(distinct_terms(unit))
     return frozenset()
 
 

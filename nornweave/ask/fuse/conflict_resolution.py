@@ -9,7 +9,7 @@ order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -25,7 +25,7 @@ from nornweave.ask.fuse.records import (
     SideRole,
 )
 from nornweave.ask.search.question import ConflictStrategy
-from nornweave.core.text.analyzer import analyze
+from nornweave.core.text.analyzer import distinct_terms
 from nornweave.core.text.dates import aware
 from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE, Domain, Fact, Origin
@@ -173,7 +173,7 @@ class _Judge:
         self._items = items
         self._rules = rules
         self._lines = lines
-        self._asked = frozenset(analyze(rules.question))
+        self._asked = frozenset(distinct_terms(rules.question))
         self._authority = {domain.value: place for place, domain in enumerate(authority_order(rules.query_type))}
         window = max(timedelta(hours=rules.tie_window_hours), SAME_MOMENT)
         ways: Mapping[ConflictStrategy, Callable[[_Group], _Verdict]] = {
@@ -274,7 +274,7 @@ def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], l
     return components
 
 
-def _is_named(fact: Fact, asked: Collection[str]) -> bool:
+def _is_named(fact: Fact, asked: frozenset[str]) -> bool:
     """Tell whether the asked words name the setting of a fact.
 
     They must contain two words of its name (one if it has only one), and every word of it that is not generic, such as
@@ -282,7 +282,7 @@ def _is_named(fact: Fact, asked: Collection[str]) -> bool:
     """
 
     def is_asked(word: str) -> bool:
-        return all(term in asked for term in analyze(word))
+        return distinct_terms(word) <= asked
 
     words = fact.name.split()
     telling = [word for word in words if not is_generic(word)]

@@ -148,21 +148,25 @@ def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
     """Merge the results of variants. A candidate keeps its best score; scores of variants count ``share`` times."""
-    scored: dict[int, tuple[float, dict[str, float]]] = {}
-    worth: dict[int, float] = {}
-    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
-        for at, number in enumerate(ranking.numbers.tolist()):
-            worth[number] = max(float(ranking.places[at]) * factor, worth.get(number, 0.0))
-            score = float(ranking.scores[at]) * factor
-            if number not in scored or score > scored[number][0]:
-                scored[number] = score, {name: float(part[at]) * factor for name, part in ranking.contributions.items()}
-    numbers = sorted(scored, key=lambda number: (-scored[number][0], number))
-    names = sorted({name for _, parts in scored.values() for name in parts})
+    rankings = [first, *others]
+    factors = np.repeat([1.0, *[share] * len(others)], [*map(len, rankings)])
+    numbers = np.concatenate([each.numbers for each in rankings])
+    scores = np.concatenate([each.scores for each in rankings]) * factors
+    best = np.lexsort((np.arange(len(numbers)), -scores, numbers))  # of equal scores that of the first wording
+    best = best[np.append(True, numbers[best][1:] != numbers[best][:-1])[: len(best)]]
+    best = best[np.lexsort((numbers[best], -scores[best]))]
+    nothing = [np.zeros(len(each)) for each in rankings]
+    parts = {
+        name: np.concatenate([each.contributions.get(name, none) for each, none in zip(rankings, nothing, strict=True)])
+        for name in sorted({name for each in rankings for name in each.contributions})
+    }
+    places = np.zeros(int(numbers.max(initial=-1)) + 1)
+    np.maximum.at(places, numbers, np.concatenate([each.places for each in rankings]) * factors)
     return Ranking(
-        np.array(numbers, np.int32),
-        np.array([scored[number][0] for number in numbers], np.float64),
-        {name: np.array([scored[number][1].get(name, 0.0) for number in numbers]) for name in names},
-        np.sort(np.array(list(worth.values()), np.float64))[::-1],
+        numbers[best],
+        scores[best],
+        {name: (part * factors)[best] for name, part in parts.items()},
+        np.sort(places[numbers[best]])[::-1],
     )
 
 

@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import chain, combinations
 
 import numpy as np
@@ -510,13 +510,15 @@ def _stating(searched: _Searched) -> Scores | None:
     The value of a setting is stated where it is defined, read with a fallback, set or documented. Facts know these
     places; words alone cannot distinguish them from uses of the setting.
     """
-    named = {
-        f"states:{name}": [word for word in searched.query.words if word in words or word.whole in name.split()]
-        for name, words in settings_in(searched.query).items()
-    }
-    held = searched.generation.named(list(named))
+    settings = {f"states:{name}": words for name, words in settings_in(searched.query.words).items()}
+    held = searched.generation.named(settings)
     if not held:
         return None
+    named = {
+        key: [word for word in searched.query.words if word in settings[key] or word.whole in parts]
+        for key in held
+        if (parts := key.removeprefix("states:").split())
+    }
     unless = {word for clause in MEANS_DEFAULT.findall(searched.query.text) for word in clause.lower().split()}
     asks = ASKS_FOR_VALUE | unless.difference(word.whole for key in held for word in named[key])
     scores = _weigh_held(held, named, asks, searched.defined_in, searched)
@@ -581,15 +583,16 @@ def _weigh_held(
     return scores
 
 
-def settings_in(query: Query) -> dict[str, tuple[Word, ...]]:
-    """Return the names that may be settings in a query, as facts spell them → their words.
+@lru_cache(maxsize=256)
+def settings_in(query: tuple[Word, ...]) -> Mapping[str, tuple[Word, ...]]:
+    """Return the names that may be settings in the words of a query, as facts spell them → their words.
 
     These are identifiers and neighbouring words. A word with a dash counts as several words.
     """
     named: dict[str, tuple[Word, ...]] = {}
-    for start in range(len(query.words)):
+    for start in range(len(query)):
         for count in range(1, MAX_SETTING_WORDS + 1):
-            words = query.words[start : start + count]
+            words = query[start : start + count]
             if len(words) < count or words[-1].is_function_word or words[0].is_function_word:
                 continue
             name = read_name(" ".join(word.written for word in words))

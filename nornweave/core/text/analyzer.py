@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import Stemmer
 
@@ -59,6 +59,13 @@ def analyze(text: str) -> Counter[str]:
     return counts
 
 
+def distinct_terms(text: str) -> set[str]:
+    """Return the distinct terms of ``text``."""
+    words = {*_WORD.findall(text)}
+    terms = {*chain.from_iterable(map(_terms_of, words))}
+    return terms if text.isascii() else terms.union(*map(_folded_forms, words))
+
+
 def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield each term of ``text`` with its start and end. An identifier is yielded before its parts."""
     for word in _WORD.finditer(text):
@@ -88,7 +95,7 @@ def pair_key(pair: tuple[str, str]) -> int:
 
 def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a query, sorted."""
-    return sorted(analyze(text))
+    return sorted(distinct_terms(text))
 
 
 @lru_cache(maxsize=CACHED_WORDS)

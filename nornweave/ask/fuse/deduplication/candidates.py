@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ FEW_WORDS = 12
 # In a run that more texts have than this, each is only compared with so many that follow it there: of a crowd of copies
 # all merge, of a template's rows none has to be compared with every other.
 CROWD, NEIGHBOURS = 32, 4
+# Texts of which the words are kept, of some 2 kB each.
+REMEMBERED = 4_096
 _SIGNS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) == "_")}
 _WORD = re.compile(rf"[^\W{UNSPACED}]+|[{UNSPACED}]")
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
@@ -43,10 +45,9 @@ def candidate_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
     Up to ``CROWD`` texts every such pair is returned. With more, some pairs depend on the order of the texts.
     """
-    words = list(map(words_of, texts))
-    counts = np.array(list(map(len, words)), np.int64)
-    # Python's own hashes: another number in each process, and the same pairs.
-    flat = np.fromiter(map(hash, chain.from_iterable(words)), np.int64, int(counts.sum())).astype(np.uint64)
+    hashed = [_hashed_words(text) for text in texts]
+    counts = np.array([len(each) for each in hashed], np.int64)
+    flat = np.concatenate(hashed) if hashed else np.empty(0, np.uint64)
     owners = np.repeat(np.arange(len(texts)), counts)
     ends = np.cumsum(counts)[owners]
     places = np.arange(len(flat))
@@ -61,6 +62,13 @@ def candidate_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
     pairs = _sharing(runs[whole], owners[whole], least)
     pairs |= _sharing((flat * _FACTORS[0])[few[owners]], owners[few[owners]], np.full(len(texts), SHARED))
     return sorted(pairs)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _hashed_words(text: str) -> Keys:
+    """Return a number for each word of a text, in order; another number in each process."""
+    words = words_of(text)
+    return np.fromiter(map(hash, words), np.int64, len(words)).view(np.uint64)
 
 
 def _sharing(keys: Keys, owners: Places, least: NDArray[np.float64]) -> set[tuple[int, int]]:
