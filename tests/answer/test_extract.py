@@ -250,6 +250,14 @@ def test_the_section_of_a_release_is_quoted_from_its_beginning(question: str, qu
     assert [each.text for each in extract([item], question)] == quoted
 
 
+def test_an_entry_that_says_nothing_of_a_release_is_not_quoted() -> None:
+    text = "## 2.1.0\n\n### Added\n* *Nothing*\n\n### Changed\n* None\n* Glazes dry faster.\n"
+    cited = replace(citation("documentation", "CHANGELOG.md"), section="2.1.0 > Added")
+    item = ranked("changes", text, domain="documentation", cited=cited)
+    assert [each.text for each in extract([item], "what changed in 2.1.0")] == ["Glazes dry faster."]
+    assert [each.text for each in extract([item], "newest version")] == ["2.1.0", "Glazes dry faster."]
+
+
 def test_the_opposite_of_what_is_asked_is_not_quoted() -> None:
     texts = {"auth": "Orders require a token.", "open": "Health needs no token at all.", "other": "Not a word."}
     pages = [ranked(name, text, domain="documentation") for name, text in texts.items()]

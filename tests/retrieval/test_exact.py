@@ -16,6 +16,7 @@ from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
 from nornweave.ask.search.telling import Told, tell
+from nornweave.core.text.index_fields import RELEASE
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
@@ -515,6 +516,9 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         "## 1.2.0\n\n*Not yet released*\n\nThe clock ticks.\n\n## ver. 1.1.1 (2026/08/15) - triple\n\nIt is right.\n"
     )
     source.write("tool/ChangeLog", f"# Changes\n\n{clock}")
+    source.write(
+        "old/CHANGELOG-0.x.md", "# Changelog\n\n## 0.9.1 - 2024-01-02\n\nThe oldest version of all is kept here.\n"
+    )
     source.write("docs/versions.md", "# Versions\n\n## 3.1 The latest version\n\nIt is supported for a year.\n")
     parts = memory_parts(tmp_path_factory.mktemp("releases"), source)
     report = sync(replace(parts, chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64)))
@@ -523,7 +527,10 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield generation
 
 
-@pytest.mark.parametrize("text", ["what is the latest version", "newest release", "what changed in the last release"])
+@pytest.mark.parametrize("text", [
+    "what is the latest version", "newest release", "what changed in the last release",
+    "what is the latest version of memory",  # the name of the source
+])  # fmt: skip
 def test_the_newest_release_is_known_by_its_version(releases: Index, text: str) -> None:
     scores = scores_of(evidence_of(text, releases), releases)
     held = releases.contents(np.flatnonzero(scores == scores.max()).astype(np.int32)).values()
@@ -551,3 +558,26 @@ def test_the_release_that_is_asked_for_comes_before_the_others(
         found = [next((version for version in VERSIONS if version in each), "") for each in held]
         assert set(found[: len(leading)]) == leading
         assert found[len(leading)] == ""  # the page comes before the other sections
+
+
+@pytest.mark.parametrize("text", ["what changed in 4.2.0", "what changed in memory 4.2.0"])
+def test_a_part_of_a_release_that_lists_nothing_does_not_lead_it(tmp_path: Path, text: str) -> None:
+    source = MarkdownSource()
+    parts = {
+        "Added": "A lamp that glows.",
+        "Changed": "*Nothing*",
+        "Removed": "N/A",
+        "Fixed": "No user-facing changes.",
+    }
+    told = "".join(f"### {part}\n\n- {entry}\n\n" for part, entry in parts.items())
+    source.write("CHANGELOG.md", f"# Changelog\n\n## 4.2.0 - 2026-03-02\n\n{told}")
+    stored = memory_parts(tmp_path, source)
+    report = sync(replace(stored, chunker=Chunker(strategy="HIERARCHICAL_SECTIONS", limit=64)))
+    assert report.generation is not None
+    with stored.store.files.open(report.generation) as generation:
+        numbers = generation.named([RELEASE])[RELEASE][::-1].astype(np.int32)
+        scores = np.linspace(0.9, 0.8, len(numbers))
+        ranking, behind = fold(Ranking(numbers, scores, {"sparse": scores}, scores), text, {}, generation)
+        (leader,) = ranking.numbers.tolist()
+        assert "lamp" in generation.contents(np.array([leader], np.int32))[leader]
+        assert len(behind[leader]) == len(numbers) - 1

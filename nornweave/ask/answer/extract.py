@@ -30,13 +30,14 @@ from nornweave.ask.search.exact import (
     ASKS_VALUE,
     MEANS_DEFAULT,
     kinds_asked,
+    own_names,
     settings_in,
 )
 from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, releases_in
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
-from nornweave.core.text.index_fields import is_changelog, is_identifier, release_of
+from nornweave.core.text.index_fields import SAYS_NOTHING, is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
@@ -89,8 +90,6 @@ _LABEL = re.compile(
     r"(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
 )
 _WORDS = re.compile(r"\w+")
-_REPOSITORY = re.compile(r"//[^/]+/(?:[^/]+/)*?([^/]+)/(?:-/)?(?:blob|commit|raw|src|tree)/")
-_README = re.compile(r"(?i)(?:^|/)readme[^/]*$")
 _NUMBER = re.compile(r"v?\d+")
 _COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten"
 _DIGITS = re.compile(rf"(?<!\w)\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
@@ -296,7 +295,8 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     words = [word.whole for word in read_query(question).words if not word.is_function_word]
     asks = {word for word in words if not _NUMBER.fullmatch(word)}
     # Its own name says nothing of a release: *the newest release of Kiln*.
-    if not asks or not asks - _own_names(items) <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
+    own = frozenset[str]().union(*map(_own_names, items))
+    if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
         return ()
     item = items[0]
     release, versions = _release(item), asked_versions(question)
@@ -304,11 +304,16 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
         return ()
     text = item.item.content
     units = [unit for unit in _sentences(text) if _WORDS.search(text, *unit)]
-    below = [unit for unit in units if not _is_heading_or_question(text, unit)]
+    below = [
+        unit
+        for unit in units
+        if not _is_heading_or_question(text, unit) and not SAYS_NOTHING.fullmatch(text[slice(*unit)])
+    ]
     entries = [unit for unit in below if _ENTRY_MARK.match(text[slice(*unit)].lstrip())]
     columns = [_column(text, unit) for unit in entries]
     said = [unit for unit, column in zip(entries, columns, strict=True) if column == min(columns)] or below
-    head = [] if ASKS_FOR_NEWEST.isdisjoint(asks) else [unit for unit in units[:1] if unit not in said]
+    is_named = not ASKS_FOR_NEWEST.isdisjoint(asks) and bool(_DIGITS.search(text, *units[0]))
+    head = [unit for unit in units[:1] if is_named and unit not in said]
     return tuple(_sentence(item, unit) for unit in [*head, *said][:MOST_SENTENCES])
 
 
@@ -323,15 +328,9 @@ def _release(item: FusedItem) -> tuple[int, ...]:
     return release_of(place.source_path, place.title, place.section, item.item.metadata)
 
 
-def _own_names(items: Iterable[FusedItem]) -> frozenset[str]:
-    """Return the words that name the project: of sources, repositories, and titles of changelogs and READMEs."""
-    names: list[str] = []
-    for item in items:
-        place = item.citation
-        names += [place.source_id or "", *_REPOSITORY.findall(place.url or "")]
-        if item.domain != Domain.CODE and (is_changelog(place.source_path) or _README.search(place.source_path)):
-            names.append((place.section or place.title or "").partition(" > ")[0])
-    return frozenset(word.whole for word in read_query(" ".join(names)).words)
+def _own_names(item: FusedItem) -> frozenset[str]:
+    place = item.citation
+    return own_names(place.source_id, place.url, place.source_path, place.section or place.title)
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:

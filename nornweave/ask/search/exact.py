@@ -37,6 +37,8 @@ from nornweave.core.text.index_fields import (
     VARIANT,
     WORDS,
     WORDS_DONE_TO,
+    has_entries,
+    is_changelog,
     release_of,
     versions_in,
     words_key,
@@ -124,6 +126,7 @@ ASKS_FOR_RELEASE = frozenset({
     "version", "release", "released", "releases", "notes", "changed", "changes", "changelog", "new", "upgrade", "fixed",
 })  # fmt: skip
 """What a question says beside a version."""
+_ASKS_FOR_CHANGES = ASKS_FOR_RELEASE - {"version", "release", "released", "releases"}
 ASKS_WHERE = frozenset({"function", "method", "class", "file", "code", "implemented", "defined", "called"})
 """What a question says beside what something does."""
 _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
@@ -135,6 +138,8 @@ ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
 """What a question says that asks for the newest release."""
 MAX_SETTING_WORDS = 4
 _HEAD = 200
+_REPOSITORY = re.compile(r"//[^/]+/(?:[^/]+/)*?([^/]+)/(?:-/)?(?:blob|commit|raw|src|tree)/")
+_README = re.compile(r"(?i)(?:^|/)readme[^/]*$")
 _UNRELEASED = re.compile(
     r"^.{0,40}\b(?:unreleased|not (?:yet )?released|in development)\W*$", re.IGNORECASE | re.MULTILINE
 )
@@ -443,6 +448,18 @@ def asks_for_newest(query: Query) -> bool:
     return not ASKS_FOR_NEWEST.isdisjoint(words) and not ASKS_FOR_RELEASE.isdisjoint(words)
 
 
+def own_names(source_id: str | None, url: str | None, path: str, heading: str | None) -> frozenset[str]:
+    """Return the words that name the project of a passage: of its source, repository, changelog and README."""
+    is_headed = is_changelog(path) or _README.search(path)
+    names = [source_id or "", *_REPOSITORY.findall(url or ""), (heading or "").partition(" > ")[0] if is_headed else ""]
+    return frozenset(re.findall(r"[^\W_]+", " ".join(names).lower()))
+
+
+def _stem(path: str) -> str:
+    """Return the letters that a file's name begins with: *CHANGES* of ``old/CHANGES-4x.rst``."""
+    return re.split(r"[^A-Za-z]", path.rpartition("/")[2])[0]
+
+
 def _newest(searched: _Searched) -> Scores | None:
     """Return evidence for the newest section of each changelog; ``None`` if the query does not ask for it.
 
@@ -453,24 +470,33 @@ def _newest(searched: _Searched) -> Scores | None:
     if not asks_for_newest(searched.query):
         return None
     marked = searched.generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)[:MAX_POINTED]
-    sections: dict[tuple[str, str], dict[tuple[int, ...], int]] = {}
-    for number, chunk in sorted(searched.generation.chunks(marked).items()):
+    chunks = searched.generation.chunks(marked)
+    current = {_stem(chunk.path): chunk.path for chunk in chunks.values() if "/" not in chunk.path}
+    sections: dict[tuple[str, str], dict[tuple[int, ...], list[int]]] = {}
+    own: frozenset[str] = frozenset()
+    for number, chunk in sorted(chunks.items()):
+        own |= own_names(chunk.source_id, chunk.url, chunk.path, chunk.section or chunk.title)
         release = release_of(chunk.path, chunk.title, chunk.section, chunk.metadata)
         pages = re.sub(r"\d[\d.]*", "0", chunk.path)  # one page may be about one release
-        sections.setdefault((chunk.source_id, pages), {}).setdefault(release, number)
-    newest = [[number for _, number in sorted(of_file.items(), reverse=True)[:2]] for of_file in sections.values()]
-    heads = searched.generation.contents(np.array(sorted(chain(*newest)), np.int32))
+        pages = current.get(_stem(chunk.path), pages)  # or about older ones than the current file
+        sections.setdefault((chunk.source_id, pages), {}).setdefault(release, []).append(number)
+    newest = [[numbers for _, numbers in sorted(of_file.items(), reverse=True)[:2]] for of_file in sections.values()]
+    released = [
+        next((one for one in of_file if not _UNRELEASED.search(chunks[one[0]].content[:_HEAD])), of_file[0])
+        for of_file in newest
+    ]
+    for_changes = not _ASKS_FOR_CHANGES.isdisjoint(word.whole for word in searched.query.words)
     leading = np.array(
         sorted(
-            next((one for one in of_file if not _UNRELEASED.search(heads.get(one, "")[:_HEAD])), of_file[0])
-            for of_file in newest
+            next((one for one in each if for_changes and has_entries(chunks[one].content)), each[0])
+            for each in released
         ),
         np.int32,
     )
     if not len(leading):
         return None
     named = {RELEASE: [word for word in searched.query.words if word.whole in ASKS_FOR_NEWEST]}
-    return _weigh_held({RELEASE: leading}, named, ASKS_FOR_RELEASE, len, searched)
+    return _weigh_held({RELEASE: leading}, named, ASKS_FOR_RELEASE | own, len, searched)
 
 
 def _saying(searched: _Searched) -> Scores | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, reorder
-from nornweave.ask.search.exact import asks_for_newest
+from nornweave.ask.search.exact import asks_for_newest, own_names
 from nornweave.ask.search.history import (
     LAST,
     UNRELEASED,
@@ -25,7 +25,8 @@ from nornweave.ask.search.history import (
     topics_in,
 )
 from nornweave.ask.search.query import read_query
-from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT, release_of
+from nornweave.core.text.analyzer import sequence
+from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT, has_entries, release_of
 from nornweave.core.text.negation import is_question
 from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
@@ -41,8 +42,6 @@ COPY = 0.85
 """Cosine from which sections of one heading in two versions of a page are the same section."""
 OTHER_VERSION = 0.5
 """What pages of other versions count where a question names one."""
-_ENTRY = re.compile(r"^[^\S\n]*[-*+][^\S\n]+(?!\[[^\]\n]*\]\([^)\n]*\)[^\S\n]*$)\S", re.MULTILINE)
-"""An entry of a list that is not only a link, as of a download."""
 _NUMBERS = re.compile(r"\bv?\d[\d.]*")
 """A heading may say of which version it is."""
 
@@ -81,7 +80,7 @@ def fold(
     leaders = (
         _of_one_file(chunks, crowd)
         | _of_one_commit(chunks, commits.tolist())
-        | _of_one_release(chunks, parts, is_whole=not topics_in(text))
+        | _of_one_release(chunks, parts, topics_in(text))
     )
     if variants:
         leaders |= _of_one_page(chunks, text, is_compared=len(asked) > 1, generation=generation)
@@ -130,10 +129,11 @@ def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dic
     return {place: leader for place, leader in leaders.items() if place != leader}
 
 
-def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], *, is_whole: bool) -> dict[int, int]:
+def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], topics: set[str]) -> dict[int, int]:
     """Return which passages of the notes on one release stand behind another one, if they crowd out others.
 
-    The best with entries leads; if the question asks for nothing in it, the first with entries.
+    The best with entries leads; if the question asks for nothing in it, or only names the project, the first with
+    entries.
     """
     groups: dict[tuple[str, str, tuple[int, ...]], list[int]] = defaultdict(list)
     for place in parts:
@@ -143,7 +143,9 @@ def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], *, 
 
     def order(place: int) -> tuple[bool, int]:
         chunk = chunks[place]
-        return not _ENTRY.search(chunk.content), chunk.char_range[0] if is_whole else place
+        own = own_names(chunk.source_id, chunk.url, chunk.path, chunk.section or chunk.title)
+        is_whole = topics <= {*sequence(" ".join(own))}
+        return not has_entries(chunk.content), chunk.char_range[0] if is_whole else place
 
     leaders: dict[int, int] = {}
     for group in groups.values():

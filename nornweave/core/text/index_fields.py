@@ -105,6 +105,13 @@ _ONLY_DATED = re.compile(rf"(?:[\W\d_]|{_MONTH}|(?:un)?released|yanked|on|of|st|
 """What follows a version in the heading of a release, not in "2.1 Limits"."""
 _TAGGED = re.compile(r"^[A-Za-z][A-Za-z0-9.+]{0,40}(?:[-_][A-Za-z][A-Za-z0-9.+]{0,40})*[-_/](?=v?\d+\.\d)")
 _VERSION = re.compile(r"(?<![\w.-])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w-]|\.\w)", re.IGNORECASE)
+_ENTRY = re.compile(r"^[^\S\n]*[-*+][^\S\n]+(?!\[[^\]\n]*\]\([^)\n]*\)[^\S\n]*$)\S[^\n]*", re.MULTILINE)
+"""An entry of a list that is not only a link, as of a download."""
+SAYS_NOTHING = re.compile(
+    r"\s*(?:[-*+]\s+)?[*_(]*(?:nothing|none|n/?a|no(?:\s+\w+){0,2}\s+changes?)(?:\s+(?:here|yet))?[\s*_().!]*",
+    re.IGNORECASE,
+)
+"""The whole of an entry that only keeps its place in a list: "- *Nothing*", "N/A", "No notable changes"."""
 
 SINCE = re.compile(r"\b(?:since|after)\b", re.IGNORECASE)
 
@@ -203,6 +210,11 @@ def release_of(
 def _headed_release(title: str | None, section: str | None) -> tuple[int, ...]:
     headings = filter(None, (*reversed((section or "").split(" > ")), title))
     return next(filter(None, map(released, headings)), ())
+
+
+def has_entries(text: str) -> bool:
+    """Tell whether a section of a changelog lists a change."""
+    return any(not SAYS_NOTHING.fullmatch(entry[0]) for entry in _ENTRY.finditer(text))
 
 
 def is_changelog(path: str) -> bool:
