@@ -258,6 +258,28 @@ def test_an_entry_that_says_nothing_of_a_release_is_not_quoted() -> None:
     assert [each.text for each in extract([item], "newest version")] == ["2.1.0", "Glazes dry faster."]
 
 
+TESTED = "Each test fires the kiln, as testing does.\n\n"
+TESTED += "The tests of glaze, the tests of clay, and for these the small oven is used.\n"
+
+
+@pytest.mark.parametrize(("path", "section", "text", "named"), [
+    ("docs/working.md", "Working > Checks", TESTED, "tests of glaze: which oven is used"),
+    ("docs/ovens.md", "Ovens > Considered options", "The small oven is used.", "which oven is used, by the options"),
+    ("docs/ovens.md", "Ovens > Pros and cons", "Good: the small oven is used.", "used oven, or which alternative"),
+    ("site/index.json", "", '{"small": "the small oven is used"}', "oven used in small_index"),
+])  # fmt: skip
+def test_what_is_beside_the_point_gives_way(path: str, section: str, text: str, named: str) -> None:
+    domain = "code" if path.endswith("json") else "documentation"
+    beside = ranked("beside", text, domain=domain, score=0.9, cited=replace(citation(domain, path), section=section))
+    plain = ranked("plain", "The large oven is used.", domain="documentation", score=0.6)
+    asked = "used oven"
+    assert {each.chunk_id for each in extract([beside, plain], asked)} == {"plain"}
+    assert "beside" in {each.chunk_id for each in extract([beside, plain], named)}
+    assert {each.chunk_id for each in extract([beside], asked)} == {"beside"}
+    far = replace(plain, score=0.4)
+    assert "beside" in {each.chunk_id for each in extract([beside, far], asked)}
+
+
 def test_the_opposite_of_what_is_asked_is_not_quoted() -> None:
     texts = {"auth": "Orders require a token.", "open": "Health needs no token at all.", "other": "Not a word."}
     pages = [ranked(name, text, domain="documentation") for name, text in texts.items()]

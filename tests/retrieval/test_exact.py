@@ -327,6 +327,14 @@ def test_a_setting_of_another_thing_does_not_lead_where_a_passage_holds_what_is_
         assert told_of(text, generation, np.array([numbers["looms.py"]], np.int32)) is None
 
 
+def test_a_number_in_a_file_of_records_is_no_setting(tmp_path: Path) -> None:
+    for count in (1, 300):
+        records = ",\n".join(f'"mill{n}": {{\n"most_bobbins": 7,\n"town": "Weft"\n}}' for n in range(count))
+        for generation in built(tmp_path / str(count), HashEncoder(), {"mills.json": f"{{{records}}}"}):
+            told = told_of("how many bobbins are the most?", generation)
+            assert (told is not None) == (count == 1)
+
+
 def test_lists_and_variables_that_no_words_describe_are_no_settings() -> None:
     text = 'RETRY_LIMIT = 7\nNAMES = ["warp", "weft"]\n\n\ndef wind(step):\n    turns = step.get("turns", 4)\n'
     facts = extract_facts(Passage(text=text, path="a.py", domain="code", format="python"))

@@ -37,11 +37,11 @@ from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_pas
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
-from nornweave.core.text.index_fields import SAYS_NOTHING, is_identifier, release_of
+from nornweave.core.text.index_fields import SAYS_NOTHING, is_aside, is_data, is_identifier, release_of
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
 from nornweave.core.text.variants import asked_versions, is_version, variant_of
-from nornweave.core.types import COMMIT, COMMITTED, RELEASE, Domain, Fact, Span
+from nornweave.core.types import COMMIT, COMMITTED, RELEASE, ChunkId, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import called, definition_at, described, is_declared, lines_at, statement_at
 from nornweave.read.blocks.man import is_called_manual
@@ -57,6 +57,9 @@ LEAST_SHARE = 0.4
 LONGEST, LONGEST_SENTENCE = 400, 600
 # Where a name stands alone, its type may stand between it and its value.
 NEAR_NAME = 2
+# A passage beside the point gives way to others of this share of its score.
+# So many words of tests make a passage one of tests.
+BESIDE_SHARE, TESTING = 0.6, 4
 # How much of the question's words a further sentence of a passage holds, unless it is of the kind that is asked for.
 FURTHER_SHARE = 0.2
 # Words from which on the length of a sentence tells nothing more.
@@ -90,6 +93,16 @@ _LABEL = re.compile(
     r"(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
 )
 _WORDS = re.compile(r"\w+")
+_TESTS = re.compile(r"(?<![^\W_])(?:tests?|testing|fixtures?|mocks?)(?![^\W_])", re.IGNORECASE)
+_OPTIONS = re.compile(
+    r"\b(?:(?:considered|rejected|other|discarded) (?:options|alternatives)|alternatives\b"
+    r"|(?:options|alternatives) considered|pros and cons|rejected)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_OPTIONS = re.compile(
+    r"\b(?:options?|alternatives?|or|vs|versus|compar\w+|differ\w*|consider\w*|reject\w*|discard\w*|pros|cons)\b",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"v?\d+")
 _COUNTED = "one|two|three|four|five|six|seven|eight|nine|ten"
 _DIGITS = re.compile(rf"(?<!\w)\d|\b(?:{_COUNTED})\b", re.IGNORECASE)
@@ -213,10 +226,13 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     asked = _read_asked(question)
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
-    saying: Iterable[list[_Candidate]] = filter(None, ([*read(item)] for item in holding if item.score >= least))
+    beside = _beside(holding, question)
+    reading = sorted((item for item in holding if item.score >= least), key=lambda item: item.chunk_id in beside)
+    saying: Iterable[list[_Candidate]] = filter(None, map(list, map(read, reading)))
     if asked.for_default:  # a place that only reads a setting does not say its default
         saying = sorted(saying, key=lambda passage: not any(each.is_declared for each in passage))
     passages = [*islice(saying, MOST_SENTENCES)]
+    passages = [each for each in passages if each[0].item.chunk_id not in beside] or passages
     candidates = [candidate for passage in passages for candidate in passage]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
@@ -285,6 +301,28 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
     if not (negated := negated_terms(question)):
         return items
     return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
+
+
+def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
+    """Return the passages beside the point, which mislead unless the question is about such: they hold its words only.
+
+    What holds in tests need not hold elsewhere, an option of a decision may be a rejected one, and a file of data says
+    nothing of the project.
+    """
+    has_name = any(is_identifier(word.written) for word in read_query(question).words)
+
+    def is_beside(item: FusedItem) -> bool:
+        place, text = item.citation, item.item.content
+        is_of_tests = is_aside(place.source_path) or len(_TESTS.findall(f"{place.section}\n{text}")) >= TESTING
+        return (
+            (is_of_tests and not _TESTS.search(question))
+            or (bool(_OPTIONS.search(place.section or "")) and not _ASKS_FOR_OPTIONS.search(question))
+            or (is_data(place.source_path) and item.item.told is None and not has_name)
+        )
+
+    found = [item for item in items if is_beside(item)]
+    others = max((item.score for item in items if item not in found), default=0.0)
+    return frozenset(item.chunk_id for item in found if others >= BESIDE_SHARE * item.score)
 
 
 def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from nornweave.ask.search.exact import ASKS_FOR_VALUE, ASKS_VALUE, ASKS_WHERE, LEAST, MEANS_DEFAULT, kinds_asked
 from nornweave.ask.search.query import FLAG, Query, TermStatistics
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
-from nornweave.core.text.index_fields import is_aside, is_identifier, release_of
+from nornweave.core.text.index_fields import is_aside, is_data, is_identifier, release_of
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
@@ -44,6 +44,8 @@ HOLDING, HELD_LESS = 0.7, 0.2
 such a one states the setting of another thing."""
 CHANCE, CERTAIN = 0.2, 0.9
 """Both together: what any setting has, and what leaves no doubt."""
+PARTS = 20
+"""A file of values in more passages than these holds records, and configures nothing."""
 _TIMED = re.compile(
     r"\bhow (?:long|often|soon|late|old|frequently)\b|\b(?:milli)?seconds?\b|\b(?:minute|hour|day|week|month|year)s?\b",
     re.IGNORECASE,
@@ -123,7 +125,8 @@ def tell(
         chunk = chunks[number]
         if most >= HOLDING and held_by(number) < most - HELD_LESS:
             continue
-        if is_aside(chunk.path) or release_of(chunk.path, chunk.title, chunk.section, chunk.metadata):
+        is_records = is_data(chunk.path) and generation.named([key := f"path:{chunk.path.lower()}"])[key].size > PARTS
+        if is_aside(chunk.path) or is_records or release_of(chunk.path, chunk.title, chunk.section, chunk.metadata):
             continue
         for place, said in settings_in(chunk.facts, chunk.content, chunk.char_range[0]):
             fact, like = chunk.facts[place], chosen.get((number, place))

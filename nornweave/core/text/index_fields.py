@@ -185,6 +185,11 @@ def is_aside(path: str) -> bool:
     return _ASIDE.search(_EXAMPLE.sub("", path)) is not None
 
 
+def is_data(path: str) -> bool:
+    """Tell whether a path is of a file of values without comments."""
+    return path.lower().endswith((".json", ".jsonl", ".csv", ".tsv"))
+
+
 def release_keys(text: str) -> set[str]:
     """Return the lookup keys of the versions in a text.
 
