@@ -102,3 +102,16 @@ def test_a_notation_whose_values_do_not_agree_states_nothing(tmp_path: Path) -> 
     assert report.findings == ()
     assert report.coverage is not None
     assert report.coverage.compared == 0
+
+
+@pytest.mark.parametrize(("text", "values"), [
+    ("| name | allowed values | default |\n|---|---|---|\n| `max_size` | `4` or 5 | 30 |\n", ["30"]),
+    ("| name | type | sample response |\n|---|---|---|\n| `max_size` | `int` | 5 |\n", []),
+    ("## Settings\n\n```json\n{\n\"max_size\": 30\n}\n```\n", ["30"]),
+    ("## PUT /settings\n\n```json\n{\n\"max_size\": 30\n}\n```\n", []),
+    ("The server's response:\n\n```json\n{\n\"max_size\": 30\n}\n```\n", []),
+    ("Ask:\n[source,json]\n.Request of the lamp\n----\n{\n\"max_size\": 30\n}\n----\n\nmax_size: 4\n", ["4"]),
+    ("```http\nHTTP/1.1 200 OK\n\n{\"max_size\": 30}\n```\n", []),
+])  # fmt: skip
+def test_what_a_thing_takes_and_what_is_sent_is_no_value_of_a_name(text: str, values: list[str]) -> None:
+    assert sorted({one.value.text for one in read(text) if one.name == "max_size"}) == values

@@ -151,7 +151,51 @@ Name           Description
 """
 
 
+CELLS = """.Lamps
+[cols="1,1,2,1"]
+|===
+|Property |Values |Meaning |Default
+
+|lamp.glow
+|TRUE or FALSE
+|Whether it glows
+|FALSE
+
+|lamp.level
+a|1-10
+|1 is each lamp, 5 each fifth
+|7
+|===
+"""
+TAGS = """<table>
+<tr><th>Option</th><th>Allowed</th><th>Default</th></tr>
+<tr>
+  <td><code>lamp-level</code></td>
+  <td>1, 2 | 3</td>
+  <td>2</td>
+</tr>
+<tr><td>lampColour</td><td>true or false</td><td>true</td></tr>
+</table>
+"""
+ITEMS = """.. list-table:: Lamps
+   :header-rows: 1
+
+   * - Name
+     - Type
+     - Default
+   * - ``lamp_level``
+     - ``5`` to ``9``
+     - 4
+   * - ``lamp_glow``
+     - ``true`` or ``false``
+     - ``false``
+"""
+
+
 @pytest.mark.parametrize(("text", "expected"), [
+    (CELLS, [("glow", "default", "false", None), ("level", "default", "7", None)]),
+    (TAGS, [("lamp colour", "default", "true", None), ("lamp level", "default", "2", None)]),
+    (ITEMS, [("lamp glow", "default", "false", None), ("lamp level", "default", "4", None)]),
     (
         PIPES,
         [

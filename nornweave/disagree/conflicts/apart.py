@@ -39,6 +39,7 @@ _HISTORY_FILES = lazy_pattern(
     r"v?\d+[-_.]to[-_.]v?\d",
     re.IGNORECASE,
 )
+_OF_EXAMPLES = lazy_pattern(r"(?:^|[-_.])(?:demos?|examples?|samples?)[-_.]|[-_.](?:demos?|examples?|samples)$")
 _TEST_FILE = lazy_pattern(
     r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench|test-d)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
     r"^conftest\.py$|^bench_|_bench(?:mark)?\.|^(?:examples?|demo|sample)\."
@@ -74,7 +75,12 @@ def stands_apart(path: str) -> bool:
     """
     pure = PurePosixPath(path)
     folders = {folder.lower() for folder in pure.parts[:-1]}
-    if not _OWN_FOLDERS.isdisjoint(folders) or _TEST_FILE.search(pure.name) or _TOOL_FILE.match(pure.name):
+    if (
+        not _OWN_FOLDERS.isdisjoint(folders)
+        or any(map(_OF_EXAMPLES.search, folders))
+        or _TEST_FILE.search(pure.name)
+        or _TOOL_FILE.match(pure.name)
+    ):
         return True
     if language_of(path) is not None or is_configuration("", path):
         # What lies beside the pages builds them, or shows how to use the program.

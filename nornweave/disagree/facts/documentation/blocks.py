@@ -22,7 +22,8 @@ class DocumentedBlock:
         indent: the number of columns before its first word.
         body: offset at which its own words begin (after a bullet or ``#``).
         level: the level of a heading, from 1.
-        info: for a table with ruled columns ``simple``, for fenced code its language.
+        info: for a table with ruled columns ``simple``, for one whose cells have marks of their own ``cells``, and
+            ``list`` if these are bullets; for fenced code its language.
     """
 
     kind: Kind
@@ -36,7 +37,7 @@ class DocumentedBlock:
 
 # What a line begins that needs no look at the next one; a group is a kind of block, or what is read in its own way.
 _BEGINS = lazy_pattern(
-    r"(?P<fence>```|~~~)|(?P<heading>#{1,6}[ \t]+(?=\S)|={1,5}[ \t]+(?=[^\s=])(?!.*=[ \t]*$))"
+    r"(?P<fence>```|~~~)|(?P<cells>[|¦]={3,})|(?P<heading>#{1,6}[ \t]+(?=\S)|={1,5}[ \t]+(?=[^\s=])(?!.*=[ \t]*$))"
     r"|(?P<table>\+[-=]{2,}|\|(?=.*\|))|(?P<directive>\.\.[ \t]+[\w:.+-]{1,40}::(?=\s|$))"
     r"|(?P<field>:(?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|ivar"
     r"|cvar|vartype|default)\b[^:\n]{0,80}:(?=\s|$)"
@@ -46,9 +47,12 @@ _BEGINS = lazy_pattern(
     r"|(?P<entry>\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)"
     r"|[\w*, ]{1,60} : [\w{\['\"].{0,120}$)"
 )
-_MARKS = frozenset("#`~|+.:@\\-*=•◦‣")
+_MARKS = frozenset("#`~|¦+.:@\\-*=•◦‣")
 """What a line begins with that needs a look, if not with a digit."""
 _UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
+_LISTING = lazy_pattern(r"(-{4,}|\.{4,})$")
+"""Around code of AsciiDoc, below its title or attributes."""
+_ABOVE_LISTING = lazy_pattern(r"\[.+\]$|\.[^\s.].*")
 _RULER = lazy_pattern(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
 _PIPE_RULE = lazy_pattern(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
 _NAMED = lazy_pattern(r"\s*\w+(?:[._-]\w|(?<=[a-z])[A-Z])[\w.-]*\s*$")
@@ -57,6 +61,7 @@ _CODE_DIRECTIVES = frozenset(
 )
 _DESCRIBES = frozenset({"attribute", "confval", "data", "envvar", "option", "property", "setting"})
 """What they name may be one plain word; elsewhere it has to be spelt as a name: ``.. directive:: max_rows``."""
+_TABLES_OF_ITEMS = frozenset({"list-table", "flat-table"})
 _NOTES_OF_VERSIONS = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
 """What stands below them held for a version, and is left out."""
 INNERMOST = 99
@@ -98,6 +103,8 @@ class _Parser:
         return last + 1
 
     def _block(self, at: int) -> int:
+        if fence := self._listing(at):
+            return self._listed(at, fence)
         if self._is_underlined(at):
             mark = self.bodies[at + 1][0]
             self.styles += [mark] if mark not in self.styles else []
@@ -107,6 +114,8 @@ class _Parser:
         kind, behind = (begins.lastgroup or "", begins.end()) if begins else ("", 0)
         if kind == "fence":
             return self._fence(at)
+        if kind == "cells":
+            return self._cells(at)
         if kind == "directive":
             return self._directive(at, behind)
         if kind == "heading":
@@ -139,7 +148,7 @@ class _Parser:
         return at
 
     def _starts(self, at: int) -> bool:
-        return self._begins(at) is not None or self._is_underlined(at)
+        return self._begins(at) is not None or self._is_underlined(at) or self._listing(at) > 0
 
     def _fence(self, at: int) -> int:
         mark = self.bodies[at][:3]
@@ -154,6 +163,9 @@ class _Parser:
         plain = name.rpartition(":")[2]  # ``py:attribute``
         if plain in _CODE_DIRECTIVES:
             return self._indented_code(at)
+        if plain in _TABLES_OF_ITEMS:
+            end = self._end_of_indented(at)
+            return self._add("table", at, end - 1, info="list")
         if name in _NOTES_OF_VERSIONS:
             return self._end_of_indented(at)
         word = self.bodies[at][behind:].strip()
@@ -166,6 +178,27 @@ class _Parser:
         while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
             at += 1
         return at
+
+    def _cells(self, at: int) -> int:
+        """Add a table that a line closes which is like its first one; return the next line."""
+        mark = self.bodies[at][0] + "==="
+        last = next((one for one in range(at, len(self.bodies)) if mark in self.bodies[one][at == one :]), at)
+        return self._add("table", at, last, info="cells")
+
+    def _listing(self, at: int) -> int:
+        """Return the line at which code of AsciiDoc begins, below its attributes and its title; 0 if none does."""
+        fence = at
+        while fence + 1 < len(self.bodies) and _ABOVE_LISTING.match(self.bodies[fence]):
+            fence += 1
+        return fence if fence > at and _LISTING.match(self.bodies[fence]) else 0
+
+    def _listed(self, at: int, fence: int) -> int:
+        mark = self.bodies[fence]
+        last = next((one for one in range(fence + 1, len(self.bodies)) if self.bodies[one] == mark), len(self.bodies))
+        if last > fence + 1:
+            source = next((one for one in self.bodies[at:fence] if one[0] == "[" and "," in one), ",")
+            self._add("code", fence + 1, last - 1, info=source.strip("[]").split(",")[1].strip())
+        return last + 1
 
     def _indented_code(self, at: int) -> int:
         """Read lines that are indented deeper as code, without options of a directive (``:linenos:``)."""

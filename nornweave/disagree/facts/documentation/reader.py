@@ -191,7 +191,8 @@ class Reader:
         if literal.item and literal.item.role == "row":
             subject = Subject(name=literal.item.name, form="table", owner=subject.path if subject else self.path)
         if literal.item and _COLUMN.search(literal.column):
-            place = literal.item.start, token.end
+            is_below = "\n" in text[literal.item.start : token.start]  # a cell a line
+            place = token.start if is_below else literal.item.start, token.end
             return self._fact(subject, "default", literal.value, place) if says_all(literal, text) else None
         said = announced(row, literal.at)
         if said is not None:

@@ -32,6 +32,11 @@ _ESCAPES = lazy_pattern(
     re.MULTILINE,
 )
 _ESCAPED = lazy_pattern(r"\\([\\!-)+-/:-@\[\]^_{}~])")
+_TABLE = lazy_pattern(r"<table\b(?:(?!<table\b)[\s\S]){0,100000}?</table\s*>", re.IGNORECASE)
+_HOLDS_BLOCKS = lazy_pattern(r"<(?:pre|h[1-6]|ul|ol|dl|blockquote)\b|```|~~~", re.IGNORECASE)
+_TABLE_TAG = lazy_pattern(r"<(/?)(table|tr|t[dh])\b[^<>]*>", re.IGNORECASE)
+_MARKS_OF_TABLES = {"table": "¦===", "tr": "¦-", "th": "¦!", "td": "¦"}
+"""What a table of HTML is drawn with, for ``tables``."""
 _STARTS = lazy_pattern(r"\\[#+=>-]")
 _UNDERSCORE = lazy_pattern(r"(?<=\w)\\_(?=\w)")
 _CHECKBOX = lazy_pattern(r"^([ \t]*[-*+][ \t]+)\[[ xX]\](?=[ \t])", re.MULTILINE)
@@ -79,6 +84,16 @@ def _tag(match: re.Match[str]) -> str:
     return ("- " if tag == "li" and not closing else "").ljust(len(match[0]))
 
 
+def _drawn(table: re.Match[str]) -> str:
+    """Return a table of HTML with marks for its cells; unchanged if it lays out more than words."""
+    return table[0] if _HOLDS_BLOCKS.search(table[0]) else _replaced(table[0], _TABLE_TAG, _drawn_tag)
+
+
+def _drawn_tag(match: re.Match[str]) -> str:
+    is_drawn = not match[1] or match[2].lower() == "table"
+    return (_MARKS_OF_TABLES[match[2].lower()] if is_drawn else "").ljust(len(match[0]))
+
+
 def _javadoc(match: re.Match[str]) -> str:
     return f"`{match[1].strip()}`".rjust(len(match[0]))
 
@@ -110,6 +125,7 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     ("<!--", _COMMENT, _blank),
     ("{@", _JAVADOC, _javadoc),
     ('="', _SEE, _javadoc),
+    ("</t", _TABLE, _drawn),
     ("<", _TAG, _tag),
     (":`", _ROLE, _blank),
     ("](", _LINK, _link),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from nornweave.core.text.patterns import lazy_pattern
@@ -25,11 +26,20 @@ Row = list[Cell]
 _LINE = lazy_pattern(r"[^\n]+")
 _RULE = lazy_pattern(r"[\s|:+=-]+$")
 _COLUMN = lazy_pattern(r"[=-]+")
+_MARKED = {
+    "|": lazy_pattern(r"(?P<row>(?!))?(?:(?<=\s)(?:\d*[.+*]?\d*[+*])?[<^>.]{0,3}[adehlmsv]?)?(?<![\\|])\|(?!=)"),
+    "¦": lazy_pattern(r"¦(?:(?P<row>-)|!)?"),
+}
+_BULLETS = lazy_pattern(r"^[ \t]*(?P<row>\*[ \t]+)?-(?:[ \t]+|$)", re.MULTILINE)
+"""What a cell begins with in AsciiDoc, in HTML as ``surface`` draws it, and in a list."""
+_COLS, _SPECS = lazy_pattern(r"cols=\"?([^\"\]]*)"), lazy_pattern(r"\d+\*|[^,\s]+")
 _PIPE = lazy_pattern(r"(`{1,2})(?!`)[^`\n]{1,200}\1(?!`)|(?<!\\)\|")
 
 
 def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None]:
     """Return the rows of a table block and its header; the header is ``None`` if the text has none."""
+    if block.info in {"cells", "list"}:
+        return _marked(text, block)
     rows: list[Row] = []
     header = None
     lines = [match.span() for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end)]
@@ -43,6 +53,45 @@ def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None
         elif has_header and len(rows) == 1 and header is None:
             header = rows.pop()
     return rows[:MAX_ROWS], header
+
+
+def _marked(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None]:
+    """Return the rows and the header of a table whose cells begin with marks, each on a line of its own or not."""
+    pattern = _BULLETS if block.info == "list" else _MARKED[text[block.start]]
+    first, last = text.find("\n", block.start, block.end) + 1, block.end
+    if block.info == "cells":
+        first, last = block.start + len("|==="), text.rfind(text[block.start], block.start, block.end)
+    marks = list(pattern.finditer(text, first, last))
+    ends = [*(mark.start() for mark in marks[1:]), last]
+    cells = [(mark["row"], _stripped(text, mark.end(), end)) for mark, end in zip(marks, ends, strict=False)]
+    if text[block.start] == "|":
+        attributes = text[text.rfind("\n\n", 0, block.start) + 1 : block.start]
+        ends_line = text.find("\n", marks[0].end(), last) if marks else last
+        columns = _stated_columns(attributes) or sum(mark.start() < ends_line for mark in marks) or 1
+        rows = [[cell for _, cell in cells[at : at + columns]] for at in range(0, len(cells), columns)]
+        has_header = "header" in attributes or text[ends_line + 1 : last].lstrip(" \t").startswith("\n")
+    else:
+        rows = []
+        for begins, cell in cells:
+            rows += [[]] if begins is not None or not rows else []
+            rows[-1] += [cell] if begins is None or block.info == "list" else []
+        rows = [row for row in rows if row]
+        has_header = text.startswith("¦!", marks[1].start()) if len(marks) > 1 else False
+        has_header |= ":header-rows:" in text[block.start : marks[0].start() if marks else block.end]
+    rows = [row[:MAX_COLUMNS] for row in rows[: MAX_ROWS + 1] if row]
+    return (rows[1:], rows[0]) if has_header and rows else (rows[:MAX_ROWS], None)
+
+
+def _stripped(text: str, start: int, end: int) -> Cell:
+    said = text[start:end]
+    start += len(said) - len(said.lstrip())
+    return Cell(" ".join(said.split()), start, max(start, start + len(said.strip())))
+
+
+def _stated_columns(attributes: str) -> int:
+    """Return how many columns the attributes of a table of AsciiDoc state; 0 if they do not."""
+    stated = _COLS.search(attributes)
+    return sum(int(one.partition("*")[0]) if "*" in one else 1 for one in _SPECS.findall(stated[1])) if stated else 0
 
 
 def _pipes(text: str, first: int, last: int) -> list[int]:

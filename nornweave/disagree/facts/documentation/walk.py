@@ -41,6 +41,21 @@ HEADING = "H"
 """The role of what stands in a heading."""
 MARKS = "`<>"
 _OF_VALUES = lazy_pattern(r"default|value|min|max|limit|least|most")
+_OF_CHOICES = lazy_pattern(
+    r"\b(?:values|allowed|accepted|accepts|possible|valid|choices|options|range|types?|examples?|samples?|responses?|requests?)\b"
+    r"(?!.*default)"
+)
+"""Heads of columns that say what a thing takes, what sort it is, or what somebody sends."""
+_EXCHANGED = lazy_pattern(
+    r"\b(?:response|request|reply|payload|endpoint)s?\b[^\n]*(?:\n[^\n]*)?$"
+    r"|\b(?:HTTP/\d|curl |(?:GET|POST|PUT|PATCH|DELETE) /)[^\n]*$",
+    re.IGNORECASE,
+)
+_VERB = lazy_pattern(
+    r"\W*(?:(?:GET|POST|PUT|PATCH|DELETE|HTTP/\d[.\d]*) |(?:sample |example )?(?:request|response)\b)", re.IGNORECASE
+)
+_OPENS = lazy_pattern(r"(?:^|\n)[ \t]*(?:```|~~~|-{4,}|\.{4,})[^\n]*\n[ \t]*$")
+"""What a heading, or the text above a block of JSON, says where it shows what is sent."""
 MAX_CELL = 40
 """Characters of a name in plain words."""
 PLAIN = 3
@@ -131,6 +146,8 @@ class Walk:
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a code block. In a command's help, the lines below a flag are about that flag."""
+        if self._is_exchanged(text, block):
+            return
         above, flag_indent = (self.item, self.carried), 0
         self.item = None
         for match in _LINE.finditer(text, text.rfind("\n", 0, block.start) + 1, block.end):
@@ -146,6 +163,14 @@ class Walk:
                 continue
             yield from self._line(tokens, f"F{block.info}", [], None)
         self.item, self.carried = above
+
+    def _is_exchanged(self, text: str, block: DocumentedBlock) -> bool:
+        """Tell whether a block of JSON shows a request or a response: what is sent is no default."""
+        if text[block.body : block.body + 1] not in "{[" and not _VERB.match(text, block.body):
+            return False
+        above = _OPENS.sub("", text[max(0, block.start - 200) : block.start]).rstrip().rpartition("\n\n")[2]
+        heading = self.headings[-1][1] if self.headings else ""
+        return bool(_EXCHANGED.search(above) or _VERB.match(heading) or _VERB.match(text, block.body))
 
     def leave(self) -> None:
         """Forget the item and its tokens, because another section begins."""
@@ -197,14 +222,16 @@ class Walk:
                 if len(tokens) > 1 and not _OF_PARTS.search(cell.text):  # localhost:8125
                     tokens = [Token(cell.text, cell.start, cell.end, quoted=True)]
                 column = columns[at] if at < len(columns) else ""
+                # Beside a column of defaults, others say types, units and scopes.
+                is_beside = has_defaults and not _OF_VALUES.search(column) and "default" not in cell.text.lower()
+                if not self.is_strict and (is_beside or _OF_CHOICES.search(column)):
+                    continue
                 carried[at] = [*lead, *tokens][-CARRIED:]
                 if lead or not item or len(tokens) != 1:
                     yield from (replace(one, column=column) for one in self._line(tokens, f"T{column}", lead, item))
                     continue
                 value = tokens[0].value or replace(tokens[0], quoted=True).value
-                # Beside a column of defaults, others say types, units and scopes.
-                is_beside = not self.is_strict and has_defaults and not _OF_VALUES.search(column)
-                if value is not None and not is_beside:
+                if value is not None:
                     yield Literal(tokens, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
 
     def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
