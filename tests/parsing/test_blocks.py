@@ -533,6 +533,28 @@ def test_perls_pages_are_read_as_manual_pages_are() -> None:
     assert reads(Domain.CODE, "a.cmd")
 
 
+def test_a_macro_that_a_manual_page_defines_to_indent_shows_nothing() -> None:
+    page = r""".de1 STEP
+. RS \\$1
+..
+.de BACK
+.RE
+..
+.TH KEEP 5
+.SH OPTIONS
+How many are kept.
+.STEP 0.0
+.IP \(bu 2
+The newest.
+.BACK
+Others go.
+"""
+    assert "0.0" not in said(page, "man")
+    assert outlined(list(read_blocks(page, "man").blocks)) == [
+        ("heading", "OPTIONS", 8), ("paragraph", "", 9), ("list", "", 11), ("paragraph", "", 14),
+    ]  # fmt: skip
+
+
 def test_a_manual_page_is_told_by_what_it_holds() -> None:
     pages = [("a.1", PAGE), ("a.conf.5.in", PAGE), ("yes.mdoc", MDOC), ("page", MDOC)]
     assert {format_of(path, text, Domain.DOCUMENTATION) for path, text in pages} == {"man"}

@@ -175,20 +175,25 @@ class _Page:
     is_pending: Role | None = None
     level: int = 0
     lists: list[bool] = field(default_factory=list)
+    indenting: dict[str, str] = field(default_factory=dict)
+    """Macro that the page defines → ``RS`` or ``RE``, if that is what it stands for."""
 
     def read(self, rows: Iterable[str]) -> list[Line]:
         """Return the visible text of each line."""
         read: list[Line] = []
-        begun, until = False, ""
+        begun, until, defined = False, "", ""
         for written in rows:
             row = _FOR_TERMINALS.sub("", written)
             macro = _MACRO.match(row)
             name = (macro[1] or "") if macro else ""
             if until:
+                if name in {"RS", "RE"}:
+                    self.indenting.setdefault(defined, name)
                 until = "" if row.replace(" ", "").startswith(until) else until
                 read.append(Line())
             elif macro and _DEFINED.match(name):
                 words = _COMMENT.sub("", row[macro.end() :]).split()[name != "ig" :]
+                defined = row[macro.end() :].partition(" ")[0]
                 until = f".{words[0]}" if words else ".."
                 read.append(Line())
             elif not begun:
@@ -211,6 +216,7 @@ class _Page:
         return Line(shown.strip(), role, self.depth, self.level)
 
     def _macro(self, name: str, arguments: Sequence[tuple[str, bool]]) -> Line:
+        name = self.indenting.get(name, name)
         words = [_unescaped(word) for word, _ in arguments]
         if name in _HEADINGS:
             self.level, self.is_pending, self.depth, self.code = _HEADINGS[name], "heading", 0, ""
