@@ -223,6 +223,8 @@ def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path:
         "options_held": 1,
         "options_not_compared": {"the code has no such name": 1},
         "others": {"names": [3, 2], "lists of choices": [0, 0], "statuses": [0, 0], "required versions": [0, 0]},
+        "programs": 1,
+        "unread": {},
     }
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from git_repository import Repository
+from git_repository import Repository, write
 
+from nornweave.disagree.drift.formats.as_text import coverage_sentence
 from nornweave.disagree.drift.induced.code import code_statements
 from nornweave.disagree.drift.induced.definitions import Definitions
 from nornweave.disagree.drift.scan import DriftOptions, scan
@@ -251,3 +252,55 @@ def test_a_generic_name_does_not_take_the_default_of_a_longer_one(tmp_path: Path
     # A literal that the code has no more is no name that is gone.
     repository.commit({"lib/a.js": code.replace("false", "null"), "lib/s.js": other.replace("||", "??")}, DATES[1])
     assert "gone" not in {one.attribute for one in scan(tmp_path, DriftOptions(diff="HEAD~1..HEAD")).report.findings}
+
+
+LUA = """-- Lamps. glow_time = 9
+local M = {}
+M.defaults = {
+  fan_speed = 20, --[[ turns = 3 ]]
+  shade = "dim",
+}
+"""
+ELIXIR = '''defmodule Lamp do
+  @moduledoc """
+  Set `fan_speed: 9`.
+  """
+  @defaults [fan_speed: 20, shade: :dim]
+end
+'''
+
+
+@pytest.mark.parametrize(("name", "code"), [("lua/lamp/config.lua", LUA), ("lib/lamp.ex", ELIXIR)])
+def test_a_table_of_a_language_without_a_grammar_is_read(tmp_path: Path, name: str, code: str) -> None:
+    page = "# Lamp\n\n| Option | Default |\n|---|---|\n| `fan_speed` | 20 |\n| `shade` | `dim` |\n| `glow_time` | 9 |\n"
+    repository = Repository(tmp_path)
+    base = repository.commit({"README.md": page, name: code}, "2024-02-01T12:00:00Z")
+    repository.commit({name: code.replace("20", "30")}, "2024-03-01T12:00:00Z")
+
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+
+    assert [(one.second.line, one.first.value) for one in report.findings] == [(5, "30")]
+    assert {one.name: one.reason for one in report.options}["glow_time"] == "the code has no such name"
+
+
+def test_programs_in_languages_that_are_not_read_are_counted(tmp_path: Path) -> None:
+    page = "# Lamp\n\n| Option | Default |\n|---|---|\n| `glow_time` | 9 |\n"
+    write(tmp_path, {"README.md": page, "lamp.py": "A = 1\n", "lib/Lamp.pm": "use strict;\nmy $glow_time = 9;\n"})
+
+    report = scan(tmp_path, DriftOptions()).report
+
+    assert report.coverage is not None
+    assert (report.coverage.programs, report.coverage.unread) == (1, {"perl": 1})
+    assert [one.reason for one in report.options] == ["the code that is read has no such name"]
+    assert coverage_sentence(report.coverage).startswith("1 of 2 programs are in languages that are not read (perl); ")
+
+
+def test_a_tag_with_options_names_its_key(tmp_path: Path) -> None:
+    page = "# Lamp\n\n## Keys\n\n- `glow-in-dark` - whether it glows\n- `dim-late` - whether it dims late\n"
+    code = 'package lamp\n\ntype Lamp struct {\n\tGlows bool `json:"glow-in-dark,omitempty" yaml:"glow"`\n}\n'
+    write(tmp_path, {"README.md": page, "lamp.go": code})
+
+    reasons = {one.name: one.reason for one in scan(tmp_path, DriftOptions()).report.options}
+
+    assert "no such name" not in reasons["glow-in-dark"]
+    assert reasons["dim-late"] == "the code has no such name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
-from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of
+from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of, unread_language_of
 
 GIT_S = 30.0
 """The longest that one call of git may take."""
@@ -59,6 +60,10 @@ class WorkingTree:
         """Return the files to read, by path, without links, large files and files that ``kind_of`` excludes."""
         found = (SourceFile(path, kind) for path in self._paths() if (kind := kind_of(path)) is not None)
         return tuple(one for one in found if self._is_readable(one.path))
+
+    def unread(self) -> Counter[str]:
+        """Return how many programs are in each language that is not read."""
+        return Counter(filter(None, map(unread_language_of, self._paths())))
 
     def read(self, file: SourceFile) -> bytes:
         """Read a file.
@@ -120,6 +125,11 @@ class Commit:
         except GitFailedError as error:
             raise ConfigError(f"git ls-tree: {error}") from error
         return tuple(sorted(files, key=lambda one: one.path))
+
+    def unread(self) -> Counter[str]:
+        """Return how many programs are in each language that is not read."""
+        files = list_tree(self.root, self.revision, timeout_s=GIT_S)
+        return Counter(filter(None, (unread_language_of(file.path) for file in files)))
 
     def read(self, file: SourceFile) -> bytes:
         """Read a blob.

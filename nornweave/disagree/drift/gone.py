@@ -26,12 +26,11 @@ from nornweave.core.types import digest
 from nornweave.disagree.drift.files import GIT_S, SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
-from nornweave.disagree.drift.kinds import is_for_tools
+from nornweave.disagree.drift.kinds import is_for_tools, program_of
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place, Which
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
-from nornweave.read.chunking.languages import language_of
 
 CONFIDENCE = 0.9
 MAX_LOOKED_UP = 20
@@ -62,6 +61,7 @@ _USED = lazy_pattern(
 """What a line of a program calls, a member of what it names, and a route in a string."""
 _UNMARKED = lazy_pattern(r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+")
 """What is spelt so is a name also where a page does not mark it as code."""
+_GIVES = frozenset(("=", ":", "=>"))
 _WORDS = lazy_pattern(r"[^,\s]+")
 _PARTS = lazy_pattern(r"[^./:,\s]+")
 _QUALIFIER = lazy_pattern(r"::|[.]")
@@ -76,7 +76,7 @@ _MARKED_AS_GONE = (
     r"|\badd\w* (?:\w+ ){0,3}columns?\b[^\n]*(?:\n[^\n]*){0,6}?NAME"  # the reader's own
 )
 _UNREAD_PROGRAMS = (
-    "*.sh", "*.bash", "*.zsh", "*.fish", "*.pl", "*.pm", "*.lua", "*.ex", "*.exs", "*.scala", "*.groovy", "*.gradle",
+    "*.sh", "*.bash", "*.zsh", "*.fish", "*.pl", "*.pm", "*.scala", "*.groovy", "*.gradle",
     "*.m4", "*.ac", "*.am", "*.mk", "*.cmake", "*akefile",
 )  # fmt: skip
 """Programs that drift does not read, and that may have a name."""
@@ -291,8 +291,11 @@ def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf)
         is_text = old.kind == new.kind == "string" and parts[0] == [_written(old)]
         for one, other in zip(*parts, strict=True) if len(parts[0]) == len(parts[1]) else ():
             if _spelling(one) != _spelling(other) and _declares(file, one):
+                role = role_of(was, at) if is_text else None
+                if role == "" and was[at - 1].text in _GIVES:  # of a key whose value can still be so
+                    role = None
                 near = {word for token in was[max(0, at - NEAR) : at + NEAR] for word in words_of(token.text)}
-                yield _Renamed(_bare(one), file.path, old.line, role_of(was, at) if is_text else None,
+                yield _Renamed(_bare(one), file.path, old.line, role,
                                one.startswith("-"), frozenset(near))  # fmt: skip
 
 
@@ -336,7 +339,7 @@ def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]
     """Return the wanted strings that programs (not configuration) still have, each with the function called with it."""
     found = set()
     for file in files:
-        if language_of(file.path) is not None and language_of(file.path) not in {"json", "yaml", "toml"}:
+        if program_of(file.path) is not None and program_of(file.path) not in {"json", "yaml", "toml"}:
             tokens = tokens_of_code(text_of(file), PurePosixPath(file.path).suffix)
             found |= {(_bare(_written(one)), role_of(tokens, at)) for at, one in enumerate(tokens)
                       if one.kind == "string" and _bare(_written(one)) in wanted}  # fmt: skip
@@ -386,7 +389,7 @@ def _declares(file: SourceFile, word: str) -> bool:
     A Dockerfile declares variables only: the rest are commands. In configuration, a word that is not spelt as only
     names are may be anything, such as a library, and a path may be any system's.
     """
-    language = language_of(file.path)
+    language = program_of(file.path)
     if language == "dockerfile":
         return _VARIABLE.fullmatch(word) is not None
     return language not in {None, "json", "yaml"} or (_TELLING.search(word) is not None and word[0] != "/")

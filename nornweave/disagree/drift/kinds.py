@@ -19,7 +19,7 @@ from nornweave.connect.files.skip import (
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
-from nornweave.read.chunking.languages import language_of
+from nornweave.read.chunking.languages import code_format_of, language_of
 from nornweave.read.kinds import BINARY_SUFFIXES
 
 Kind = Literal["code", "documentation"]
@@ -54,11 +54,30 @@ def kind_of(path: str) -> Kind | None:
         return None
     if name in LOCKS or name.endswith(WRITTEN_SUFFIXES):
         return None
-    if language_of(path) is not None or is_configuration("", path):
+    if program_of(path) is not None or is_configuration("", path):
         return "code"
     # Elsewhere HTML is a template.
     is_template = suffix in {".html", ".htm"} and DOC_FOLDERS.isdisjoint(folders)
     return "documentation" if suffix in FORMATS and not is_template else None
+
+
+_BY_NAMES = frozenset(("lua", "elixir"))
+"""Languages whose literals are read beside names, without a grammar of theirs."""
+_UNREAD = frozenset("objc scala perl shell sql hcl protobuf graphql cmake".split())  # noqa: SIM905
+
+
+def program_of(path: str) -> str | None:
+    """Return the language of a program that drift reads; ``None`` for other files."""
+    other = code_format_of(path)
+    return language_of(path) or (other if other in _BY_NAMES else None)
+
+
+def unread_language_of(path: str) -> str | None:
+    """Return the language of a program of the project that drift does not read; ``None`` for other files."""
+    folders = {folder.lower() for folder in PurePosixPath(path).parts[:-1]}
+    is_own = not stands_apart(path) and not is_for_tools(path) and _SKIPPED_FOLDERS.isdisjoint(folders)
+    other = code_format_of(path) if is_own and kind_of(path) is None else None
+    return other if other in _UNREAD else None
 
 
 def is_for_tools(path: str) -> bool:

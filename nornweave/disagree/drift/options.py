@@ -25,6 +25,7 @@ from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import read_name, words_of
 
 NO_CODE = "the code has no such name"
+NO_READ_CODE = "the code that is read has no such name"
 NO_VALUE = "no value of it is read on the page"
 NO_PARTNER = "no value beside the name in code is read"
 _SPELT = re.compile(r"\w[._-]\w|[a-z][A-Z]|^--?\w")
@@ -154,8 +155,9 @@ def _words(text: str, start: int) -> list[Token]:
 class CodeWords:
     """The names of the code in all spellings, and which of them only name functions, types or packages."""
 
-    def __init__(self) -> None:
-        """Start without names."""
+    def __init__(self, *, is_whole: bool = True) -> None:
+        """Start without names. ``is_whole`` tells whether all programs of the repository are read."""
+        self.missing = NO_CODE if is_whole else NO_READ_CODE
         self._all: set[str] = set()
         self._values: set[str] = set()
         self._types: set[str] = set()
@@ -225,7 +227,8 @@ def states_of(
             if of and not is_unread:
                 found.append((option_of(of, written, line), plain_difference(of, line)))
             elif written[0] == "." or not words.is_no_option(written, name):
-                reason = NO_CODE if name not in words else NO_PARTNER if (file.path, name) in read_on else NO_VALUE
+                reason = NO_PARTNER if (file.path, name) in read_on else NO_VALUE
+                reason = reason if name in words else words.missing
                 found.append((DocumentedOption(path=file.path, line=line + 1, name=written, value="",
                                                state="not_compared", reason=reason), None))  # fmt: skip
         for (path, name), of in compared.items():  # held in a sentence, or in a copy of the code

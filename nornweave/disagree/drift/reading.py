@@ -17,6 +17,7 @@ from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.kinds import Kind, format_of, without_tests
 from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
+from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.disagree.facts.extract import Extracted, extract
 from nornweave.disagree.facts.passage import Passage, fact_from
 from nornweave.read.chunking.languages import language_of
@@ -90,6 +91,8 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     text = without_tests(decode(raw), PurePosixPath(path).suffix)
     language = language_of(path) if kind == "code" else None
     if language and (is_generated(text) or minified_line(text)):
+        return Extracted(())
+    if kind == "code" and not language and not is_configuration("", path):
         return Extracted(())
     read = extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))
     return replace(read, facts=tuple(fact for fact in read.facts if fact.form != "example"))

@@ -112,6 +112,7 @@ class Coverage:
         not_compared: reason → number of values.
         others: what pages state beside values (names, lists of choices, statuses, required versions) → how many they
             state, and of how many code has what they say: only these can a range of commits break.
+        programs: files of code that are read; ``unread`` counts, by language, programs that are not.
     """
 
     read: int = 0
@@ -123,6 +124,8 @@ class Coverage:
     options_held: int = 0
     options_not_compared: Mapping[str, int] = field(default_factory=dict)
     others: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    programs: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def held_share(self) -> float | None:

@@ -155,14 +155,16 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     lost = broken(Before(seen), pairs)
     conflicts = [] if options.only_lock else _conflicts(read, options, pairs)
     pages = [] if options.only_lock else [stale_finding(*one, texts) for one in stale_pages(defaults)]
-    stated = _documented(read, held, lambda file: texts(file.path))
+    unread = tree.unread()
+    stated = _documented(read, held, lambda file: texts(file.path), is_whole=not unread)
     documented = [one for one, _ in stated]
     plain = [] if options.only_lock else [conflict_of(pair, RIGHT) for _, pair in stated if pair is not None]
     seen_at = {(one.second.path, one.second.fact.line) for one in conflicts}
     conflicts += (one for one in plain if (one.second.path, one.second.fact.line) not in seen_at)
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)
     values = values_of(read.facts, held)
-    coverage = replace(with_options(coverage_of(values), documented),
+    coverage = replace(with_options(coverage_of(values), documented), unread=unread,
+                       programs=sum(file.kind == "code" for file in read.files),
                        others=others_stated(read.files, lambda file: texts(file.path)))  # fmt: skip
     notices = (*_gone(seen, pairs), *report.notices)
     report = replace(report, coverage=coverage, options=tuple(documented), not_held=not_held(values),
@@ -171,10 +173,10 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
 
 
 def _documented(
-    read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str]
+    read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str], *, is_whole: bool
 ) -> list[tuple[DocumentedOption, CandidatePair | None]]:
     """Return each option that the pages document, with its state and the pair that plainly differs, if any."""
-    words = CodeWords()
+    words = CodeWords(is_whole=is_whole)
     for file in read.files:
         words.add(file, text_of)
     pages = [file for file in read.files if file.kind == "documentation"]
@@ -207,8 +209,12 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 
     Left out are values of templates that seldom agree with the code, and numbers compared with booleans.
     """
-    return [pair for pair in pairs if (pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM)
-            and (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]  # fmt: skip
+    return [pair for pair in _of_one_kind(pairs) if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
+
+
+def _of_one_kind(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
+    """Return the pairs without those of a number on a page and a switch of the code, which agree by chance."""
+    return [pair for pair in pairs if (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]
 
 
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
@@ -258,9 +264,12 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
                   if (one.second.path, one.second.line) not in told)  # fmt: skip
         report = _report(root, options, lost, (), texts, head, later, names)
         others = others_stated(new, lambda file: _text(after, file))
-        documented = [one for one, _ in _documented(later, _held(now), lambda file: _text(after, file))]
+        unread = after.unread()
+        stated = _documented(later, _held(now), lambda file: _text(after, file), is_whole=not unread)
     values = values_of(later.facts, _held(now))
-    coverage = replace(with_options(coverage_of(values), documented), others=others)
+    documented = [one for one, _ in stated]
+    coverage = replace(with_options(coverage_of(values), documented), others=others, unread=unread,
+                       programs=sum(file.kind == "code" for file in new))  # fmt: skip
     report = replace(report, options=tuple(documented), not_held=not_held(values))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
 
@@ -280,7 +289,7 @@ def _pairs_of_both(
     templates = Templates(was, names.telling)
     now = notation.compared(later.files, names_now)
     both = [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
-    return without_samples(both[0]), without_samples(both[1])
+    return without_samples(_of_one_kind(both[0])), without_samples(_of_one_kind(both[1]))
 
 
 def _text(tree: Commit, file: SourceFile) -> str:

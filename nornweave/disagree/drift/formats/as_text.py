@@ -61,6 +61,9 @@ LITTLE = 0.3
 
 def coverage_sentence(coverage: Coverage) -> str:
     """Return sentences that count the documented options (compared, held, not compared and why) and other values."""
+    count, names = sum(coverage.unread.values()), ", ".join(sorted(coverage.unread))
+    share = f"{count:,} of {count + coverage.programs:,}"
+    unread = f"{share} programs are in languages that are not read ({names}); " if count else ""
     values = f"{coverage.agree:,} of {coverage.read:,} values that are read are held to the code"
     if stated := {kind: counts for kind, counts in coverage.others.items() if counts[0]}:
         silent = stated.pop("statuses", None)
@@ -68,7 +71,7 @@ def coverage_sentence(coverage: Coverage) -> str:
         values += f"; beside values, the code has as written {watched}: only these can --diff report" if watched else ""
         values += f"; {silent[0]:,} statuses are stated, of which nothing is reported" if silent else ""
     if not coverage.documented:
-        return values
+        return unread + values
     left = coverage.documented - coverage.options_compared
     why = ", ".join(f"of {count:,} {reason}" for reason, count in coverage.options_not_compared.items())
     differ = coverage.options_compared - coverage.options_held
@@ -78,10 +81,13 @@ def coverage_sentence(coverage: Coverage) -> str:
         + (f"; {differ:,} differ from what code gives that name (--list)" if differ else "")
         + (f"; {left:,} are not: {why}" if left else "")
     )
-    share = coverage.held_share
-    little = share is not None and share < LITTLE and coverage.documented > MANY
-    return f"{said}; {values}" + ("; most options are registered in a way that is not read: that nothing is reported "
-                                  "says little" if little else "")  # fmt: skip
+    held = coverage.held_share
+    little = held is not None and held < LITTLE and coverage.documented > MANY
+    return f"{unread}{said}; {values}" + (
+        "; most options are registered in a way that is not read: that nothing is reported says little"
+        if little
+        else ""
+    )
 
 
 def listing(report: Report) -> str:

@@ -70,7 +70,10 @@ _DEFAULTS: dict[tuple[str, ...], Value] = {
     ("default", "null"): NONE,
 }
 """Words of a method that says a default itself: ``->defaultFalse()``."""
-_TAGS = lazy_pattern(r"`([^`\n]*)`")
+_TAGS, _TAG_OPTIONS = lazy_pattern(r"`([^`\n]*)`"), lazy_pattern(r"(\w+:\"[^\",\n]+),([\w,=]*)\"")
+_DASHES = lazy_pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(--(?:\[\[[\s\S]*?\]\]|[^\n]*))")
+_MODULE_DOC = lazy_pattern(r"@(?:module|type)?doc\s+(?:~[sS])?\"\"\"[\s\S]*?\"\"\"")
+"""Comments of Lua, and what Elixir documents a module or a function with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +195,11 @@ def tokens_of_code(text: str, suffix: str) -> list[CodeToken]:
     tokens: list[CodeToken] = []
     text = without_tests(text, suffix)
     if suffix == ".go":  # the tags of a field hold names and defaults
-        text = _TAGS.sub(lambda match: f" {match[1]} ", text)
+        text = _TAGS.sub(lambda match: f" {_TAG_OPTIONS.sub(_without_options, match[1])} ", text)
+    if suffix == ".lua":
+        text = _DASHES.sub(lambda match: match[0] if match[1] is None else re.sub(r"[^\n]", " ", match[0]), text)
+    if suffix in {".ex", ".exs"}:
+        text = _MODULE_DOC.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     line, at = 0, 0
     while (found := _TOKEN.search(text, at)) is not None and len(tokens) < MAX_TOKENS:
         at = found.end()
@@ -203,6 +210,11 @@ def tokens_of_code(text: str, suffix: str) -> list[CodeToken]:
             tokens.append(CodeToken(kind, found[0], found.start(), found.end(), line))
         line += text.count("\n", found.start(), at)
     return tokens
+
+
+def _without_options(match: re.Match[str]) -> str:
+    """Return the tag of a field with its name alone: ``json:"lamp"`` for ``json:"lamp,omitempty"``."""
+    return f'{match[1]}" '.ljust(len(match[0]))
 
 
 def _value_at(

@@ -36,7 +36,7 @@ from nornweave.disagree.drift.induced.statements import (
     comment_statements,
     statements_of,
 )
-from nornweave.disagree.drift.kinds import format_of
+from nornweave.disagree.drift.kinds import format_of, program_of
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.expressions import read_value
@@ -44,7 +44,6 @@ from nornweave.disagree.facts.names import Name, is_generic, join_keys, read_nam
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
-from nornweave.read.chunking.languages import language_of
 from nornweave.read.worth import is_generated, minified_line
 
 STATES_FROM = 0.3
@@ -285,7 +284,7 @@ class CodeNotation:
         programs = [
             (file.path, text)
             for file in listed
-            if file.kind == "code" and language_of(file.path) is not None
+            if file.kind == "code" and program_of(file.path) is not None
             for text in (self.text_of(file),)
             if not (is_generated(text) or minified_line(text))
         ]
