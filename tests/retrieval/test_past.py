@@ -74,6 +74,26 @@ PAST = [
     "when was it made the default",
     "what is not released yet",
     "what did commit 1234567 change",
+    "what was the reason for pinning numpy",
+    "what made them split the client package",
+    "what prompted the move to a single repository",
+    "who is behind the new scheduler",
+    "whose idea was the plugin folder",
+    "whose change broke the nightly build",
+    "which developer ported it to Windows",
+    "last change to load_settings",
+    "most recent edit of router.ts",
+    "who was the last to change retry_policy",
+    "which release brought the dark theme",
+    "from which version on may groups be nested",
+    "as of which release is brotli read",
+    "the first release with a build for arm64",
+    "what is new between 2.0 and 2.3",
+    "what came with 4.0",
+    "differences between 1.2 and 1.3",
+    "why don't we ship a tarball any more",
+    "when did the wizard disappear",
+    "why on earth the cache was removed",
 ]
 PRESENT = [
     "why does my upload fail",
@@ -98,6 +118,18 @@ PRESENT = [
     "what does the flag change in a build",
     "how do I update the chart to my own values",
     "what breaks the build",
+    "what is the reason code of a refused login",
+    "which version of node is required",
+    "which version does the server speak",
+    "from which version can I migrate data",
+    "who is behind a proxy",
+    "who is responsible for backups",
+    "whose permissions are checked first",
+    "what made my build fail",
+    "how do I revert the last change",
+    "what is the last argument of map",
+    "which release channel should I choose",
+    "why does the job no longer run for me",
 ]
 
 
@@ -112,6 +144,12 @@ MAY_BE_PAST = [
     "when was the configuration last loaded",
     "when did the prompt time out",
     "1234567",
+    "how come there is no tarball",
+    "what is the reason that two queues are read",
+    "what became of the legacy driver",
+    "did we ever read XML",
+    "has the wizard been removed",
+    "how did the default limit change over time",
 ]
 
 
@@ -434,6 +472,8 @@ def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
     assert titles(asked(folder, "jobs", "--filter", "code.touches=retry")) == ["Retry failed jobs three times"]
     found = titles(asked(folder, "jobs", *kind, "--filter", "code.path=jobs.py"))
     assert found == ["Begin with a queue"]
+    assert titles(asked(folder, "jobs", "--filter", "code.author=hopper"))[0] == "Retry failed jobs three times"
+    assert titles(asked(folder, "page", "--filter", "code.since=2025-03-03"))[0] == "Drop the status page"
     assert titles(asked(folder, "jobs", "--filter", "code.kind=release", "--filter", "code.since=2025-03-03")) == [
         "Release v1.1.0"
     ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -32,7 +33,7 @@ from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
 from nornweave.index.records import StoredChunk
-from nornweave.index.searching.conditions import AnyOf, Condition, PathGlob
+from nornweave.index.searching.conditions import AnyName, AnyOf, Between, Condition, PathGlob
 from nornweave.index.searching.ranked_chunks import NO_HITS
 
 MAX_ASKED = 2_000
@@ -46,9 +47,20 @@ _DEVELOPED = (
     r"|change|modify|edit|touch|update|upgrade|bump|rename|move|replace|switch|convert|refactor|split|extract"
     r"|fix|repair|cure|solve|resolve|correct|patch|break|broke|broken|merge|revert|release|publish|commit|document"
     r"|support|begin|begun|began|start|stop|become|became|appear|arrive|land|gain|learn|learnt|come|came|get|got"
-    r"|give|gave|let|teach|taught|bring|brought)(?:e?d|ped|ted)?|modified)"
+    r"|give|gave|let|teach|taught|bring|brought|disappear|vanish|went)(?:e?d|ped|ted)?|modified)"
 )
 """What is done to a repository. What else was done may be what a program does."""
+_EVENT = (
+    r"(?:changes?|modifications?|edits?|revisions?|updates?|additions?|removals?|deletions?|introductions?|fix(?:es)?"
+    r"|deprecations?|rewrit(?:es?|ing)|refactorings?|renam(?:es?|ing)|moves?|switch|migrations?|splits?|ports?)"
+)
+"""What was done to a repository, as a noun."""
+_PEOPLE = (
+    r"(?:them|us|you|we|they|any(?:body|one)|some(?:body|one)"
+    r"|(?:the\ )?(?:team|project|maintainers?|developers?|authors?))"
+)
+_STEP = r"(?:versions?|releases?|tags?|commits?|pull\ requests?|prs?|patch(?:es)?)"
+_MINE = r"(?!.{0,160}\b(?:my|our|i|me)\b)"
 BEHIND_RELEASE = 0.9
 """The most that others count beside a release that a question of what changed names."""
 _ASKS = re.compile(
@@ -56,7 +68,30 @@ _ASKS = re.compile(
     \b(?:which|what|whose|by|the(?:\ \w+)?|last|latest|first)\ commits?\b
     | \bcommit\ message | \bgit\ (?:log|blame|history)\b
     | \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?(?:made|put|took|chose|did|{_DEVELOPED})\b
-    | \bwho\ (?:is\ the\ )?author
+    | \bwho\ (?:(?:is|was)\ the\ )?author
+    | \bwho\ (?:is|was|were|stands|stood)\ (?:behind\b(?!\ (?:an?|my)\b)
+      |to\ (?:blame|thank)\ for\b|responsible\ for\ (?:the\ )?{_EVENT}\b)
+    | \bwhose\ (?:idea|work|doing|decision|fault|invention|suggestion|proposal|patch|contribution|{_EVENT})
+      \ (?:is|was|were|to|{_PAST_TENSE})\b
+    | \b(?:which|what)\ (?:{_STEP}|change|fix|author|contributor|maintainer|developer)
+      \ (?:first\ |last\ |originally\ |has\ )?
+      (?!(?:need|requir|us|support|install|allow|recommend)ed\b|did\b){_PAST_TENSE}\b
+    | \b(?:as\ of|since|until|up\ to|(?:starting|beginning)\ (?:with|from|in))\ (?:which|what)\ {_STEP}\b
+    | \bfrom\ (?:which|what)\ {_STEP}\ on(?:wards?)?\b
+    | \b(?:first|earliest)\ (?:version|release|tag)\ (?:with|that|to|having|supporting|where)\b
+    | \b(?:last|latest|newest|most\ recent|previous|first)\ {_EVENT}\ (?:to|of|in|on|for|that|touching)\b
+    | \b(?:last|first)\ (?:\w+\ )?to\ {_DEVELOPED}\b
+    | \b(?:last|first)\ time\b (?=.{{0,80}}\b(?:was|were|did|{_PEOPLE})\ (?:\w+\ )?{_DEVELOPED}\b)
+    | \b(?:at\ (?:what|which)\ point|how\ recently)\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
+    | \b(?:what|which)\ (?:was|were|had\ been)\ (?:the|their|your)\ (?:\w+\ )?
+      (?:reason(?:ing|s)?|motivations?|rationale|motives?|thinking|idea)
+      \ (?:behind|to|that|why|for\ (?:the\ {_EVENT}|\w+ing))\b {_MINE}
+    | \b(?:for|with)\ (?:what|which)\ reason\ (?:was|were|did|has|have|had)\b {_MINE}
+    | \bwhat\ (?:made|led|drove|prompted|moved|motivated|convinced|persuaded|brought|caused)
+      \ (?:{_PEOPLE}|(?:to\ )?the\ {_EVENT})\b
+    | \bwhy\ (?!my\b|i\b)(?=(?:\S+\ ){{1,12}}(?:was|were|got)\ {_DEVELOPED}\b)
+    | \bwhat\ (?:did|have|has)\ {_PEOPLE}\ (?:do|done)\ (?:about|against|for|with)\b
+    | \bwhy\b (?=.{{0,160}}\b(?:any\ ?more|no\ longer)\b) {_MINE}
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
     | \bwhen\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b) .{{0,160}}\b(?:made\ \w|{_DEVELOPED}\b)
     | \b(?:why|by\ whom|how\ long\ ago|(?:in\ which|in\ what|what|which)\ (?:version|release|year|month))
@@ -64,12 +99,15 @@ _ASKS = re.compile(
     | \btell\ me\ (?:when|who|why|since\ when)\b | \bhow\ old\ (?:is|are)\b
     | \b(?:commit|merge|pull\ request)\b .{{0,60}} (?=\#\d)
     | \b(?:fixed|closed|merged|resolved)\ (?=\#\d) | \#\d+\ (?:fixed|closed|merged)
-    | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?(?:changed?|added|removed|fixed|done)
+    | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?
+      (?:changed?|added|removed|fixed|done|introduced|dropped|deprecated)
       \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
-    | \bwhat(?:'s|\ is)?\ new\ (?:in|since)\b
+    | \bwhat(?:'s|\ is|\ was)?\ new\ (?:in|since|between|with|after|from)\b
+    | \bwhat\ (?:came|comes|got|gets)\ (?:\w+\ )?(?:with|in|since|from|by)\ (?:version\ |release\ )?(?=v?\d+\.\d)
     | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ (?=\d)
     | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ (?=v?\d)
-    | \b(?:what\ (?:did|does)|changes\ in)\ (?:\S{{1,40}}\ )?(?=v?\d+\.\d)
+    | \b(?:what\ (?:did|does)|(?:changes|news|differences?|anything\ \w+)\ (?:in|from|of|for|to|between|since)
+      |change\ ?log\ (?:of|for))\ (?:\S{{1,40}}\ )?(?=v?\d+\.\d)
     | \b(?:un|not\ (?:yet\ )?)released\b
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
     | \b(?:changes|commits|happened|added|removed)\ by\b
@@ -88,6 +126,17 @@ _MAY_ASK = re.compile(
     | ^why\b (?!.*\b(?:my|our|i|me|we)\b)
     | ^(?:is|are|do|does|must|can|has|have|will)\b .{{0,160}} \bstill\b
     | \b(?:no\ longer|any\ ?more)\b
+    | \bhow\ come\b {_MINE}
+    | \bwhat(?:\ is|'s)\ the\ (?:\w+\ )?
+      (?:reason\ (?:that|behind|why)|(?:rationale|motivation|thinking)\ (?:for|behind))\b {_MINE}
+    | ^(?:the\ )?(?:rationale|motivation|reasons?)\ (?:for|behind)\ (?:the\ {_EVENT}|\w+ing)\b {_MINE}
+    | ^what\ (?:fixed|broke|introduced|replaced|removed|added)\b {_MINE}
+    | \bwhat(?:ever)?\ (?:has\ |have\ )?(?:happened\ (?:to|with)|bec[ao]me\ of)\b {_MINE}
+    | \bhow\ (?:did|has|have)\b .{{0,80}} \b(?:changed?|evolved?)\b
+    | ^(?:did|have|has|was|were)\ (?:{_PEOPLE}|there)\ (?:already\ )?(?:ever\b|{_DEVELOPED}\b)
+    | ^(?:has|have|was|were)\b .{{0,80}}
+      \b(?:removed|dropped|deprecated|retired|withdrawn|renamed|abandoned|replaced|fixed)\b
+    | ^(?:is|are)\b .{{0,80}} \bgone\W*$
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -160,7 +209,8 @@ UNRELEASED: Releases = ((LAST,), (LAST,))
 _OF_RELEASES = frozenset(sequence("release releases version versions changes changed happened since between"))
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
-_FIELDS = frozenset({"kind", "touches"})
+_FIELDS = frozenset({"kind", "touches", "authors", "updated_at"})
+"""Of a filter that asks for commits."""
 
 
 def asks_for_past(text: str, commits: Iterable[str] = ()) -> bool:
@@ -173,7 +223,12 @@ def asks_for_past(text: str, commits: Iterable[str] = ()) -> bool:
         return False
     named = [key.partition(":")[2] for key in commits_in(text)]
     is_commit = named and (_OF_COMMIT.search(text) or any(each.startswith(tuple(named)) for each in commits))
-    return bool(is_commit) or _ASKS.search(text) is not None
+    return bool(is_commit) or _asks(text)
+
+
+@lru_cache(maxsize=256)
+def _asks(text: str) -> bool:
+    return _ASKS.search(text) is not None
 
 
 def may_ask_for_past(text: str, commits: Iterable[str] = ()) -> bool:
@@ -206,7 +261,8 @@ def without_past(text: str) -> str:
 def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
     """Return the generation without commits and releases, unless the question or a filter asks for them."""
     is_wanted = may_ask_for_past(text, known_commits(text, generation)) or any(
-        (isinstance(each, AnyOf) and each.field in _FIELDS) or (isinstance(each, PathGlob) and each.or_changed)
+        (isinstance(each, AnyOf | AnyName | Between) and each.field in _FIELDS)
+        or (isinstance(each, PathGlob) and each.or_changed)
         for each in conditions
     )
     return generation if is_wanted else generation.without(PAST)
