@@ -479,6 +479,33 @@ def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("who last changed fit_lid", "Tidy up"),
+        ("last modification of lids.py", "Tidy up"),
+        ("when was fit_lid added", "Work on jars"),
+    ],
+)
+def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
+    tmp_path: Path, text: str, title: str
+) -> None:
+    repository = Repository(tmp_path / "api")
+    others = "".join(f"def other_{number}():\n    return 0\n\n\n" for number in range(120))
+    for day, (message, value) in enumerate([("Work on jars", 1), ("Close the fit_lid talk", 1), ("Tidy up", 2)], 1):
+        (repository.root / "lids.py").write_text(
+            others.replace("0", str(value)) + f"def fit_lid():\n    return {value}\n"
+        )
+        (repository.root / "page.py").write_text(f'"""Tells how to fit a lid, {day}."""\n')
+        repository.git("add", "-A")
+        date = f"2026-02-0{day}T10:00:00Z"
+        repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+    settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    assert titles(asked(tmp_path, text))[0] == title
+
+
 def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
     sha = subprocess.run(["git", "rev-parse", "HEAD~1"], cwd=folder / "api", capture_output=True, check=True).stdout
     sha = sha.decode()

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.combine import Ranking, reorder
+from nornweave.ask.search.combine import EXACT, Ranking, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
@@ -31,7 +31,7 @@ from nornweave.core.text.index_fields import (
 )
 from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers
+from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AnyName, AnyOf, Between, Condition, PathGlob
 from nornweave.index.searching.ranked_chunks import NO_HITS
@@ -160,6 +160,13 @@ _NAME = re.compile(
     r"(?<![\w#])--?\w[\w-]{2,}|`[^`\s]{2,80}`|\b\w*(?:[a-z][A-Z]|_|(?<=\w)[./](?=\w))[\w./]*\w|\b\w+\(\)"
 )
 """What is written as the name of something of code."""
+_ASKED_OF_NAME = re.compile(
+    rf"\b(?:who|when|what|which|whose|(?:last|latest|first|most recent(?:ly)?|newest|originally|ever)|{_DEVELOPED}"
+    rf"|{_EVENT}|{_STEP.replace(f'{chr(92)} ', ' ')}|function|method|class|file|made|person|since|time)\b",
+    re.IGNORECASE,
+)
+"""What a question of a name says beside the name."""
+_GLOB = re.compile(r"[*?\[\\]")
 OTHER_TIME = 0.5
 """What changes count that were made at another time than is asked for."""
 ONLY_PAGES = 0.85
@@ -275,6 +282,9 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
     is_named = np.isin(ranking.numbers, _named_releases(ranking, text, generation))
     scores = ranking.scores * factors
+    if names := _names_in_time(text):
+        touching = np.flatnonzero(np.isin(ranking.numbers, [*_touching(names, generation, None)]))
+        is_named[touching[:1]] = True
     if is_named.any():
         factors[~is_named] *= min(BEHIND_RELEASE, share_behind(scores[is_named].min(), scores[~is_named]))
     return reorder(ranking, factors)
@@ -309,50 +319,84 @@ def _is_between(text: str) -> bool:
     return len(versions_in(text)) > 1 and _BETWEEN.search(text) is not None
 
 
-def weigh_changes(ranking: Ranking, text: str, generation: Index) -> Ranking:
+def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask | None = None) -> Ranking:
     """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
     Commits of another time, release or issue than the question names count half. A commit that changed only
     documentation counts a little less, unless documentation is asked about: the described change was made by another
-    commit. If the first or the last change of a name is asked for, commits with the name come in order of time.
+    commit. If the first or the last change of a name is asked for, the commits that touch it come in order of time,
+    also those that the search did not find.
+
+    Args:
+        within: the chunks that pass the filters; ``None`` for all.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages = _PAGES.search(text)
+    names = _names_in_time(text)
+    touching = _touching(names, generation, within) if names else {}
+    ranking = _with_found(ranking, np.array([*touching], np.int32))
     factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
-    looked_at = ranking.numbers[:WEIGHED]
-    found = generation.chunks(looked_at)
-    chunks = [found[number] for number in looked_at.tolist()]
-    for place, chunk in enumerate(chunks):
+    looked_at = np.flatnonzero((np.arange(len(ranking)) < WEIGHED) | np.isin(ranking.numbers, [*touching]))
+    found = {**generation.chunks(ranking.numbers[:WEIGHED]), **touching}
+    chunks = {place: found[ranking.numbers[place].item()] for place in looked_at.tolist()}
+    for place, chunk in chunks.items():
         is_meant = _is_within(chunk, days, releases) and (
             not issues or issues & {*THREAD_NUMBER.findall(chunk.content)}
         )
         factors[place] = 1.0 if is_meant else OTHER_TIME
         if not about_pages and _changed_only_pages(chunk):
             factors[place] *= ONLY_PAGES
-    return reorder(ranking, _in_order_of_time(text, chunks, ranking.scores, factors))
-
-
-def _in_order_of_time(
-    text: str, chunks: Sequence[StoredChunk], scores: NDArray[np.float64], factors: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return factors that put the commits with the asked names first, in order of time.
-
-    The newest comes first if the last change is asked for, the oldest if the first change is asked for. Otherwise the
-    factors are returned unchanged.
-    """
-    newest = _NEWEST.search(text)
-    names = [name.strip("`").removesuffix("()").lower() for name in _NAME.findall(text)]
-    if not names or not (newest or _OLDEST.search(text)):
-        return factors
-    contents = [chunk.content.lower() if chunk.metadata.get("kind") == COMMIT else "" for chunk in chunks]
     saying = [
-        place for place, content in enumerate(contents) if scores[place] and all(name in content for name in names)
-    ]
-    saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(newest))
-    best = (scores * factors).max(initial=0.0)
+        place
+        for place, chunk in chunks.items()
+        if names and ranking.scores[place] and chunk.metadata.get("kind") == COMMIT and factors[place] > OTHER_TIME
+        and (chunk.chunk_no in touching if touching else all(name.lower() in chunk.content.lower() for name in names))
+    ]  # fmt: skip
+    saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(_NEWEST.search(text)))
+    best = (ranking.scores * factors).max(initial=0.0)
     for rank, place in enumerate(saying):
-        factors[place] = best * (1 - rank / (10 * len(saying))) / scores[place]
-    return factors
+        factors[place] = best * (1 - rank / (10 * len(saying))) / ranking.scores[place]
+    return reorder(ranking, factors)
+
+
+def _names_in_time(text: str) -> list[str]:
+    """Return the names whose first or last change a question asks for; empty if it asks for neither.
+
+    A word is a name if it is written like one, or if it is all that the question says beside what it asks.
+    """
+    if not (_NEWEST.search(text) or _OLDEST.search(text)):
+        return []
+    written = [name.strip("`").removesuffix("()") for name in _NAME.findall(text)]
+    said = [word for word in sequence(_ASKED_OF_NAME.sub(" ", text)) if word not in FUNCTION_TERMS]
+    alone = [word for word in _ASKED_OF_NAME.sub(" ", text).split() if word.strip("?`")] if len(said) == 1 else []
+    return written or [each.strip("?`") for each in alone[-1:]]
+
+
+def _touching(names: Sequence[str], generation: Index, within: Mask | None) -> dict[int, StoredChunk]:
+    """Return the first chunks of the commits that changed a definition or a file of each of these names."""
+    mask = generation.within((AnyOf("kind", (COMMIT,)),))
+    for name in names:
+        of_path = () if _GLOB.search(name) else (PathGlob(name, or_changed=True),)
+        met = (generation.within((each,)) & mask for each in (AnyOf("touches", (name,)), *of_path,
+               AnyOf("touches", (re.split(r"[./]", name)[-1],))))  # fmt: skip
+        mask = next((each for each in met if each.any()), mask & False)
+    found = generation.chunks(np.flatnonzero(mask if within is None else mask & within).astype(np.int32))
+    return {number: chunk for number, chunk in found.items() if chunk.char_range[0] == 0}
+
+
+def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
+    """Return a ranking that has these chunks too. Those that it lacks stand at its end, with its best score."""
+    missing = np.setdiff1d(numbers, ranking.numbers)
+    if not len(missing) or not len(ranking):
+        return ranking
+    more, none = np.full(len(missing), ranking.scores[0]), np.zeros(len(missing))
+    parts = {EXACT: np.zeros(len(ranking)), **ranking.contributions}
+    return Ranking(
+        np.concatenate([ranking.numbers, missing]),
+        np.concatenate([ranking.scores, more]),
+        {name: np.concatenate([part, more if name == EXACT else none]) for name, part in parts.items()},
+        np.concatenate([ranking.places, np.full(len(missing), ranking.places[0])]),
+    )
 
 
 def _changed_only_pages(chunk: StoredChunk) -> bool:
@@ -414,7 +458,7 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     found = {hash_of(item.citation): kind for item in items if (kind := item.metadata.get("kind")) in {COMMIT, RELEASE}}
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
-    spared = releases_in(question) != UNRELEASED
+    spared = releases_in(question) != UNRELEASED and not (_NEWEST.search(question) and _names_in_time(question))
     notes = _notes(items)
     return {
         key: _halved(each, spares_changelogs=spared)

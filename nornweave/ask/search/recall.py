@@ -73,7 +73,7 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
         ranking = merge(ranking, [outcome.ranking for outcome in outcomes[1:]], share)
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
-        changes = weigh_changes(outcomes[-1].ranking, question.text, whole.generation)
+        changes = weigh_changes(outcomes[-1].ranking, question.text, whole.generation, whole.within)
         ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation)
     elif context.domain != Domain.CODE:
         ranking = below_opposite(ranking, question.text, context.generation)

@@ -48,9 +48,11 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}5:"
+GATE = f"{HISTORY_GATE}6:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
+MAX_TOUCHED = 2_000
+"""So many names and paths of one commit are found by filters and by questions of their first or last change."""
 MAX_PATCH_BYTES = 8 << 20
 """Of a larger commit the files are named, and nothing in them."""
 _PAGES = ("md", "mdx", "markdown", "rst", "adoc", "asciidoc", "org")
@@ -502,8 +504,8 @@ def _described(message: str, changes: Sequence[_Change], author: str) -> dict[st
         "body": body,
         "numbers": [f"#{number}" for number in dict.fromkeys(THREAD_NUMBER.findall(f"{subject}\n{message}"))][:20],
         "changes": [change.shown() for change in changes],
-        "paths": [path for change in changes for path in (change.path, change.old) if path][:MAX_LISTED],
-        "touches": list(names)[:MAX_LISTED],
+        "paths": [path for change in changes for path in (change.path, change.old) if path][:MAX_TOUCHED],
+        "touches": list(names)[:MAX_TOUCHED],
     }
 
 
