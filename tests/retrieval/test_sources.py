@@ -191,6 +191,12 @@ def test_a_product_and_its_version_are_one_phrase(phrases: Index, version: str, 
     assert paths_of(phrases, [held]) == [path]
 
 
+def test_a_quoted_word_tells_by_how_rare_it_is(phrases: Index) -> None:
+    """A value of an error message stands in quotation marks too, and may stand anywhere."""
+    rare, frequent = (max(scores_of(fulltext(f'no such thing: "{word}"', phrases))) for word in ("three", "limit"))
+    assert 1 == rare > frequent > 0
+
+
 def test_a_phrase_is_read_word_for_word(phrases: Index) -> None:
     """The pair is there ("limit => retry"), the phrase is not."""
     assert 1 not in scores_of(fulltext('what about "limit retry" and other things', phrases))

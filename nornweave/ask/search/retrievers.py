@@ -90,8 +90,13 @@ def search_fulltext(
     for pair, chunks in generation.paired(pairs if bound else ()).items():
         scores[chunks] += pairs[pair] / bound
     np.minimum(scores, 1, out=scores)
+    reach = math.log(generation.chunk_count + 1)
     for phrase in query.phrases:
-        scores[_holding_phrase(phrase, generation, within)] = 1
+        holding = _holding_phrase(phrase, generation, within)
+        # One word in quotation marks is often a value of an error message: the rarer, the more it tells.
+        is_value = len(phrase.split()) == 1 and sequence(phrase)
+        share = 1 - math.log(max(len(holding), 1)) / reach if is_value else 1
+        scores[holding] = np.maximum(scores[holding], share)
     return _finding(scores, k, within)
 
 
