@@ -138,3 +138,25 @@ def test_a_name_is_no_help_text_and_a_constant_has_the_name_of_its_class(
     tmp_path: Path, page: str, name: str, code: str, old: str, new: str, expected: list[str]
 ) -> None:
     assert broken(tmp_path, page, code, code.replace(old, new), name=name) == expected
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), [
+    ("timedelta(hours=10)", "timedelta(minutes=600)", []),
+    ("Duration.of_hours(10)", "Duration.of_minutes(600)", []),
+    ("10 * HOURS", "600 * MINUTES", []),
+    ("timedelta(hours=10)", "timedelta(hours=12)", ["3 10 hours"]),
+])  # fmt: skip
+def test_the_same_quantity_in_another_unit_is_no_other_value(
+    tmp_path: Path, old: str, new: str, expected: list[str]
+) -> None:
+    page = "# Lamp\n\n- `glow_time`: how long it glows. Default: 10 hours\n"
+    assert broken(tmp_path, page, f"GLOW_TIME = {old}\n", f"GLOW_TIME = {new}\n", name="lamp.py") == expected
+
+
+def test_a_finding_shows_values_as_they_are_written(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    page = "# Lamp\n\n- `glow_size`: bytes. Default: 512 MB\n"
+    base = repository.commit({"README.md": page, "lamp.py": "GLOW_SIZE = 512 * 1000 * 1000\n"}, DATES[0])
+    repository.commit({"lamp.py": "GLOW_SIZE = 256 * 1000 * 1000\n"}, DATES[1])
+    (found,) = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert (found.second.value, found.was) == ("512 MB", "512 MB")

@@ -12,8 +12,8 @@ from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import BrokenAgreement
 from nornweave.disagree.drift.records import GONE, RULES, STALE, Finding, Place, Which
+from nornweave.disagree.facts.expressions import as_written
 from nornweave.disagree.facts.names import read_name
-from nornweave.disagree.facts.values import show
 
 MAX_ALSO = 10
 """Other places that are named."""
@@ -91,7 +91,9 @@ def stale_finding(share: float, differing: Sequence[CandidatePair], text_of: Tex
 
 def broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
     """Return a broken agreement as a finding, without line authors."""
-    return replace(finding_of(one.conflict, text_of), moved=one.moved, was=one.was)
+    found = finding_of(one.conflict, text_of)
+    was = found.second.value if one.moved == "first" else found.first.value  # as the side writes it that still says so
+    return replace(found, moved=one.moved, was=was)
 
 
 def finding_of(conflict: FactConflict, text_of: TextOf) -> Finding:
@@ -119,7 +121,7 @@ def _place(one: LocatedFact, text_of: TextOf) -> Place:
     lines = lines_of(text_of(one.path))
     line = one.fact.line + 1
     fact = one.fact
-    shown = ("not " if fact.negated else "") + show(fact.kind, fact.value, fact.unit)
+    shown = as_written(fact, text_of(one.path)[fact.span.start : fact.span.end])
     return Place(
         path=one.path,
         line=line,

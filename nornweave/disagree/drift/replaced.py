@@ -24,7 +24,10 @@ from nornweave.disagree.drift.records import Finding, Place
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.values import Value
 
+EXPRESSION = 5
+"""Tokens on each side of a number that may be one expression with it."""
 MAX_REPLACED = 200
 """Values of a range of commits that are looked for on pages."""
 BACK, AROUND, NEAR, ENTRY_LINES, CLASS_BACK, COPIED = 8, 16, 3, 12, 400, 3
@@ -104,7 +107,8 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
             code = Place(path=one.path, line=one.line + 1, side="code", value=one.new, text=text)
             places = [Place(path=path, line=line + 1, side="documentation", value=one.old, text=page.lines[line])
                       for (path, line), page in said.items()]  # fmt: skip
-            name, (path, line) = " ".join(one.key) or one.old, next(iter(said))
+            (path, line), page = next(iter(said.items()))
+            name = " ".join(one.key) if one.key and not page.is_choice(one, line) else one.old
             message = f"{name}: {path}:{line + 1} says {one.old}; {one.path}:{one.line + 1} did, and is {one.new} now"
             reports.append(page_finding("value", name, message, code, places, was=one.old))
     return reports
@@ -132,6 +136,8 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
         is_same = _pattern(before).search(after) or (value and value.text and value == read_value(after))
         if other.kind != token.kind or not before or " " in before or is_same:
             continue
+        if token.kind == "number" and _quantities(tokens, at, old) & _quantities(later, now[k], new):
+            continue  # 10 hours and 600 minutes
         row = [one for one in tokens[max(0, at - 2 * AROUND) : at + 2 * AROUND] if one.line == token.line]
         is_required = any(_REQUIRES.search(one.text) for one in row if one.kind != "mark")
         if is_required or not (_VERSION.fullmatch(before) or (is_configuration("", path) and not lines)):
@@ -148,6 +154,14 @@ def _value(token: CodeToken) -> str:
     if token.kind == "string":
         return _BOUND.sub("", token.text.strip("\"'`"))
     return token.text.replace("_", "") if token.kind == "number" else re.split(r"\.|::|->|[@$:]", token.text)[-1]
+
+
+def _quantities(tokens: Sequence[CodeToken], at: int, text: str) -> set[Value]:
+    """Return what the expressions around a number are with their units: 36,000 s of ``timedelta(hours=10)``."""
+    spans = ((tokens[first].start, tokens[last].end) for first in range(max(0, at - EXPRESSION), at + 1)
+             for last in range(at, min(len(tokens), at + EXPRESSION)))  # fmt: skip
+    read = (read_value(text[start:end]) for start, end in spans)
+    return {value for value in read if value is not None and value.unit is not None}
 
 
 def _beside(tokens: Sequence[CodeToken], at: int) -> frozenset[str]:
@@ -203,7 +217,7 @@ class _Page:
         """Yield the lines, from 0, that say the old value and said it at the base."""
         for line, text in enumerate(self.lines) if one.old.lower() in self._text else ():
             is_said = text in self._known and _pattern(one.old).search(text)
-            if is_said and (self._is_choice(one, line) or self._is_copied(one, line) or self._is_value(one, line)):
+            if is_said and (self.is_choice(one, line) or self._is_copied(one, line) or self._is_value(one, line)):
                 yield line
 
     def _is_value(self, one: _Replacement, line: int) -> bool:
@@ -246,7 +260,7 @@ class _Page:
         heads = self.lines[line].split("|")
         return any(cell == value and _DEFAULT.search(head) for cell, head in zip(cells, heads, strict=False))
 
-    def _is_choice(self, one: _Replacement, line: int) -> bool:
+    def is_choice(self, one: _Replacement, line: int) -> bool:
         """Tell whether a page lists a value beside two values that stand around it in the code."""
         near = "\n".join(self.lines[max(0, line - NEAR) : line + NEAR + 1]).lower()
         listed = set(_LISTED.findall(near)) if len(one.choices) > 1 else set()

@@ -35,6 +35,8 @@ from nornweave.disagree.facts.values import (
 MAX_EXPRESSION = 2_000
 """Characters of an expression that is read; longer ones are no value that anybody documents."""
 MAX_DEPTH = 24
+MAX_WRITTEN = 40
+"""Characters of a value that readers are shown as it is written."""
 
 Resolve: TypeAlias = "Callable[[str], Value | None]"
 """Name of a constant, as it is written → its value, if it is known."""
@@ -91,19 +93,31 @@ def read_value(text: str, resolve: Resolve | None = None) -> Value | None:
 _WRITTEN_NUMBER = lazy_pattern(r"(?<![\w.,])(?P<number>[-+]?\.?\d[\d_.,]*\d|[-+]?\d)(?:[ -]?[A-Za-zµ%]+)?")
 
 
-def as_written(fact: Fact) -> str:
+def as_written(fact: Fact, place: str = "") -> str:
     """Return a fact's value as its statement writes it (``8 MiB``); if the statement lacks it, in our own form.
 
     A denied value gets ``not`` before it.
+
+    Args:
+        place: the text at the fact's span, which may be the value itself.
     """
     written = show(fact.kind, fact.value, fact.unit)
-    if fact.kind == "number":
+    said = place.strip("`*_ ")
+    if len(said) <= MAX_WRITTEN and fact.kind in {"number", "boolean"} and _is_value(said, fact):
+        written = said
+    elif fact.kind == "number":
         for match in _WRITTEN_NUMBER.finditer(fact.statement):
-            value = read_value(match[0])
-            if value and (value.kind, value.text, value.unit) == (fact.kind, fact.value, fact.unit):
+            if _is_value(match[0], fact):
                 written = match[0] if fact.unit else match["number"]
                 break
     return stated(replace(fact, value=written)) if fact.negated else written
+
+
+def _is_value(written: str, fact: Fact) -> bool:
+    if fact.kind == "boolean" and written in {"0", "1"}:
+        return (written == "1") == (fact.value == "true")
+    value = read_value(written)
+    return value is not None and (value.kind, value.text, value.unit) == (fact.kind, fact.value, fact.unit)
 
 
 _BINARY = {
