@@ -176,6 +176,19 @@ def test_a_second_passage_is_shortened_to_the_room_that_a_short_first_one_leaves
     assert len(page.text) > 700 and page.left == 1
 
 
+def test_the_best_sentence_of_a_passage_that_does_not_fit_is_quoted_if_the_shown_ones_say_the_others() -> None:
+    items = items_of(40, 200, 800)
+    sentences = tuple(
+        ExtractedSentence(f"c{place}", said, Span(0, 3)) for place, said in ((0, "0 word"), (2, "It is."))
+    )
+    unsure = replace(answer_of(*items), answerable=Answerable(0.4), nearest=sentences)
+    page = answer_page(unsure, 0, within(600))
+    assert [item.chunk_id for item in page.items] == ["c0", "c1"]
+    assert page.lead.splitlines() == ["What comes nearest, in the words of the sources:", "“It is.” [3]"]
+    alone = answer_page(replace(unsure, nearest=sentences[:1]), 0, within(600))
+    assert alone.lead == ""  # no heading of nothing
+
+
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:
     page = answer_page(answer_of(*items_of(5000, 5000)), 0, lambda _: False)
     assert len(page.items) == 1

@@ -86,6 +86,7 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         shown = {item.chunk_id: item.content for item in items}
         quoted = [*answer.extract[:1], *(each for each in answer.extract[1:] if each.chunk_id in shown)]
         said = tuple(each for each in quoted if each.text not in shown.get(each.chunk_id, ""))
+        said = said or tuple(each for each in answer.extract if each.chunk_id not in shown)[:1]
         return _page(replace(answer, extract=said), start, items, 0, names_more=names_more)
 
     sizes: list[int] = []

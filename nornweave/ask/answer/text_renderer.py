@@ -138,7 +138,7 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     judged = answer.answerable
     words = one_line(judged.words, 2 * LINE_CHARACTERS)
     is_nothing = judged.is_doubtful and not judged.may_answer
-    lines = [f"{DOUBT} {words}" if is_nothing else words, NEAREST if judged.may_answer else ""]
+    lines = [f"{DOUBT} {words}" if is_nothing else words, NEAREST if judged.may_answer and said else ""]
     return "\n".join([line for line in lines if line and answer.items] + said)
 
 
