@@ -32,6 +32,11 @@ _PRONOUN = re.compile(
     r"|\b(?:this|that|there|then)\W*\Z|\A\W*(?:is|does|did|will|can|would|should|has)\s+(?:this|that)\b",
     re.IGNORECASE,
 )
+_ELLIPTIC = re.compile(
+    r"\b(?:instead|otherwise|(?:what|who|where|any\w*) else)\W*\Z|\A\W*(?:what|who|where|how|which|when) else\b",
+    re.IGNORECASE,
+)
+"""What was asked before is left out: "what was chosen instead?". Not "instead of nginx", which says it."""
 _TASK = re.compile(
     r"\b(?:(?:is|are) there|(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b",
     re.IGNORECASE,
@@ -95,6 +100,8 @@ def leans(question: str, earlier: str = "") -> bool:
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
     question = _OF_OWN_PLURAL.sub(r"\1", question)
+    if _ELLIPTIC.search(question):
+        return len(said) < SHORT
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
         is_task = _TASK.search(question) is not None
         is_own = is_task or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))

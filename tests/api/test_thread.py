@@ -16,6 +16,8 @@ EARLIER = "How much is a tyre change on the Heron X?"
     ("can it be read while I do it?", EARLIER), ("does that need a restart of the oven?", EARLIER),
     ("are the old curves lost then?", EARLIER), ("which values are allowed?", EARLIER),
     ("what is the smallest value?", EARLIER),
+    ("what was chosen instead?", EARLIER), ("what can I drive instead?", EARLIER), ("what happens otherwise?", EARLIER),
+    ("who else may order one?", EARLIER), ("must I sign anything else?", EARLIER),
     ("who maintains them?", EARLIER), ("is there a cheaper one, the same one?", EARLIER),
 ])  # fmt: skip
 def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str) -> None:
@@ -27,6 +29,8 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
     "when are you open", "what is allowed in the staging oven", "is that kiln supported on Windows 11 and on macOS",
     "is there a webmail?", "what is Lavalink?", "how do I sort files by their extension?",
     "which currency does a refund use", "MAX_RETRIES", "what is parse_duration?",
+    "which kiln do we use instead of gas?", "how do I greet everyone else",
+    "which glaze do painters of small pots choose for blue and red instead?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
 def test_what_stands_alone_is_asked_alone(question: str) -> None:
