@@ -250,6 +250,13 @@ def test_the_section_of_a_release_is_quoted_from_its_beginning(question: str, qu
     assert [each.text for each in extract([item], question)] == quoted
 
 
+def test_what_leads_to_code_is_quoted_with_the_code_over_its_blank_lines_and_options() -> None:
+    code = "   from kiln import Oven\n\n   class Night(Oven):\n       def fire(self):\n           self.heat(9)"
+    lead = "You fire the oven every night like so:\n\n.. code-block:: python\n   :emphasize-lines: 4\n\n"
+    page = ranked("page", f"{lead}{code}\n\nElsewhere nothing burns.\n", domain="documentation")
+    assert extract([page], "how do I fire the oven every night")[0].text == f"{lead}{code}"
+
+
 def test_an_entry_that_says_nothing_of_a_release_is_not_quoted() -> None:
     text = "## 2.1.0\n\n### Added\n* *Nothing*\n\n### Changed\n* None\n* Glazes dry faster.\n"
     cited = replace(citation("documentation", "CHANGELOG.md"), section="2.1.0 > Added")

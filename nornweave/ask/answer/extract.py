@@ -84,7 +84,7 @@ _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[+[\w%,#.=\"' -]*\]+|[|]?[=~^*+#_.-]{3,}"
-    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.(?:\s(?:code|code-block|sourcecode)::[^\n]*)?|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
+    r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.(?:\s(?:code|code-block|sourcecode)::[^\n]*(?:\n[^\S\n]*:[\w-]+:[^\n]*)*)?|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
     re.DOTALL,
 )
 # A line that is nothing but names, marked or not, perhaps with a type behind them: what is said of them stands below.
@@ -710,7 +710,9 @@ def _with_block(text: str, units: Sequence[Unit]) -> Unit:
     for start, end in units[1:]:
         is_entry = _ENTRY_MARK.match(text, start) is not None
         is_apart = text[:start].endswith("\n\n")
-        if end - first > LONGEST or (is_begun and is_apart and not is_entry):
+        is_code = _column(text, (start, end)) > _column(text, units[0])  # goes on below a line without words
+        longest = LONGEST_SENTENCE if is_code and not is_entry else LONGEST
+        if end - first > longest or (is_begun and is_apart and not is_entry and not is_code):
             break
         if _WORDS.search(text, start, end) and not _is_heading_or_question(text, (start, end)):
             is_begun, last = True, end
