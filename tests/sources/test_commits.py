@@ -227,7 +227,7 @@ def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
         documents = past(repository)
     assert "- Merge the release" in documents["Release v1.1.0"].text
     assert "first released in v1.1.0." in documents["Go on"].text
-    assert "first released in v1.1.0rc1." in documents["Begin"].text
+    assert "first released in v1.1.0." in documents["Begin"].text, "what was tagged before it was its draft"
 
 
 def test_a_release_that_comes_later_changes_its_commits_and_nothing_else(root: Path) -> None:
@@ -399,3 +399,40 @@ def test_a_record_that_is_none_is_an_error_of_that_document() -> None:
 
     with pytest.raises(DocumentError):
         history_document(ID, Entry(path="commits/x", gate="history-1:x"), b"no json")
+
+
+@pytest.mark.parametrize("draft", ["draft-1.2.0", "v1.2.0-rc1", "v1.2.0-alpha.2"])
+def test_a_draft_has_nothing_first_once_its_release_was_made(root: Path, draft: str) -> None:
+    for day, (message, tag) in enumerate(
+        [("Begin", "v1.1.0"), ("Weigh jars", draft), ("Fix the scale", "v1.2.0"), ("Weigh lids", "v1.3.0-rc1")], 1
+    ):
+        say(root, message, {"a.py": f"{day}\n"}, day=day)
+        git(root, "tag", tag)
+    with source(root) as repository:
+        documents = past(repository)
+    assert "first released in v1.2.0." in documents["Weigh jars"].text
+    assert "first released in v1.3.0-rc1." in documents["Weigh lids"].text, "no release was made of it yet"
+    said = documents["Release v1.2.0"].text
+    assert "has 2 commits since v1.1.0" in said and "- Weigh jars" in said
+    assert "has 1 commits since v1.1.0" in documents[f"Release {draft}"].text
+
+
+def test_a_tag_on_a_branch_that_was_never_merged_counts_where_the_branch_left(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    say(root, "Weigh jars", {"a.py": "2\n"}, day=2)
+    git(root, "checkout", "--quiet", "-b", "release-1.1")
+    for number in range(2):
+        say(root, f"Bump version {number}", {"version": f"{number}\n"}, day=3 + number)
+        git(root, "tag", f"v1.1.{number}")
+    git(root, "checkout", "--quiet", "main")
+    say(root, "Bumping version to 1.2.0", {"a.py": "3\n"}, day=6)
+    say(root, "Weigh lids", {"a.py": "4\n"}, day=5)
+    say(root, "Update the release notes for v1.2.0 (#7)", {"a.py": "5\n"}, day=7)
+    git(root, "tag", "v1.2.0")
+    with source(root) as repository:
+        documents = past(repository)
+    assert "first released in v1.1.0." in documents["Weigh jars"].text
+    said = documents["Release v1.2.0"].text.splitlines()
+    assert "has 3 commits since v1.1.0" in said[0] and said[1].startswith("- Weigh lids ("), said
+    assert "has 1 commits since v1.0.0" in documents["Release v1.1.0"].text and "Release v1.1.1" not in documents

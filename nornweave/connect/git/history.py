@@ -16,7 +16,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -88,6 +88,14 @@ _CALLED = re.compile(r"([A-Za-z_$][\w$]{1,80})\s*\(")
 _ADDRESSED = re.compile(r"(?<=\])\([^()\s]*\)| ?<https?://[^<>\s]*>")
 _TARGET = re.compile(r"\s*(?:\.\. _|\[[^\]]+\]:\s)")
 _RECORD, _WITHIN = "\x01", "\x02"
+_DRAFT = re.compile(
+    r"(?:^|[-_/.])(?:draft|pre|pre-?release|alpha|beta|rc|dev|nightly|snapshot|test|preview|candidate)(?:[-_/.]|$)"
+)
+_ONLY_RELEASES = re.compile(
+    r"(?:\W|\d|\bv\d|_|\b(?:(?:bump|releas|updat|prepar|increment)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
+    r"|the|a|of|in|and|new|next|number|chore|set|tag|draft|v)\b)*"
+)
+"""What the first line of a commit says that does nothing but release."""
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
 
@@ -221,7 +229,8 @@ class CommitHistory:
 
         Return also, of each merge commit, the main author and the subjects of the commits that were merged, and these
         commits with their authors if several people made them and at most ``MAX_LISTED`` were merged. A tag on a merged
-        branch counts as a release at the commit that merged the branch.
+        branch counts as a release at the commit that merged the branch, one on a branch that was never merged where the
+        branch left. Drafts of a release are none that has anything first, if the release itself was made.
         """
         parents, named = dict[str, list[str]](), dict[str, list[str]]()
         made, said = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
@@ -234,28 +243,53 @@ class CommitHistory:
                 named[sha] = versions
             made[sha] = next(fields, ""), next(fields, "")
             said[sha] = next(fields, ""), next(fields, "").strip()
+        beside = self._tagged_beside(commit, parents)
         mainline = [*itertools.islice(parents, 1)]
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
         tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
         for sha, merged in _merged(mainline, parents):
             tagged[sha] = [name for each in merged for name in named.get(each, ())]
+            if not tagged[sha]:  # the first release of a branch from here
+                tagged[sha] = sorted((name for each in merged for name in beside.get(each, ())), key=_order_of)[:1]
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
             if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
                 subjects = [said[each][1] for each in brought[:MAX_MERGED]]
                 read = [f"{each} {said[each][0]}" for each in brought]
                 read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
                 branches[sha] = people.most_common(1)[0][0], subjects, read
-        first_had, before, release, at = dict[str, str](), dict[str, dict[str, str]](), "", ""
+        first_had, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
+        following, finals = list[str](), set[tuple[int, ...]]()
         for sha in mainline:
             if tagged[sha]:
-                if at:
-                    before[at] = dict.fromkeys(before[at], sha)
-                release, at = max(tagged[sha], key=_order_of), sha
+                newest = max(tagged[sha], key=_order_of)
+                version, is_final = _order_of(newest)
                 before[sha] = dict.fromkeys(tagged[sha], "")
+                if version not in finals:  # else a draft of a release that was made after it
+                    before |= {each: dict.fromkeys(before[each], sha) for each in following}
+                    release, following = newest, []
+                    finals |= {version} if is_final else set()
+                following.append(sha)
             if release:
                 first_had[sha] = release
         return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
+
+    def _tagged_beside(self, commit: str, parents: Collection[str]) -> dict[str, list[str]]:
+        """Return commit → the version tags of branches that left at this commit and were never merged."""
+        first, named = dict[str, str](), dict[str, list[str]]()
+        fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", "--tags", "--not", commit)
+        for sha in fields:
+            first[sha] = next(fields, "").partition(" ")[0]
+            decorated = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
+            named[sha] = [name for name in decorated if name and tag_version(name)]
+        left = dict[str, list[str]]()
+        for sha, names in named.items():
+            at = sha
+            while names and at in first:
+                at = first[at]
+            if names and at in parents:
+                left.setdefault(at, []).extend(names)
+        return left
 
     def _written(self, commit: str) -> dict[str, str]:
         """Return for each commit the lines that it wrote in the documentation and that are still there.
@@ -431,13 +465,18 @@ def is_program(author: str) -> bool:
 
 
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
-    subjects = [str(each) for each in _list(said.get("subjects"))]
+    subjects = sorted((str(each) for each in _list(said.get("subjects"))), key=_only_releases)
     since = f" since {said['former']}" if said.get("former") else ""
     day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
     return title, _cut(
         f"{title}{day} has {len(subjects)} commits{since}:", [f"- {subject}" for subject in subjects], "\n"
     )
+
+
+def _only_releases(listed: str) -> bool:
+    """Tell whether a listed commit did nothing but release, by its first line: what was released is told first."""
+    return _ONLY_RELEASES.fullmatch(listed.lower().rpartition(" (")[0]) is not None
 
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
@@ -482,7 +521,8 @@ def _cut_to(text: str, length: int) -> str:
 def _order_of(tag: str) -> tuple[tuple[int, ...], bool]:
     """Return the sort key of a release tag. It orders tags by version. A release candidate comes before its release."""
     version = tag_version(tag)
-    return version, not re.search(r"[a-z]", tag.lower().rpartition(".".join(map(str, version)))[2])
+    before, _, behind = tag.lower().rpartition(".".join(map(str, version)))
+    return version, not (re.search(r"[a-z]", behind) or _DRAFT.search(before))
 
 
 def _list(value: JsonValue) -> Sequence[JsonValue]:
