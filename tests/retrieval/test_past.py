@@ -506,6 +506,56 @@ def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
     assert titles(asked(tmp_path, text))[0] == title
 
 
+@pytest.fixture(scope="module")
+def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a workspace whose repository began and ended the same things."""
+    folder = tmp_path_factory.mktemp("turns")
+    repository = Repository(folder / "api")
+    commits = [
+        ("Add the badge printer for jars", {"badge.py": '"""Prints badges."""\n'}),
+        ("Support the badge printer on jars of Windows", {"windows.py": '"""Badges of Windows."""\n'}),
+        (
+            "Leave the badge printer for jars alone\n\nThe badge printer of jars has many parts for jars.\n\n"
+            "It goes because its ink is no longer sold.",
+            {"badge.py": '"""Nothing."""\n'},
+        ),
+        ("Drop the badge printer for jars", {"badge.py": "", "windows.py": ""}),
+    ]
+    for day, (message, files) in enumerate(commits, 1):
+        for name, text in files.items():
+            (repository.root / name).write_text(text, encoding="utf-8")
+        repository.git("add", "-A")
+        date = f"2026-02-0{day}T10:00:00Z"
+        repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+    settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (folder / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
+    assert nornweave(folder, "sync").returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "behind"),
+    [
+        ("when was the badge printer for jars removed", "Drop the badge", "Add the badge"),
+        ("why did they throw out the badge printer for jars", "Drop the badge", "Add the badge"),
+        ("why don't we support the badge printer on jars any more", "Drop the badge", "Add the badge"),
+        ("is the badge printer for jars still supported", "Drop the badge", "Support the badge"),
+        ("who added the badge printer for jars", "Add the badge", "Drop the badge"),
+    ],
+)
+def test_what_began_does_not_lead_where_its_end_is_asked_for(turns: Path, text: str, before: str, behind: str) -> None:
+    found = [title or "" for title in titles(asked(turns, text))]
+    places = [next(place for place, title in enumerate(found) if title.startswith(start)) for start in (before, behind)]
+    assert places[0] < places[1], found
+
+
+@pytest.mark.parametrize("text", ["why was the badge printer of jars left alone", "what was the reason for leaving the "
+                                  "badge printer for jars alone"])  # fmt: skip
+def test_why_is_answered_with_the_sentence_that_gives_the_reason(turns: Path, text: str) -> None:
+    _, why, made = [each["text"] for each in asked(turns, text)["extract"]]
+    assert why == "It goes because its ink is no longer sold." and made.startswith("Committed on 2026-02-03")
+
+
 def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
     sha = subprocess.run(["git", "rev-parse", "HEAD~1"], cwd=folder / "api", capture_output=True, check=True).stdout
     sha = sha.decode()

@@ -119,6 +119,16 @@ _REASON = re.compile(
     r"|due to|reason|rationale|would|easier|means that|which means)\b",
     re.IGNORECASE,
 )
+# What asks a commit for its reason, and what gives one.
+_ASKS_WHY = re.compile(
+    rf"{_WHY.pattern}|\b(?:rationale|motivation|thinking)\b|\bwhat (?:made|led|drove|prompted|moved|convinced)\b",
+    re.IGNORECASE,
+)
+_GROUND = re.compile(
+    r"\b(?:because|so that|in order to|to (?:avoid|prevent|ensure|make sure)|otherwise|due to|reason|rationale"
+    r"|motivat\w+|as (?:it|this|they|that|we)|since (?:it|this|they|that|we)|no longer|instead of)\b",
+    re.IGNORECASE,
+)
 _VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
@@ -374,6 +384,8 @@ def _own_names(item: FusedItem) -> frozenset[str]:
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
     """Return a commit's subject, what its body says nearer to the question, author and date; of a release its start.
 
+    If it is asked why, the reason is what is nearer.
+
     The result is empty if the question cannot ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
@@ -386,8 +398,10 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
     said = [lines[0], *_units_in(text, lines[0][1], made.start())]
     held = terms_of_units(text, said, frozenset(query_terms(question)) - FUNCTION_TERMS)
     more = [len(terms - held[0]) for terms in held]  # than the subject
-    best = more.index(max(more))
-    chosen = [lines[0], *([said[best]] if more[best] > 1 else []), made.span()]
+    asks_why = _ASKS_WHY.search(question) is not None
+    reasons = [asks_why and place > 0 and _GROUND.search(text, *unit) is not None for place, unit in enumerate(said)]
+    best = max(range(len(said)), key=lambda place: (reasons[place], more[place]))
+    chosen = [lines[0], *([said[best]] if more[best] > 1 or reasons[best] else []), made.span()]
     return tuple(_sentence(item, unit) for unit in chosen)
 
 

@@ -171,12 +171,27 @@ OTHER_TIME = 0.5
 """What changes count that were made at another time than is asked for."""
 ONLY_PAGES = 0.85
 """What a commit counts that changed nothing but documentation."""
+LISTED = 0.85
+"""What a release counts, which lists what others did, where one change is asked for."""
 WEIGHED = 100
 """So many of the best are looked at; the others count as of another time."""
 _IS_PAGE = re.compile(
     r"\.(?:md|mdx|markdown|rst|adoc|asciidoc|org|txt|po|[1-8])$|(?:^|/)(?:NEWS|CHANGE|AUTHORS|README|docs?/)",
     re.IGNORECASE,
 )
+OPPOSITE = {True: 0.5, None: 0.8, False: 1.0}
+"""What a change counts that did the opposite of what is asked for, and one whose lines only look so."""
+LOPSIDED = 3
+"""So many times more lines written than removed, or removed than written, tell what a commit did."""
+_ENDS = re.compile(r"\b(?:no longer|any ?more|still)\b", re.IGNORECASE)
+_TURNS = re.compile(
+    r"\b(?:(?P<ends>(?:remov|delet|drop|deprecat|retir|withdr[ae]w|abandon|discontinu|revert|disappear|vanish"
+    r"|kick|stop)\w*|rid|gone|lost|(?:throw|threw|took|take|taken|left) (?:out|off|away)|without|cease[sd]?)"
+    r"|(?:add|introduc|support|allow|implement|creat|provid)(?:e|s|es|ed|ing)?|initial|new|beg[aiu]n|start(?:s|ed)?)\b",
+    re.IGNORECASE,
+)
+"""What was begun or ended."""
+_LINES = re.compile(r"([+−])(\d+)")
 _CHANGED = re.compile(r"^- (\S.*?)(?: \(|$)", re.MULTILINE)
 _PAGES = re.compile(
     r"\b(?:doc|docs|documented|documentation|manual|readme|page|changelog|typo|spelling|guide|website)\b", re.IGNORECASE
@@ -324,14 +339,15 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
 
     Commits of another time, release or issue than the question names count half. A commit that changed only
     documentation counts a little less, unless documentation is asked about: the described change was made by another
-    commit. If the first or the last change of a name is asked for, the commits that touch it come in order of time,
-    also those that the search did not find.
+    commit. One that began what is asked to have ended counts half, as does one that ended what is asked to have begun.
+    If the first or the last change of a name is asked for, the commits that touch it come in order of time, also those
+    that the search did not find.
 
     Args:
         within: the chunks that pass the filters; ``None`` for all.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
-    about_pages = _PAGES.search(text)
+    about_pages, asked, is_one = _PAGES.search(text), _ends(text), _ONE_CHANGE.search(text)
     names = _names_in_time(text)
     touching = _touching(names, generation, within) if names else {}
     ranking = _with_found(ranking, np.array([*touching], np.int32))
@@ -346,6 +362,10 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
         factors[place] = 1.0 if is_meant else OTHER_TIME
         if not about_pages and _changed_only_pages(chunk):
             factors[place] *= ONLY_PAGES
+        if is_one and chunk.metadata.get("kind") == RELEASE:
+            factors[place] *= LISTED
+        elif asked is not None:
+            factors[place] *= OPPOSITE[_is_opposite(chunk, ends=asked)]
     saying = [
         place
         for place, chunk in chunks.items()
@@ -397,6 +417,23 @@ def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
         {name: np.concatenate([part, more if name == EXACT else none]) for name, part in parts.items()},
         np.concatenate([ranking.places, np.full(len(missing), ranking.places[0])]),
     )
+
+
+def _ends(text: str) -> bool | None:
+    """Tell whether a text says that something ended, or that it began; ``None`` for neither."""
+    turn = _TURNS.search(text)
+    return True if _ENDS.search(text) else turn and turn["ends"] is not None
+
+
+def _is_opposite(chunk: StoredChunk, *, ends: bool) -> bool | None:
+    """Tell whether a commit began what is asked to have ended, or ended it; ``None`` if only its lines look so."""
+    if (said := _ends(str(chunk.title))) is not None:
+        return said != ends
+    lines = {"+": 0, "−": 0}
+    for sign, count in _LINES.findall(chunk.content.rpartition("\nChanged:\n")[2]):
+        lines[sign] += int(count)
+    written, removed = lines["+"], lines["−"]
+    return None if (written > LOPSIDED * removed if ends else removed > LOPSIDED * written) else False
 
 
 def _changed_only_pages(chunk: StoredChunk) -> bool:
