@@ -250,6 +250,13 @@ def test_the_section_of_a_release_is_quoted_from_its_beginning(question: str, qu
     assert [each.text for each in extract([item], question)] == quoted
 
 
+def test_a_conversation_that_is_exported_as_json_is_no_file_of_values() -> None:
+    cited = citation("conversations", "export/day.json")
+    talk = ranked("talk", "ana: The small oven is used.", domain="conversations", score=0.9, cited=cited)
+    plain = ranked("plain", "The large oven is used.", domain="documentation", score=0.6)
+    assert {each.chunk_id for each in extract([talk, plain], "used oven")} == {"talk", "plain"}
+
+
 def test_what_leads_to_code_is_quoted_with_the_code_over_its_blank_lines_and_options() -> None:
     code = "   from kiln import Oven\n\n   class Night(Oven):\n       def fire(self):\n           self.heat(9)"
     lead = "You fire the oven every night like so:\n\n.. code-block:: python\n   :emphasize-lines: 4\n\n"

@@ -327,7 +327,7 @@ def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
         return (
             (is_of_tests and not _TESTS.search(question))
             or (bool(_OPTIONS.search(place.section or "")) and not _ASKS_FOR_OPTIONS.search(question))
-            or (is_data(place.source_path) and item.item.told is None and not has_name)
+            or (item.domain == Domain.CODE and is_data(place.source_path) and item.item.told is None and not has_name)
         )
 
     found = [item for item in items if is_beside(item)]
