@@ -48,6 +48,7 @@ NAV: Mapping[str, tuple[str, ...]] = {
         "figures.md",
         "figures-archive.md",
         "glossary.md",
+        "extend.md",
         "write-a-connector.md",
     ),
     "Reference": ("reference/cli.md", "reference/settings.md", "reference/http.md"),
