@@ -1,11 +1,13 @@
 """How a repository writes defaults in its code is learned from its pages: no framework is known."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from git_repository import Repository, write
 
+from nornweave.disagree.drift.formats.as_json import as_json
 from nornweave.disagree.drift.formats.as_text import coverage_sentence
 from nornweave.disagree.drift.induced.code import code_statements
 from nornweave.disagree.drift.induced.definitions import Definitions
@@ -292,6 +294,7 @@ def test_programs_in_languages_that_are_not_read_are_counted(tmp_path: Path) -> 
     assert report.coverage is not None
     assert (report.coverage.programs, report.coverage.unread) == (1, {"perl": 1})
     assert [one.reason for one in report.options] == ["the code that is read has no such name"]
+    assert json.loads(as_json(report))["coverage"]["unread"] == {"perl": 1}
     assert coverage_sentence(report.coverage).startswith("1 of 2 programs are in languages that are not read (perl); ")
 
 

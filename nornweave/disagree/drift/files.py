@@ -61,9 +61,9 @@ class WorkingTree:
         found = (SourceFile(path, kind) for path in self._paths() if (kind := kind_of(path)) is not None)
         return tuple(one for one in found if self._is_readable(one.path))
 
-    def unread(self) -> Counter[str]:
+    def unread(self) -> dict[str, int]:
         """Return how many programs are in each language that is not read."""
-        return Counter(filter(None, map(unread_language_of, self._paths())))
+        return dict(Counter(filter(None, map(unread_language_of, self._paths()))))
 
     def read(self, file: SourceFile) -> bytes:
         """Read a file.
@@ -126,10 +126,10 @@ class Commit:
             raise ConfigError(f"git ls-tree: {error}") from error
         return tuple(sorted(files, key=lambda one: one.path))
 
-    def unread(self) -> Counter[str]:
+    def unread(self) -> dict[str, int]:
         """Return how many programs are in each language that is not read."""
         files = list_tree(self.root, self.revision, timeout_s=GIT_S)
-        return Counter(filter(None, (unread_language_of(file.path) for file in files)))
+        return dict(Counter(filter(None, (unread_language_of(file.path) for file in files))))
 
     def read(self, file: SourceFile) -> bytes:
         """Read a blob.
