@@ -181,7 +181,7 @@ class Webhook:
 
     @property
     def name(self) -> str:
-        """Return the host."""
+        """Return ``webhook at`` and the host."""
         return f"webhook at {_host(self._url)}"
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
@@ -249,7 +249,7 @@ class KafkaTopic:
 
     @property
     def name(self) -> str:
-        """Return the brokers, which are not secret."""
+        """Return ``Kafka at`` and the addresses of the brokers."""
         return f"Kafka at {self._bootstrap}"
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:

@@ -34,7 +34,7 @@ from nornweave.core.types import Domain
 
 
 class Work(Protocol):
-    """The work of a tool."""
+    """The function of a tool: it takes the arguments and the call, and returns the result as a JSON object."""
 
     def __call__(self, arguments: Any, call: ToolCall, /) -> Awaitable[Mapping[str, Any]]:
         """Return the result; raises the same errors as routes of the API."""

@@ -117,7 +117,7 @@ async def preview_new_source(serving: Serving, body: Mapping[str, JsonValue]) ->
 
 
 async def remove_from_file(serving: Serving, source_id: str) -> None:
-    """Remove a source from the file.
+    """Remove a source from the workspace's configuration file.
 
     Raises:
         ProblemError: 404, no source has this id.

@@ -218,7 +218,7 @@ def pull(
 
 
 def _order(name: str) -> tuple[bool, bool, bool, str]:
-    """Return a sort key for downloads. Its order is: any other files, ``.duckdb`` files, JSON files, the pointer."""
+    """Return a sort key for downloads: ``.duckdb`` files, JSON files and the pointer come last, in this order."""
     return name.endswith("/CURRENT"), name.endswith(".json"), name.endswith(".duckdb"), name
 
 

@@ -115,7 +115,14 @@ def _has_lock(path: Path) -> bool:
 
 
 def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
-    """Write the lock and name entries that the old lock had and the new one lacks. Return the exit status."""
+    """Write the lock, and print the entries that the old lock had and the new one lacks.
+
+    Args:
+        accept: write the lock although a page still states an entry that it drops.
+
+    Returns:
+        The exit status: 1 if the lock was left as it was, else 0.
+    """
     from nornweave.disagree.drift.formats.as_text import coverage_sentence, one_line
     from nornweave.disagree.drift.lock import FILE_NAME, dropped, locked, read_lock, write_lock
     from nornweave.disagree.drift.scan import scan

@@ -44,11 +44,11 @@ class Pace:
 
 
 def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) -> str:
-    """Return the phrase for a step.
+    """Return the progress of a step: ``300 of 1,000 documents, 12.5 MiB, 40/s, 18 s left``.
 
     Args:
         total: the number of units of the step; 0 if it is unknown.
-        kib: the KiB that were read for it.
+        kib: the KiB that were read for it; 0 leaves the size out.
         rate: units per second; 0 if it is unknown.
     """
     parts = [f"{done:,} of {total:,} {unit}".rstrip() if total else f"{done:,} {unit}".rstrip()]

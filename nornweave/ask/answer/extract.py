@@ -456,7 +456,7 @@ def _is_unset(fact: Fact) -> bool:
 
 
 def _is_shown(fact: Fact, said: str) -> bool:
-    """Tell whether the text at a fact's place shows its value. A number must be written in digits."""
+    """Tell whether ``said``, the text that states a fact, shows its value. A number must be written in digits."""
     return fact.kind != "number" or _DIGITS.search(said) is not None
 
 

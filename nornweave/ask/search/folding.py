@@ -105,7 +105,7 @@ def _whole(asked: Collection[tuple[int, ...]]) -> Releases | None:
 
 
 def _of_release(ranking: Ranking, releases: Releases, generation: Index) -> Ranking:
-    """Return a ranking led by changelog sections on the asked releases; others count less."""
+    """Return a ranking led by changelog sections on the asked releases. All other chunks count less."""
     sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
     held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
     factors, wanted = np.ones(len(ranking)), np.zeros(len(ranking), bool)

@@ -108,7 +108,14 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
 
 
 def rank_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> DomainRank | None:
-    """Return the best rank of some chunks or of the leaders that fold them; ``None`` if no retriever found any."""
+    """Return the best rank that one of the chunks ``numbers`` has, itself or as folded behind another chunk.
+
+    Args:
+        wanted: how many items are asked for: the rank is compared with the last of these.
+
+    Returns:
+        The rank; ``None`` if no retriever found any of the chunks.
+    """
     ranking = searched.ranking
     leading = [leader for leader, behind in searched.folded.items() if np.isin(behind, numbers).any()]
     places = np.flatnonzero(np.isin(ranking.numbers, [*numbers, *leading]))

@@ -107,7 +107,14 @@ def stream(
 
 
 def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> GitEnded:
-    """Run a program to its end and return how it ended; see ``stream``."""
+    """Run a program to its end and return how it ended, with all that it printed.
+
+    Args:
+        name: the program's name in errors.
+
+    Raises:
+        SourceUnavailableError: the program passes a bound, or prints more than an answer may have.
+    """
     said = bytearray()
     with closing(stream(command, environment, bounds, name)) as running:
         while True:

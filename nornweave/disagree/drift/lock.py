@@ -211,7 +211,7 @@ class Dropped:
 
     @property
     def sentence(self) -> str:
-        """A description of it for people."""
+        """The agreement in words: ``retries = 3 (docs/jobs.md and src/jobs.py)``."""
         page, name, code, _ = self.agreement.key
         still = ", which the page still says" if self.is_still_said else ""
         return f"{name} = {self.agreement.documented} ({page} and {code}){still}"

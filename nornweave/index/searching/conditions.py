@@ -230,7 +230,9 @@ def path_expression(glob: str) -> str:
 
 
 def capturing_expression(glob: str, name: str) -> str:
-    """Translate a glob with names in braces, such as ``docs/{team}/**``. Group 1 captures the value of ``name``.
+    """Return the regular expression of a glob with names in braces, such as ``docs/{team}/**``.
+
+    Group 1 captures the value of ``name``.
 
     Every name in braces stands for at least one character of one component.
     """

@@ -124,9 +124,9 @@ COMPLETIONS_BEYOND = 200
 
 
 class Segments:
-    """A viewer's view of several files. Implements the parts of ``Index``.
+    """Several index files as one, as far as a viewer may see them. It implements the operations of ``Index``.
 
-    Dense retrieval scores more candidates exactly than one file would, so it may find more.
+    Each file scores its own candidates exactly. So dense retrieval over several files may find more than over one.
     """
 
     def __init__(self, segments: Sequence[Segment], numbering: Numbering | None = None) -> None:

@@ -132,7 +132,7 @@ class _Numbers:
         return frozenset(found)
 
     def ink(self, run: Any, style: str) -> tuple[int, int, int] | None:
-        """Return the colour of a run in a paragraph of a style; ``None`` if none is stated, or one that is unknown."""
+        """Return the red, green and blue of a run's text; ``None`` if no colour is stated or it is not known."""
         said = run.find(f"{self._name}rPr/{self._name}color")
         for stated in (self._value(run, "rPr/rStyle"), style):
             at = stated

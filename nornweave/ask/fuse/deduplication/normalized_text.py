@@ -46,10 +46,10 @@ class TextReading:
 
     Attributes:
         forms: the words as they are compared, in order.
-        sorts: word → its kind, see ``words``.
+        sorts: word → its kind, a number as in ``core/text/words.py``.
         said: the content words, in order.
         ordered: the words in alphabetical order, joined by blanks: what ``token_sort_ratio`` compares.
-        shingles: three words in a row, one for each word but the last two; shorter texts have one.
+        shingles: all runs of three words, in order. A text of fewer words is one shingle.
         distinct: the shingles, for looking up.
     """
 

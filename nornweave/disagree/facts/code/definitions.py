@@ -130,9 +130,10 @@ def _is_of_another(site: ValueSite, text: str) -> bool:
 
 
 def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
-    """Tell whether a member of an object literal is set for one use: ``run({retries: 3})``, ``export default {…}``.
+    """Tell whether a member of an object literal is set for one use and is nobody's default.
 
-    Such a literal has no name, or it is in the configuration file of a program: ``bundler.config.mjs``.
+    It is if the literal has no name, as in ``run({retries: 3})`` and ``export default {…}``, or if it stands in the
+    configuration file of a program, such as ``bundler.config.mjs``.
     """
     if attribute != "value" or site.role != "pair":
         return False
