@@ -14,7 +14,7 @@ from nornweave.ask.search.history import commits_in
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
 from nornweave.ask.search.search import SearchContext, SearchOutcome
-from nornweave.core.text.analyzer import analyze
+from nornweave.core.text.analyzer import distinct_terms
 from nornweave.core.text.index_fields import asked_keys, versions_in
 from nornweave.index.index import Index
 from nornweave.index.searching.vectors import products
@@ -57,7 +57,8 @@ def _known_words(query: Query, outcomes: Sequence[SearchOutcome], generation: In
         word
         for word, terms in query.meaning.items()
         if any(
-            each[terms[0]] or (not word.isascii() and any(map(each.__getitem__, analyze(word)))) for each in searches
+            each[terms[0]] or (not word.isascii() and any(map(each.__getitem__, distinct_terms(word))))
+            for each in searches
         )
     }
     names = [

@@ -192,9 +192,9 @@ class _Page:
                 until = "" if row.replace(" ", "").startswith(until) else until
                 read.append(Line())
             elif macro and _DEFINED.match(name):
-                words = _COMMENT.sub("", row[macro.end() :]).split()[name != "ig" :]
-                defined = row[macro.end() :].partition(" ")[0]
-                until = f".{words[0]}" if words else ".."
+                words = _COMMENT.sub("", row[macro.end() :]).split()
+                defined, ends = "".join(words[:1]), words[name != "ig" :]
+                until = f".{ends[0]}" if ends else ".."
                 read.append(Line())
             elif not begun:
                 begun = name in {"TH", "Dd"}
