@@ -70,7 +70,7 @@ class RemoteAgent:
         return bool(viewer.groups.intersection(allowed.groups)) if allowed.groups else not self.has_access
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read the domain's filters as for a local agent; raises ``QueryError`` as ``read_filters``."""
+        """Read filters of this domain; raises ``QueryError`` for an undeclared filter or a wrong value."""
         return read_filters(self.filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:
@@ -133,7 +133,10 @@ class RemoteAgent:
 
 
 def _groups_for(viewer: Viewer, allowed: AllowedAgent) -> str | None:
-    """Return the groups to send to an agent: empty if it checks no groups, ``None`` for a viewer who sees all."""
+    """Return the groups to send to an agent; empty if the agent checks no groups.
+
+    ``None`` means that no groups are sent, because the viewer may see everything.
+    """
     if viewer.sees_everything:
         return None
     return groups_text(viewer) if allowed.checks_groups else ""

@@ -195,11 +195,11 @@ def groups_text(viewer: Viewer) -> str:
 def read_answer(
     content: bytes, *, agent_id: str, domain: Domain, top_k: int, now: datetime, origins: Sequence[str] = ()
 ) -> RecallResponse:
-    """Read an agent's answer.
+    """Read the body of an agent's answer.
 
     Its name and domain are those of its registration. Items come best first, each chunk once, ``top_k`` at most.
-    Ids and sources begin with the agent's name, so that none is one of ours. Times after ``now`` are left out, and so
-    are links that do not lead to one of ``origins``.
+    Ids and sources begin with the agent's name, so that they differ from all local ones. Times after ``now`` and links
+    that do not lead to one of ``origins`` are removed from the items.
 
     Raises:
         AgentError: the answer is not a recall of this domain.
@@ -236,14 +236,20 @@ def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
 
 
 def name_elsewhere(agent_id: str, name: str) -> str:
-    """Return a remote agent's name for something as ``agent:name``, which no local name can be."""
+    """Return ``agent_id:name``, the name under which something of a remote agent is known here.
+
+    No local name has this form.
+    """
     return f"{agent_id}:{name}"
 
 
 def _as_item_of_agent(
     item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]
 ) -> RecallItem:
-    """Return an item with its agent's name and domain. Its link must lead to one of ``origins``, or is removed."""
+    """Return an item with its agent's name and domain.
+
+    A link that does not lead to one of ``origins`` is removed, and so is a time after ``now``.
+    """
     said = item.citation
     citation = replace(
         said,

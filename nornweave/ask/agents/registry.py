@@ -56,7 +56,7 @@ class Capabilities(BaseModel):
 
     @classmethod
     def read(cls, stored: Mapping[str, JsonValue]) -> Self:
-        """Return the capabilities in a stored text."""
+        """Return the capabilities in a stored JSON object."""
         return cls.model_validate(dict(stored))
 
 
@@ -93,7 +93,7 @@ class Registrant:
     """The caller who registers, renews or removes an agent.
 
     Attributes:
-        secret: the agent's token, if it was sent.
+        secret: the agent's token; ``None`` if the caller sent none.
         operates: whether the caller is an operator, who needs no token.
     """
 
@@ -153,8 +153,8 @@ class Registry:
         """Store the place of the file. The first registration makes it.
 
         Args:
-            lease_s: how long an agent is asked after its last heartbeat.
-            now: the clock, seconds since 1970: processes share it, and a lease outlives them.
+            lease_s: for how many seconds after its last heartbeat an agent is asked.
+            now: returns the time in seconds since 1970. All processes must use the same clock.
         """
         self._file = folder / FILE
         self.lease_s = lease_s
@@ -172,7 +172,8 @@ class Registry:
         """Register an agent at an address. Its name belongs to the owner of its token.
 
         Returns:
-            Whether the agent is new at this address, and the token that was made for it, if it sent none.
+            Whether the agent is new at this address, and a new token for it. The token is ``None`` if the agent sent
+            one or already has one.
 
         Raises:
             ConflictingAgentError: the agent is alive at another address, or the registry is full.
@@ -205,7 +206,12 @@ class Registry:
     def beat(
         self, agent_id: str, url: str | None = None, state: RemoteState | None = None, by: Registrant = OPERATOR
     ) -> int:
-        """Renew an agent's lease, unless it is registered at another ``url``; return how many leases were renewed.
+        """Renew an agent's lease; return the number of renewed leases, which is 0 for an unknown agent.
+
+        Args:
+            url: the lease is renewed only at this address; ``None`` for any address.
+            state: the new state; ``None`` leaves the state as it is.
+            by: the caller.
 
         Raises:
             NotPermittedError: the name belongs to an agent with another token.
@@ -217,7 +223,7 @@ class Registry:
             return connection.execute(_BEAT, {**values, "now": now, "expires_at": now + self.lease_s}).rowcount
 
     def remove(self, agent_id: str, url: str | None = None, by: Registrant = OPERATOR) -> int:
-        """Remove an agent, unless it is registered at another ``url``; return how many agents were removed.
+        """Remove an agent, at any address if ``url`` is ``None``; return the number of removed agents (0 or 1).
 
         Raises:
             NotPermittedError: the name belongs to an agent with another token.
@@ -227,7 +233,7 @@ class Registry:
             return connection.execute(_REMOVE, {"agent_id": agent_id, "url": url}).rowcount
 
     def registrations(self) -> tuple[Registration, ...]:
-        """Return the registered agents by domain and name. Those with a long expired lease are left out.
+        """Return the registered agents by domain and name. Agents whose lease expired a day ago are left out.
 
         Raises:
             StoreError: the file cannot be read.
@@ -244,7 +250,10 @@ class Registry:
             raise StoreError(message) from error
 
     def _check_token(self, connection: sqlite3.Connection, agent_id: str, by: Registrant) -> str | None:
-        """Return the hash of an agent's token, ``None`` for a free name; refuse a caller with another token."""
+        """Return the hash of an agent's token, or ``None`` if no token holds the name.
+
+        A caller who has another token and is not an operator gets a ``NotPermittedError``.
+        """
         row = connection.execute(_HELD, {"agent_id": agent_id}).fetchone()
         given = sha256((by.secret or "").encode()).hexdigest()
         if row and not by.operates and not hmac.compare_digest(given, row["token"]):

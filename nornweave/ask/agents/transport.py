@@ -41,7 +41,7 @@ class Transport:
         """Run a coroutine in the event loop and return its result; wait at most ``timeout_s`` seconds.
 
         Raises:
-            AgentError: it took longer, or the transport is closed.
+            AgentError: there was no result in time, or the transport is closed.
         """
         try:
             loop = self._start_loop()

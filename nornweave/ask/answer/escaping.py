@@ -42,7 +42,7 @@ _INNER_HEADER = re.compile(r"(\[[^\[\]a-z\n]{1,60}\s)(—\s[^\[\]\n]{0,200}\])")
 
 
 def quoted(text: str) -> str:
-    """Return untrusted text without invisible characters. Lines that look like ours are marked as quoted.
+    """Return untrusted text without invisible characters. Lines that look like the answer's own are marked as quoted.
 
     Line ends of every kind become line feeds. Blank lines around the text and blanks at line ends are removed.
     """
@@ -53,7 +53,7 @@ def quoted(text: str) -> str:
 class QuotedStream:
     """Quotes a text in pieces, with the same result as ``quoted``, if the text has no invisible characters.
 
-    A line is sent as soon as no further text can make it look like one of ours.
+    A line is sent as soon as no further text can make it look like a line of the answer itself.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class QuotedStream:
         self._begun = False
 
     def add(self, text: str) -> str:
-        """Return the part that can be sent now. ``text`` ends before a blank or a line end."""
+        """Add a piece, which must end before a blank or a line end. Return the part that can be sent now."""
         passed: list[str] = []
         *lines, rest = text.split("\n")
         for line in lines:
@@ -74,7 +74,7 @@ class QuotedStream:
         return "".join(passed)
 
     def rest(self) -> str:
-        """Return the rest of the last line once the text is complete."""
+        """Return what was not sent yet of the last line. Call this once the text is complete."""
         line = self._line.rstrip()
         passed = _escape_line(line) if self._begun else _quoted_line(line)
         self._line, self._begun = "", False
@@ -82,7 +82,7 @@ class QuotedStream:
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return untrusted text as one line of at most ``limit`` characters, for use inside a line of ours."""
+    """Return untrusted text as one line of at most ``limit`` characters, for use inside a line of the answer."""
     line = _escape_line(" ".join(legible(text[: limit * 4]).split()))
     return line if len(line) <= limit else f"{line[: max(0, limit - 1)].rstrip()}{ELLIPSIS}"
 
@@ -109,7 +109,7 @@ def _imitates(line: str) -> bool:
 
 
 def _may_imitate(start: str) -> bool:
-    """Tell whether a line with this beginning may look like one of our lines."""
+    """Tell whether a line with this beginning may become like a line of the answer itself, such as a header."""
     if len(start) > HEADER_CHARACTERS:
         return False
     seen, bare = _seen(start)
@@ -120,7 +120,7 @@ def _may_imitate(start: str) -> bool:
 
 
 def _seen(line: str) -> tuple[str, str]:
-    """Return a line as Markdown shows it, with and without its markup."""
+    """Return a line without Markdown's escapes, and then the same line without the markup at both ends."""
     seen = _ESCAPE.sub("", line if line.isascii() else unicodedata.normalize("NFKC", line))
     return seen, seen.strip(_ADORNMENT)
 

@@ -144,18 +144,18 @@ _CONDITION = re.compile(
 
 
 class _Worth(NamedTuple):
-    """What makes it more probable that a sentence answers, as log odds.
+    """The weights of a sentence's properties. Each property adds to the log odds that the sentence answers.
 
     Fitted to questions about three repositories and tried on three others (docs/figures-archive.md, *Sentences that
     answer*).
 
     Attributes:
-        words: of the question, all of them, each weighed by how rare it is among the sentences.
-        passage: for each factor e of the passage's score.
-        first: that no passage before it says anything.
-        kind: that it says what the question asks for: a value, a reason, a place.
-        again: that is subtracted for each sentence of its passage that is chosen before it.
-        length: its words, as a share of ``LONG``.
+        words: for a sentence with all words of the question; a part of the words, weighed by rarity, adds its share.
+        passage: multiplies the natural logarithm of the passage's score divided by the best score.
+        first: for a sentence of the first passage that has any candidates.
+        kind: for a sentence that says what the question asks for: a value, a reason, a place.
+        again: subtracted for each sentence of the same passage that was chosen earlier.
+        length: for a sentence of ``LONG`` words; a shorter one adds its share.
     """
 
     words: float = 2.1
@@ -183,10 +183,11 @@ class _Asked:
         for_quantity: whether it asks how much, how many or how long.
         for_reason: whether it asks why.
         for_place: whether it asks where something is in the code.
-        lines: the lines of files that it names.
-        said: all its words, in lower case.
+        lines: the lines of files that the question names.
+        said: all words of the question, in lower case.
         kinds: the kinds of values that may answer; empty if no value is asked for.
-        pasted: the words of a question of several lines, of which an echo is no answer; empty for any other.
+        pasted: the words of a question of several lines, because a text that only repeats them is no answer; empty for
+            a question of one line.
     """
 
     wanted: frozenset[str]
@@ -219,8 +220,9 @@ class _Candidate:
 def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentence, ...]:
     """Choose up to three sentences that answer, best first.
 
-    Not quoted are: a passage that lost a conflict; a passage that affirms what the question negates, if another passage
-    does not; and a page of another version than the first passage, unless the question compares versions.
+    Three kinds of passages are not quoted: a passage that lost a conflict; a passage that affirms what the question
+    negates, if another passage does not affirm it; and a page of another version than the first passage, unless the
+    question compares versions.
 
     Returns:
         The sentences; empty if none holds a word of the question. For a question about a whole release, such as "what
@@ -314,10 +316,10 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
 
 
 def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
-    """Return the passages beside the point, which mislead unless the question is about such: they hold its words only.
+    """Return the passages that may mislead, because they are of a kind that the question does not ask for.
 
-    What holds in tests need not hold elsewhere, an option of a decision may be a rejected one, and a file of data says
-    nothing of the project.
+    What holds in tests need not hold elsewhere, an option in a decision record may be a rejected one, and a file of
+    data says nothing about the project. A passage that scores far above all others is not returned.
     """
     has_name = any(is_identifier(word.written) for word in read_query(question).words)
 
@@ -366,7 +368,7 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
 
 
 def _column(text: str, unit: Unit) -> int:
-    """Return the column of a unit's first character that is no blank."""
+    """Return the column, from 1, of a unit's first character that is no blank."""
     first = unit[0] + len(text[slice(*unit)]) - len(text[slice(*unit)].lstrip())
     return first - text.rfind("\n", 0, first)
 
@@ -382,11 +384,11 @@ def _own_names(item: FusedItem) -> frozenset[str]:
 
 
 def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, ...]:
-    """Return a commit's subject, what its body says nearer to the question, author and date; of a release its start.
+    """Return a commit's subject, the sentence of its body that is nearest to the question, and its author and date.
 
-    If it is asked why, the reason is what is nearer.
-
-    The result is empty if the question cannot ask for the past.
+    If the question asks why, a sentence with a reason is the nearest. A body that adds nothing to the subject is left
+    out. For a release, the first lines are returned. The result is empty for other passages, and if the question cannot
+    ask for the past.
     """
     kind, text = item.item.metadata.get("kind"), item.item.content
     if kind not in {COMMIT, RELEASE} or not may_ask_for_past(question, (hash_of(item.citation),)):
@@ -467,7 +469,10 @@ def _is_in(name: str, names: frozenset[str]) -> bool:
 def _candidates(
     item: FusedItem, asked: _Asked, valued: frozenset[str], declared: frozenset[tuple[str, str]]
 ) -> Iterator[_Candidate]:
-    """Yield the sentences of a passage; of code, also its lines if code may answer, or lines that state a setting.
+    """Yield the sentences of a passage that may answer.
+
+    In code these are the lines that state the setting in the question. If there are none, they are all lines if a line
+    of code may answer, and else the comments and the lines that they describe.
 
     Args:
         valued: names of the settings for which some passage states a value. A statement that such a setting is unset is
@@ -536,7 +541,10 @@ def _candidates(
 
 
 def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
-    """Yield the line that defines what a passage is, with its comment, if the question asks where or what it is."""
+    """Yield the line that defines the passage's function or class, joined to its comment, if the question asks for it.
+
+    The question asks for it if it names or quotes a line of the passage, or asks where something is.
+    """
     text, metadata = item.item.content, item.item.metadata
     name = metadata.get("function_name") or metadata.get("class_name")
     is_asked = bool(_named_lines(item, asked)) if asked.lines else asked.for_place
@@ -567,7 +575,10 @@ def _named_lines(item: FusedItem, asked: _Asked) -> set[int]:
 
 
 def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
-    """Yield each line that the question names or repeats, from the condition above it on: when it is reached."""
+    """Yield, for each line that the question names or repeats, the text from the condition above it to the line.
+
+    This text shows when the line is reached.
+    """
     text, named = item.item.content, _named_lines(item, asked)
     lines, at = list[tuple[int, str]](), 0
     for number, line in enumerate(text.split("\n")):
@@ -600,7 +611,7 @@ def _is_echo(said: str, asked: _Asked) -> bool:
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:
-    """Return the text that states the value of the setting that the question describes, with the words about it."""
+    """Return as a candidate the text that states ``fact``, with the words that describe it."""
     text, at = item.item.content, _place(fact, item)
     before = [each for each in item.facts if each.span.start <= fact.span.start]
     read = [unit for each, unit in described(before, text, fact.span.start - at[0]) if each == fact]
@@ -701,7 +712,10 @@ def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]
 
 
 def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units. An item of a list that a sentence denies starts at that sentence, or is dropped if it is far."""
+    """Yield the units. An item of a denied list (``Not supported:``) is joined to the sentence above the list.
+
+    An item that would become too long in this way is left out.
+    """
     denied_from: int | None = None
     for first, last in units:
         said = text[first:last].strip()
@@ -714,7 +728,7 @@ def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
 
 
 def _with_block(text: str, units: Sequence[Unit]) -> Unit:
-    """Return the first unit; if it leads to a list or a block of code and denies nothing, with that."""
+    """Return the first unit. If it introduces a list or a block of code and denies nothing, include that block too."""
     first, last = units[0]
     lead = text[first:last].rstrip().rstrip("*_")
     leads = lead.endswith(":") or (len(units) > 1 and _FENCED.match(text, units[1][0]) is not None)

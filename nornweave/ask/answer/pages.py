@@ -65,9 +65,10 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
 
     Returns:
         The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first one
-        least, and then conflicts are left out. If still fewer fit, the first item gets all the room that it needs, and
-        each further one the rest, if that is at least ``LEAST_FURTHER`` characters; only the best sentence is quoted,
-        unless an item shows it. If nothing fits, the page has one item of ``LEAST_CHARACTERS`` and is too large.
+        least, and then conflicts are left out. If still fewer fit, the first item gets all the room that it needs. Each
+        further item gets the room that is left, if that is at least ``LEAST_FURTHER`` characters, and only the best
+        sentence is quoted, unless an item shows it. If not even this fits, the page has one item of
+        ``LEAST_CHARACTERS`` and is too large.
     """
     answer = replace(answer, extract=answer.extract or answer.nearest)
     wanted = min(ITEMS_WANTED, len(answer.items) - start)
@@ -109,13 +110,13 @@ def largest(most: int, fits: Callable[[int], bool]) -> int:
 
 
 def snippet(item: FusedItem, query: str, max_characters: int, around: Span | None = None) -> str:
-    """Return the part of an item's text that is most relevant to a query, around the sentence that answers it."""
+    """Return the part of an item's text that is most relevant to a query. It includes ``around``, if that is given."""
     is_code = item.domain == Domain.CODE
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code, around=around)
 
 
 def _shorten_items(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
-    """Shorten the items from ``start`` on. The first one keeps twice as much, because it is read first."""
+    """Shorten the items from ``start`` on to ``characters`` each. The first one keeps twice as many characters."""
     items = enumerate(answer.items[start:])
     return tuple(_shorten(item, answer, characters * (2 if place == 0 else 1)) for place, item in items)
 

@@ -30,7 +30,7 @@ class StreamedAnswer:
         """Let a model start to write the text, and return at once.
 
         Returns:
-            A future of the outcome; cancelling it ends the model's call.
+            A future of the text, or of the reason why there is none. Cancelling it ends the model's call.
         """
         answer = self._answer
         gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.words

@@ -59,7 +59,7 @@ _NO_NAME = re.compile(r"[^\w .-]+|_{3,}|-{3,}")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One item: its citation, its text, and its place as it is named without a text."""
+    """One item as text: its citation line, its content, and its place, which stands alone if the content is not shown."""
 
     citation: str
     text: str
@@ -74,7 +74,7 @@ class _Piece:
 
 
 def render_answer(answer: Answer, max_chars_per_source: int) -> str:
-    """Render an answer as text; see ``render_text``."""
+    """Render an answer as text. If there are several sources, each section has at most ``max_chars_per_source``."""
     return render_text(
         answer.items,
         conflicts=answer.conflicts,
@@ -150,7 +150,15 @@ def render_numbered(
     coverage_gaps: Sequence[CoverageGap] = (),
     also: Sequence[FusedItem] = (),
 ) -> str:
-    """Render an answer below its lead: conflicts, a section per source with numbered items, places of further items."""
+    """Render the part of an answer below its lead: conflicts, a section of items per source, further places, gaps.
+
+    Args:
+        items: the items to show.
+        numbers: chunk → the number of its item.
+        conflicts: the conflicts to show.
+        coverage_gaps: the domains that were not searched.
+        also: items of which only the places are shown.
+    """
     pieces = {
         source: [_piece(item, len(conflicts), number=numbers[item.chunk_id]) for item in section]
         for source, section in _sections(items).items()
@@ -239,7 +247,10 @@ def _piece(item: FusedItem, conflicts: int, *, with_key: bool = False, number: i
 
 
 def _place(citation: Citation, otherwise: str = "") -> str:
-    """Return the place of an item: ``path:lines`` or ``path p. 4``, and the path's source."""
+    """Return the place of an item and its source: ``a.md:3-7 (docs)`` or ``a.pdf p. 4 (papers)``.
+
+    ``otherwise`` stands for the path if the citation has no path, address or title.
+    """
     path = one_line(citation.source_path or citation.url or citation.title or otherwise, LINE_CHARACTERS)
     if citation.line_range:
         path += f":{citation.line_range[0]}-{citation.line_range[1]}"
@@ -310,7 +321,10 @@ def _part(piece: _Piece, room: int, limit: int) -> str | None:
 
 
 def _also(pieces: Sequence[_Piece], room: int) -> str:
-    """Return one line with the places of items that are not shown, and the number of further ones."""
+    """Return one line with the places of items that are not shown, and the number of items that do not fit.
+
+    The result is empty if not even the number fits into ``room`` characters.
+    """
     line, best = f"{CITED} also:", ""
     for named, piece in enumerate(pieces):
         counted = f"{line} {len(pieces) - named} more"

@@ -52,13 +52,13 @@ Citation: TypeAlias = tuple[str, tuple[str, str] | None]
 class Citations:
     """Checks the citations of an answer, part by part. No citation may cross the end of a part.
 
-    A citation is ``domain:chunk_id`` in brackets, alone or among others, where the domain is one of ours, one of
-    ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has. So ``[1]``,
-    ``[note: x]`` and ``[code: 200 OK]`` are no citations. Letter case and blank space around the domain do not matter,
-    but those of the chunk id do.
+    A citation is ``domain:chunk_id`` in brackets, alone or among others. Its domain is a value of ``Domain``, a domain
+    of ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has. So ``[1]``,
+    ``[note: x]`` and ``[code: 200 OK]`` are no citations. Letter case and blank space matter in the chunk id, but not
+    in the domain.
 
     Attributes:
-        unknown: citations of nothing allowed, as written, in order, each once.
+        unknown: citations of chunks that are not allowed, as written, in order, each once.
     """
 
     def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
@@ -69,7 +69,7 @@ class Citations:
         self._domains = {**ALIASES, **foreign, **{domain.value: domain.value for domain in Domain}}
 
     def cited(self, text: str) -> tuple[str, ...]:
-        """Return the chunks that a checked text cites, in order, each once."""
+        """Return the ids of the chunks that a checked text cites, in order, each once."""
         keys = (bracket[1] for bracket in _BRACKETS.finditer(text))
         return tuple(dict.fromkeys(self._by_key[key][1] for key in keys if key in self._by_key))
 
@@ -94,7 +94,7 @@ class Citations:
         return "".join((*pieces, text[end:]))
 
     def read(self, text: str) -> Citation | None:
-        """Return a citation and its chunk; ``None`` for words that are not a citation."""
+        """Return a citation as written, with its chunk if that is allowed; ``None`` if the text is no citation."""
         domain, _, chunk_id = text.strip(QUOTES).partition(":")
         domain, chunk_id = domain.strip(f"{QUOTES}_"), chunk_id.strip()
         full = domain if domain in self._own else self._domains.get(domain.casefold())
@@ -103,7 +103,10 @@ class Citations:
         return f"{domain}:{chunk_id}", self._by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
 
     def _without_domain(self, domain: str, chunk_id: str) -> tuple[str, str] | None:
-        """Return the chunk of a citation that copied the placeholder ``domain:``; ``None`` if it is not unique."""
+        """Return the chunk of a citation that has the word ``domain`` instead of a domain's name.
+
+        The result is ``None`` if several chunks or none have this id, or if the citation names a domain.
+        """
         if domain.casefold() != PLACEHOLDER:
             return None
         inner = self.read(chunk_id)
@@ -132,9 +135,10 @@ def _remaining(parts: Sequence[_BracketPart]) -> str:
 
 
 def _close_gap(pieces: list[str], text: str, end: int) -> int:
-    """Close the gap before ``text[end:]`` where a bracket was removed; return where the text continues.
+    """Close the gap that a removed bracket left before ``text[end:]``; return the offset where the text continues.
 
-    The words around it stay apart: together they could be an address.
+    Parentheses that enclosed only the bracket are removed. Words before and after the bracket are not joined, because
+    together they could be an address.
     """
     before = "".join(pieces[-2:])
     if before.rstrip(" \t").endswith("(") and text.startswith(")", end):

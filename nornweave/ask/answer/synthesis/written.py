@@ -40,9 +40,9 @@ class CheckedText:
 
     Attributes:
         text: every known citation is ``[domain:chunk_id]`` in its own bracket, unknown ones are removed; the only links
-            are addresses of passages; no line looks like one of ours.
-        cited: the cited chunks, in order, each once.
-        unknown: citations of nothing allowed, as written, in order, each once.
+            are addresses of passages; no line looks like a header or separator of the answer.
+        cited: the ids of the cited chunks, in order, each once.
+        unknown: citations of chunks that the prompt does not allow, as written, in order, each once.
         links_left_out: how many addresses were removed.
     """
 
@@ -86,7 +86,7 @@ class CheckedStream:
         return self._pass_on("".join(map(self._checked_part, self._parts(settled))))
 
     def rest(self) -> str:
-        """Return the rest once the text is complete. An open fence is closed."""
+        """Return the part that was not sent yet, once the text is complete. An open code fence is closed."""
         parts = (*self._parts("".join(self._word)), "".join(self._part))
         self._word = []
         passed = self._pass_on("".join(map(self._checked_part, parts)) + self._lines.rest())
@@ -99,7 +99,7 @@ class CheckedStream:
         return CheckedText(text, self._citations.cited(text), unknown, self._links.left_out)
 
     def _parts(self, text: str) -> Iterator[str]:
-        """Yield the parts that this text completes. The text ends before a blank, or is the last."""
+        """Add a text, which must end before a blank or be the last one. Yield the parts that are now complete."""
         for token in _TOKENS.findall(_WORD.sub(lambda word: _as_seen(word[0]), legible(text))):
             if token.isspace():
                 yield from self._complete_part()
@@ -127,7 +127,10 @@ class CheckedStream:
         return self._lines.add(part.translate(_NO_BRACKETS))
 
     def _pass_on(self, text: str) -> str:
-        """Return a text without blanks at both ends of the whole. Its last blanks come with the next text."""
+        """Return the part of a text to send now. Blanks at its end are kept back and sent before the next text.
+
+        So the whole answer begins and ends without blanks.
+        """
         text = self._blank + text
         passed = text.rstrip()
         self._blank = text[len(passed) :]
