@@ -59,7 +59,7 @@ _NO_NAME = re.compile(r"[^\w .-]+|_{3,}|-{3,}")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """One item as text: its citation line, its content, and its place, which stands alone if the content is not shown."""
+    """One item as text: its citation line, its content, and its place for a list that shows no contents."""
 
     citation: str
     text: str
