@@ -106,7 +106,7 @@ _SENTENCE_WORDS = 4
 class NotUnderstoodError(Exception):
     """A part of a text could be an access statement, but it cannot be understood.
 
-    ``is_prose``: it goes on as a sentence and names no group, or stands in indented code.
+    ``is_prose`` tells that this part is a sentence that names no group, or a line of indented code.
     """
 
     def __init__(self, reason: str, *, is_prose: bool = False) -> None:
@@ -122,8 +122,8 @@ def access_statements(text: str, format: str) -> tuple[tuple[JsonValue, ...], st
 
     Returns:
         The statements for ``rules.read_statement``, without repetitions. A reader must meet all of them. The second
-        value is ``None``. But if a part of the text is not understood, a statement hides the document from everybody,
-        or where access is configured if that part is prose; the second value says why.
+        value is ``None`` if the whole text is understood. Otherwise it says which part is not understood, and one of
+        the statements hides the document. If that part is prose, it hides the document only where access is configured.
     """
     stated: dict[JsonValue, None] = {}
     try:
@@ -183,21 +183,21 @@ def _stated(text: str, format: str) -> Iterator[JsonValue]:  # noqa: A002
 
 
 def _is_prose(shown: str, at: int) -> bool:
-    """Tell whether the rest of a line is a sentence, with words such as *by* and *the*, and no name of a group."""
+    """Tell whether the rest of a line is a sentence, with words such as *by* and *the*, and not the name of a group."""
     words = re.findall(r"\w+", shown[at : at + 1_000].partition("\n")[0].lower())
     return len(words) >= _SENTENCE_WORDS and not FUNCTION_WORDS.isdisjoint(words)
 
 
 def _is_indented(shown: str, at: int, format: str) -> bool:  # noqa: A002
-    """Tell whether a line is indented as code or a literal block is: a key there belongs to an example."""
+    """Tell whether a line is indented as far as code. An access key in such a line belongs to an example."""
     line = shown[shown.rfind("\n", 0, at) + 1 : at].expandtabs(4)
     return len(line) - len(line.lstrip(" ")) >= (2 if format == "rst" else 4)
 
 
 def _shown(text: str) -> str:
-    """Return a text as it is displayed, without tags.
+    """Return a text as ``_seen`` does, but without tags.
 
-    ``_BEGIN`` marks the place of a tag at the beginning of a line.
+    ``_BEGIN`` replaces a tag at the beginning of a line.
     """
     return _SHOWN_TAG.sub(_break, _seen(text)) if "<" in text or "&" in text else _seen(text)
 
@@ -208,7 +208,7 @@ def _break(tag: re.Match[str]) -> str:
 
 
 def _seen(text: str) -> str:
-    """Return a text as it is displayed: escapes become letters, a wide colon becomes a colon."""
+    """Return a text with letters in place of escapes (``&#97;``), and a colon in place of a wide colon."""
     text = _ESCAPED.sub(_letter, text) if "\\" in text or "&#" in text else text
     return _INVISIBLE.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text))
 

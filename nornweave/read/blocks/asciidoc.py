@@ -118,7 +118,7 @@ class _Asciidoc:
     literal: list[Span] = field(default_factory=list)
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Return the block that begins at a line of AsciiDoc."""
+        """Return the block that begins at the line ``at``, which is not blank. Its kind may be ``hidden``."""
         rows = stretch.rows
         start = at
         while start + 1 < len(rows) and (
@@ -143,7 +143,7 @@ class _Asciidoc:
         return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
 
     def _condition_end(self, rows: Sequence[str], at: int) -> int:
-        """Return the end of a condition for internal text; ``at`` if another text or none begins there."""
+        """Return the end of the condition for internal text that begins at a line; ``at`` if none begins there."""
         condition = _CONDITION.match(rows[at])
         names = (condition["names"] or condition["said"]) if condition else ""
         is_set = any(name.lower() in self.values for name in re.split(r"[,+]", names))
@@ -216,7 +216,7 @@ def _delimited(rows: Sequence[str], at: int, delimiter: str, named: Sequence[str
 
 
 def _term(rows: Sequence[str], at: int, term: re.Match[str]) -> Found:
-    """Return a term with its text and the blocks that a ``+`` attaches to it. Blank lines may stand before the text."""
+    """Return a term with its explanation and the blocks that a ``+`` attaches. Blank lines may follow the term."""
     lead = term.end() if term.end() < len(rows[at]) else 0
     end = at + 1
     while end < len(rows):

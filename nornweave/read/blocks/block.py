@@ -88,7 +88,8 @@ class Found(NamedTuple):
     Attributes:
         end: the line after the block.
         mark: for a heading its level, or the style that stands for a level. For a table the number of header rows.
-        body: the first line of the content. The first ``lead`` characters of that line do not belong to the content.
+        body: the first line of the blocks inside the block; -1 if there are none to read. The first ``lead`` characters
+            of that line do not belong to them.
         cut: the number of lines at the end of the block that only close it.
         margin: the number of columns to remove from the lines in the block; 0 to remove the smallest indentation of
             these lines.
@@ -118,7 +119,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Some lines of a document. If a block contains them, they are without the margin of that block.
+    """Some lines of a document. Lines inside a block, such as a note, are without the margin of that block.
 
     Attributes:
         spans: the places of the lines in the document, including margins and line ends.
@@ -130,9 +131,10 @@ class Stretch:
     first: int = 0
 
     def within(self, start: int, end: int, lead: int = 0, margin: int = 0) -> Stretch:
-        """Return some of the lines without their margin.
+        """Return the lines from ``start`` up to ``end`` without their margin.
 
-        ``lead`` characters at the start of the first line are removed too.
+        A ``margin`` of 0 means the smallest indentation of these lines. The first ``lead`` characters of the first line
+        are removed too.
         """
         rows = [row.expandtabs(4) if "\t" in row else row for row in self.rows[start:end]]
         if lead:
@@ -249,7 +251,7 @@ def _paragraph(_reading: Reading, stretch: Stretch, at: int, _above: str) -> Fou
 
 
 def end_of(rows: Sequence[str], line: int, goes_on: Callable[[str], object]) -> int:
-    """Return the number of the first line after ``line`` for which ``goes_on`` is false."""
+    """Return the number of the first line after ``line`` for which ``goes_on`` is false, or the number of lines."""
     end = line + 1
     while end < len(rows) and goes_on(rows[end]):
         end += 1
@@ -263,7 +265,7 @@ def indent_of(row: str) -> int:
 
 
 def indented_end(rows: Sequence[str], line: int, indent: int) -> int:
-    """Return the end of the lines that are blank or indented by ``indent``. Blank lines at the end are not included."""
+    """Return the end of the lines from ``line`` on that are indented by ``indent`` columns or blank, except at the end."""
     end = line
     while line < len(rows) and (not rows[line] or indent_of(rows[line]) >= indent):
         line += 1

@@ -77,9 +77,9 @@ PAGE = HtmlPolicy(
 
 
 def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
-    """Return the readable text of HTML; broken, unclosed and deeply nested markup is allowed.
+    """Return the readable text of HTML. Broken, unclosed and deeply nested markup is allowed.
 
-    An element of ``skipped`` is still read if it is never closed or holds all readable text.
+    Elements of ``policy.skipped`` are left out, unless such an element is never closed or holds all readable text.
     """
     text = without_long_references(text)
     if not is_sound(text):
@@ -118,7 +118,7 @@ def is_sound(text: str) -> bool:
 
 
 def _without_tags(text: str) -> Readable:
-    """Replace text that looks like a tag by blanks; offsets stay."""
+    """Return a page whose markup cannot be parsed. Blanks replace everything that looks like a tag."""
     blank = _TAG.sub(lambda tag: " " * len(tag[0]), text)
     blocks = paragraphs(blank).blocks
     return Readable(blank, blocks, blocks, {block.span.start: block.span.start for block in blocks})

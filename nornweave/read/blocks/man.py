@@ -110,7 +110,7 @@ def title_of(text: str) -> str:
 
 
 def is_called_manual(name: str) -> bool:
-    """Tell whether a file may be a manual page by its name: ``tool.1``, ``tool.conf.5.in``."""
+    """Tell whether the name of a file may be that of a manual page, such as ``tool.1`` or ``tool.conf.5.in``."""
     return _CALLED_MANUAL.search(name) is not None
 
 
@@ -151,7 +151,12 @@ def read_man(text: str) -> Blocks:
 
 
 def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: Sequence[Line]) -> Blocks:
-    """Return the blocks of a page, given its visible lines. Each line is filled with blanks to its old length."""
+    """Return the blocks of a page. Each visible line is filled with blanks to the length of its source line.
+
+    Args:
+        rows: the source lines without blank space at their ends.
+        page: the visible text of each source line.
+    """
     shown, hidden, said = [], [], []
     for span, row, line in zip(spans, rows, page, strict=True):
         end = span.start + len(row)
@@ -207,7 +212,7 @@ class _Page:
         return read
 
     def _written(self, shown: str, role: Role = "text") -> Line:
-        """Return a line of text. Its role may be that of a heading or a tag, if the line above announced one."""
+        """Return a visible line. If a macro before this text announced a heading or a tag, the line has this role."""
         if self.is_pending and shown.strip():
             role, self.is_pending = self.is_pending, None
         if self.code and role == "text":
@@ -301,7 +306,7 @@ def _sign(escape: re.Match[str]) -> str:
 
 
 def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-    """Return the block of a manual page that begins at a line."""
+    """Return the block that begins at the line ``at`` of a stretch of a manual page."""
     first, last = stretch.first, len(stretch.rows)
     line, end = page[first + at], at + 1
     if line.role == "heading":
@@ -321,12 +326,12 @@ def block_at(page: Sequence[Line], _reading: Reading, stretch: Stretch, at: int,
 
 
 def _goes_with(line: Line) -> bool:
-    """Tell whether a line below a tag belongs to the tag, because it is another tag or shows nothing."""
+    """Tell whether a line below a tag belongs to the tag, because it is another tag or has no visible text."""
     return line.role == "tag" or not (line.shown or line.ends_item)
 
 
 def _is_behind(line: Line, tag: Line) -> bool:
-    """Tell whether a line is after the item that ``tag`` begins."""
+    """Tell whether a line below ``tag`` is no longer a part of the item that ``tag`` begins."""
     if line.role == "heading" or line.depth < tag.depth:
         return True
     return line.depth == tag.depth and (line.role in {"tag", "item"} or line.ends_item)

@@ -74,7 +74,7 @@ class _Markdown:
     """Reads one Markdown text.
 
     Attributes:
-        notes: the footnotes that the text refers to, in small letters. Others are not shown.
+        notes: the names of the footnotes to which the text refers, in lower case. Other footnotes are not shown.
         is_myst: whether the text is MyST, in which a line that begins with ``%`` is a comment.
         is_mdx: whether the text is MDX. In MDX a component contains Markdown at any indentation, and indented text is
             not code.
@@ -86,7 +86,7 @@ class _Markdown:
     is_mdx: bool = False
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
-        """Return the block that begins at a line. If the block contains hidden text, it ends after that text."""
+        """Return the block that begins at the line ``at``. Hidden text that begins inside the block extends it."""
         found = self._found(stretch, at)
         if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
             return found
@@ -144,7 +144,7 @@ class _Markdown:
         return self._unseen_note(rows, at) or _of_dialect(rows, at, row) or _paragraph(rows, at)
 
     def _unseen_note(self, rows: Sequence[str], at: int) -> Found | None:
-        """Return a footnote to which nothing refers or a comment of MyST; ``None`` if none begins at a line."""
+        """Return the unused footnote or MyST comment that begins at a line; ``None`` if neither begins there."""
         note = _FOOTNOTE.match(rows[at])
         if note and note[1].lower() not in self.notes:
             end = end_of(rows, at, lambda row: row and not _interrupts(row))
@@ -183,7 +183,7 @@ def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:
 
 
 def _is_conditional(row: str) -> bool:
-    """Tell whether a directive of MyST hides its text: ``{only} internal``."""
+    """Tell whether a line is a directive of MyST that hides its text, such as ``{only} internal``."""
     conditional = _CONDITIONAL.search(row)
     return conditional is not None and (conditional[1] is None or is_unset(conditional[1]))
 
@@ -193,9 +193,9 @@ def _ends_component(row: str) -> bool:
 
 
 def _of_dialect(rows: Sequence[str], at: int, row: str) -> Found | None:
-    """Return a block that only a dialect of Markdown has, or ``None``.
+    """Return the block at a line if only a dialect of Markdown has such blocks; ``None`` for any other line.
 
-    Such blocks are notes, terms, comments written as links, code between tags, and modules.
+    Such blocks are notes, terms, comments written as links, and code between tags.
     """
     first = row.lstrip()[:1]
     if first in "=!?" and (note := _NOTE.match(row)):
@@ -225,7 +225,7 @@ def _module_end(rows: Sequence[str], at: int) -> int:
 
 
 def _definitions_end(rows: Sequence[str], at: int) -> int:
-    """Return the end of the definitions of a term. The first definition begins at line ``at``."""
+    """Return the number of the line after the definitions of a term. The first definition begins at line ``at``."""
     end = at
     while at < len(rows):
         if _DEFINITION.match(rows[at]):
@@ -308,7 +308,10 @@ def _html_block(rows: Sequence[str], line: int) -> Found | None:
 
 
 def _container_end(rows: Sequence[str], line: int, item: re.Match[str]) -> int:
-    """Return the end of a list or quotation, which has indented lines, further items and continued paragraphs."""
+    """Return the number of the line after the list or quotation that begins at ``line``.
+
+    Indented lines, further items of the same kind and continued paragraphs belong to it.
+    """
     mark, depth = _mark(item), len(item[0].rstrip()) + 1
     end = at = line + 1
     fence: str | None = None
@@ -339,9 +342,9 @@ def _mark(item: re.Match[str]) -> str:
 
 
 def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
-    """Divide a list or a quotation into text, fenced code and pipe tables.
+    """Divide the list or quotation between two lines into text, fenced code and pipe tables.
 
-    The result is empty if it contains no code and no table.
+    The result is empty if there is surely no code and no table.
     """
     if not any("```" in row or "~~~" in row or "|" in row for row in stretch.rows[at:end]):
         return ()
@@ -363,9 +366,15 @@ def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
 
 
 def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | None, bool]:
-    """Return three values for a line in a list or quotation, of which ``last`` is the kind of the line above.
+    """Return the kind of a line in a list or quotation, the open fence, and whether the line continues a part.
 
-    They are the kind of the line, the fence that is open after it, and whether the line continues the part above it.
+    Args:
+        fence: the fence of the code block around the line; ``None`` outside of code.
+        last: the kind of the line above; empty for the first line.
+
+    Returns:
+        The second value is the fence that is open after the line. The third value is true if the line belongs to the
+        same part as the line above.
     """
     if fence is not None:
         return "code", (None if closes_fence(body, fence) else fence), True

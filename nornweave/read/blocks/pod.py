@@ -80,9 +80,10 @@ def _page(rows: Sequence[str]) -> list[Line]:
 
 
 def _shown(row: str, opened: Sequence[tuple[str, str]]) -> tuple[str, Sequence[tuple[str, str]]]:
-    """Return a line without its markup.
+    """Return a line without its markup, and the marks that are still open at its end.
 
-    Return also the marks that are still open after it, each with its closing sign.
+    Args:
+        opened: the marks that are open at the start of the line. A mark has its letter and a pattern of its closing.
     """
     marks, parts, at = list(opened), [""], 0
     while found := re.compile(f"{_OPENING}|{marks[-1][1]}" if marks else _OPENING).search(row, at):

@@ -41,7 +41,10 @@ class Readable:
     tags: dict[int, int]
 
     def words(self, source: str) -> Iterator[tuple[Span, int]]:
-        """Yield every word and sign of the text with its place in the file. The place is -1 if it was not found."""
+        """Yield the span of every word and sign of the text, and its offset in the HTML file ``source``.
+
+        The offset is -1 if the word was not found in the file.
+        """
         starts = sorted(self.tags)
         ends = [*(self.tags[start] for start in starts[1:]), len(source)]
         for start, following, end in zip(starts, [*starts[1:], len(self.text)], ends, strict=False):
@@ -55,9 +58,9 @@ class Readable:
                 yield Span(*word.span()), at
 
     def sources_of(self, offsets: Iterable[int], words: Iterable[tuple[Span, int]]) -> Iterator[int]:
-        """Yield the place in the file for each offset of the text.
+        """Yield an offset in the file for each offset of the text.
 
-        The place is the tag of the block with the offset, or a place inside that block.
+        It is the offset of the block's tag, or an offset inside the block if a word before the place was found.
         """
         anchors = sorted({**{word.start: at for word, at in words if at >= 0}, **self.tags}.items())
         for offset in offsets:
@@ -111,9 +114,14 @@ class ReadableWriter:
         terms: int = 0,
         is_term: bool = False,
     ) -> None:
-        """Write a block whose tag is at ``at``. It is nested in ``terms`` lists of terms.
+        """Write a block.
 
         No blank line stands between the items of a list. A heading without a word becomes a paragraph.
+
+        Args:
+            at: the offset of the block's tag in the file.
+            terms: the number of lists of terms in which the block is nested.
+            is_term: whether the block is a term, whose explanation follows.
         """
         follows = in_list and self._blocks and self._blocks[-1].kind == "list"
         text = "".join(pieces).rstrip() if kind == "code" else collapsed(pieces)

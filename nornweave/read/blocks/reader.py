@@ -42,7 +42,10 @@ def read_blocks(text: str, format: str) -> Blocks:  # noqa: A002 - the word of `
 
 
 def without_template(html: str) -> str:
-    """Return a page of the same length, in which blanks replace front matter and what a template states below it."""
+    """Return a page with blanks in place of its front matter and of the template statements below it.
+
+    The length does not change. A page without front matter is returned as it is.
+    """
     front = front_matter(html) if html.startswith("---") else None
     if not front or not front.end:
         return html
@@ -52,8 +55,8 @@ def without_template(html: str) -> str:
 def shown_text(text: str, format: str) -> str:  # noqa: A002
     """Return a text of the same length and with the same lines, in which blanks replace hidden text.
 
-    Front matter is not replaced, because it states properties of the document even if no page shows it; but for fields
-    that are called internal.
+    Front matter is kept, because it states properties of the document even if no page shows it. Only its fields that
+    are called internal are replaced.
     """
     format = "markdown" if format in CONVERTED else format  # noqa: A001
     if format == "html":

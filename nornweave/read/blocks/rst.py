@@ -74,7 +74,7 @@ def _block_at(reading: Reading, stretch: Stretch, at: int, above: str) -> Found:
 
 
 def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
-    """Return the directive or the comment that begins at a line, or ``None``."""
+    """Return the directive or the comment that begins at a line; ``None`` if neither begins there."""
     rows, row = stretch.rows, stretch.rows[at]
     directive = _DIRECTIVE.match(row)
     if directive is None:
@@ -102,7 +102,7 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
 
 
 def _option(rows: Sequence[str], at: int) -> Found | None:
-    """Return an entry of an option list, such as ``-f FILE  what it does``; ``None`` if none begins there."""
+    """Return the entry of an option list that begins at a line (``-f FILE  what it does``); ``None`` without one."""
     option = _OPTION.match(rows[at]) if rows[at].lstrip()[:1] in {"-", "/"} else None
     if option is None or _UNDERLINE.match(rows[at]):
         return None
@@ -113,7 +113,10 @@ def _option(rows: Sequence[str], at: int) -> Found | None:
 
 
 def _term(rows: Sequence[str], at: int) -> Found | None:
-    """Return an entry of a definition list, which is a line above lines that are indented deeper, or ``None``."""
+    """Return the entry of a definition list that begins at a line; ``None`` if no entry begins there.
+
+    An entry is a line above lines that are indented deeper.
+    """
     row, below = rows[at], rows[at + 1] if at + 1 < len(rows) else ""
     indent = indent_of(row)
     if not below or indent_of(below) <= indent or row.endswith("::") or _NO_PARAGRAPH.match(row.lstrip()):
@@ -137,18 +140,18 @@ def _paragraph(reading: Reading, rows: Sequence[str], at: int) -> Found:
 
 
 def _directive(row: str) -> Kind | None:
-    """Return the kind of block that a directive opens; ``None`` for other lines.
+    """Return the kind of block that a directive opens; ``None`` if the line is not such a directive.
 
-    Such a block needs no blank line above it, and is not divided.
+    The block needs no blank line above it, and is not divided.
     """
     directive = _DIRECTIVE.match(row) if ".." in row[:80] else None
     return _DIRECTIVES.get(directive["name"].rpartition(":")[2]) if directive else None
 
 
 def _title(rows: Sequence[str], line: int) -> Found | None:
-    """Return the title that begins at a line, or ``None``.
+    """Return the title that begins at a line; ``None`` if no title begins there.
 
-    As in docutils, a short underline must be as long as its title.
+    As in docutils, an underline of fewer than four characters must be at least as long as its title.
     """
     row, below, last = [*rows[line : line + 3], "", "", ""][:3]
     if not row or not below or max(len(row), len(below)) > _LONGEST_TITLE:
@@ -171,12 +174,12 @@ def _read(title: str) -> str:
 
 
 def _ends(row: str) -> bool:
-    """Tell whether the next line may be a title, because this line does not belong to a paragraph."""
+    """Tell whether a title may begin below a line, because this line does not belong to a paragraph."""
     return not row or row[0].isspace() or bool(_NO_PARAGRAPH.match(row) or _UNDERLINE.match(row))
 
 
 def _below_targets(rows: Sequence[str], line: int) -> int:
-    """Return the line below targets such as ``.. _name:``, which name a section and belong to its title."""
+    """Return the number of the line below some targets (``.. _name:``). They belong to the title that follows."""
     title = line
     while title < min(line + _MOST_TARGETS, len(rows)) and (not rows[title] or _TARGET.match(rows[title])):
         title += 1
@@ -184,9 +187,9 @@ def _below_targets(rows: Sequence[str], line: int) -> int:
 
 
 def _literal_end(rows: Sequence[str], line: int) -> int:
-    """Return the end of a literal block.
+    """Return the end of the literal block that begins at a line.
 
-    All of its lines are indented, or all of them begin with the same quotation sign.
+    Either all of its lines are indented, or all of them begin with the same quotation sign.
     """
     mark = rows[line][0]
     if mark.isspace():
@@ -195,7 +198,7 @@ def _literal_end(rows: Sequence[str], line: int) -> int:
 
 
 def _simple_table_end(rows: Sequence[str], line: int) -> int | None:
-    """Return the end of a simple table, or ``None``.
+    """Return the end of the simple table that begins at a line; ``None`` if the table is not closed.
 
     By the rule of docutils it ends at its third border, or at a border above a blank line.
     """

@@ -51,7 +51,12 @@ _MOST_FILES, MAX_OWN_BYTES = 20, 512 * 1024
 
 
 class Element(NamedTuple):
-    """An element of a page: its name, its classes and id as selectors, its style, and whether it has a background."""
+    """An element of a page.
+
+    Attributes:
+        marks: its classes and its id as selectors: ``.note``, ``#intro``.
+        is_painted: whether the element itself states a background.
+    """
 
     tag: str
     marks: frozenset[str]
@@ -60,7 +65,7 @@ class Element(NamedTuple):
 
     @classmethod
     def of(cls, tag: str, attributes: Sequence[tuple[str, Any]]) -> Self:
-        """Describe an element. A class may be a text or a list of names."""
+        """Return the element with a name and attributes. The value of ``class`` may be a text or a list of names."""
         said = {name: value or "" for name, value in reversed(attributes)}
         classes = said.get("class", "")
         names = classes.split() if isinstance(classes, str) else classes
@@ -86,14 +91,14 @@ class _Rule(NamedTuple):
     style: str
 
     def fits(self, path: Sequence[Element]) -> bool:
-        """Tell whether the last element of a path is meant."""
+        """Tell whether the rule is for the last element of a path, which begins with the outermost element."""
         *above, subject = self.selector
         around = iter(path[:-1])
         return subject.means(path[-1]) and all(any(one.means(each) for each in around) for one in above)
 
 
 def _rules_of(css: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the selectors and the style of each rule, and in how many others it stands (``@media``) and itself."""
+    """Yield the selectors, the style and the depth of each rule: 1, or 2 inside ``@media`` and the like."""
     css, at, depth, selectors = _CSS_COMMENT.sub("", css), 0, 0, ""
     for brace in _BRACE.finditer(css):
         said, at = css[at : brace.start()], brace.end()
@@ -106,18 +111,19 @@ def _rules_of(css: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _compound(part: str) -> _Compound:
-    """Return what a part of a selector says of an element by its name, its classes and its id."""
+    """Return the name, the classes and the id that one part of a selector demands: ``p.note`` → ``p`` and ``.note``."""
     told = _COMPOUND.match(part.partition(":not(")[0])
     marks = _MARK.findall(told[2]) if told else ()
     return _Compound(((told[1] if told else "") or "").lower(), frozenset(mark.replace("\\", "") for mark in marks))
 
 
 class PageStyles:
-    """What the style sheets in a page say of its elements.
+    """The elements that the style sheets in a page hide.
 
-    Rules that ``@media`` or the like decides about are left out, and what another rule for the same elements shows. A
-    program shows what it names: an element or a rule with a class or an id that stands in it counts for nothing. Where
-    a program shows what it reaches by walking, or is not known, no rule counts. Those of other hosts name nothing here.
+    A rule inside ``@media`` or the like does not hide an element, and neither does a rule if another rule shows the
+    same elements. A program may show each element or rule whose class or id it names, so these are not hidden. No rule
+    counts if a program shows elements that it reaches by walking, or if a program of the same host cannot be read.
+    Programs of other hosts are ignored.
     """
 
     def __init__(self, html: str) -> None:
@@ -163,14 +169,14 @@ class PageStyles:
             self._rules[min(selector[-1].marks, default=selector[-1].tag)].append(_Rule(selector, style))
 
     def _resolved(self, style: str) -> str:
-        """Return a style with the values of its variables, where the page gives each a single one."""
+        """Return a style in which each variable is replaced by its value, if the page gives it only one value."""
         for _ in range(_MOST_NESTED if "var(" in style else 0):
             style = _VARIABLE.sub(lambda name: self._values.get(name[1], name[2] or name[0]), style)
         return style
 
     @property
     def has_rules(self) -> bool:
-        """Tell whether the page has style sheets that say something."""
+        """Tell whether the style sheets of the page have a rule that may hide an element."""
         return bool(self._rules)
 
     def _fitting(self, path: Sequence[Element]) -> list[_Rule]:
@@ -178,7 +184,7 @@ class PageStyles:
         return [rule for key in keys for rule in self._rules.get(key, ()) if rule.fits(path)]
 
     def hides(self, path: Sequence[Element]) -> bool:
-        """Tell whether nobody sees the last element of a path, which begins with the outermost element."""
+        """Tell whether the style sheets hide the last element of a path, which begins with the outermost element."""
         element = path[-1]
         if "var(" in element.style and ways_hidden(self._resolved(element.style)) - self._ways_of_programs:
             return True
@@ -198,7 +204,10 @@ class PageStyles:
         return is_lost and not any(self._is_painted(path[: at + 1]) for at in range(len(path)))
 
     def _is_shown(self, element: Element, hidden: _Compound, way: str) -> bool:
-        """Tell whether a rule shows an element that another one hides, as it is or with one more class."""
+        """Tell whether another rule shows an element that the rule ``hidden`` hides by the property ``way``.
+
+        The other rule fits the element as it is, or once a program adds a class to the element.
+        """
         return any(
             way in ways
             and subject.marks
@@ -218,7 +227,7 @@ def _address(tag: str) -> str:
 
 
 def has_programs(html: str) -> bool:
-    """Tell whether a page runs a program; data and templates of scripts are none."""
+    """Tell whether a page runs a program. A ``<script>`` that holds only data or a template is not a program."""
     return any(_is_program(attributes) for attributes, _ in _SCRIPT.findall(html))
 
 
@@ -228,13 +237,14 @@ def _is_program(attributes: str) -> bool:
 
 
 def with_own_files(path: str, raw: bytes, beside: Callable[[str], bytes | None]) -> bytes:
-    """Return a page with what its files beside it say, in the place of their links. Its lines stay.
+    """Return a page in which the content of the files beside it replaces the links to them. Its lines stay.
 
-    Of a style sheet these are the rules that may hide or show an element of the page, of a program the classes and ids
-    of the page that it names. A program that imports others, and a file that is too large, stay links.
+    The content of a style sheet is reduced to the rules that may hide or show an element of the page. The content of a
+    program is reduced to the classes and ids of the page that it names. The link stays if the program imports others,
+    or if the file is too large or missing.
 
     Args:
-        path: the path of the page below the root of its source, which is the root of its addresses.
+        path: the path of the page below the root of its source. Links that begin with ``/`` start at this root.
         beside: returns the file at a path below the same root; ``None`` if there is none.
     """
     if not path.lower().endswith(_PAGES):
@@ -262,7 +272,7 @@ def with_own_files(path: str, raw: bytes, beside: Callable[[str], bytes | None])
 
 
 def _told(css: str, names: frozenset[str]) -> Iterator[str]:
-    """Yield the rules of a sheet that may say whether an element with one of these classes or ids is seen."""
+    """Yield the rules of a style sheet that may hide or show an element with some of these classes and ids."""
     for selectors, style, depth in _rules_of(css):
         meant = [each for each in selectors.split(",") if {mark[1:] for mark in _marks_of(each)} <= names]
         told = [each for each in style.split(";") if ways_stated(each) or _TELLING.search(each)] if meant else ()

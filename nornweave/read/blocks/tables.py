@@ -37,7 +37,7 @@ class Row:
 
     @property
     def line(self) -> str:
-        """The row as a line of Markdown."""
+        """The row as a line of a Markdown table."""
         return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in self.cells)} |"
 
 
@@ -144,7 +144,7 @@ def _of_commas(text: str, block: Block) -> Iterator[Row]:
 
 
 def _of_cells(text: str, block: Block) -> Iterator[Row]:
-    """Yield the rows of an AsciiDoc table. A row has as many cells as there are columns, or as the first line has."""
+    """Yield the rows of an AsciiDoc table. If ``cols`` is not stated, the first line shows the number of columns."""
     drawn = [line for line in lines(text, block.span) if text[line.start : line.end].strip()]
     bounds = [place for place, line in enumerate(drawn) if _BOUND.match(text[line.start : line.end])]
     if len(bounds) < 2:

@@ -82,7 +82,11 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_animated: bool = False) -> bool:
-    """Tell whether nobody sees an element with this name and these attributes; a program may show transparent ones."""
+    """Tell whether an element with this name and these attributes is hidden.
+
+    Args:
+        is_animated: whether the page has programs. They may show a transparent element, so it is not hidden.
+    """
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
@@ -94,19 +98,19 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_anima
 
 
 def ways_hidden(style: str) -> set[str]:
-    """Return the properties in a style by each of which nobody sees the element."""
+    """Return the properties in a style that each hide the element: ``display:none;top:0`` → ``{"display"}``."""
     ways = {name for name, pattern in _HIDING.items() if ":" in style and pattern.search(style)}
     ways -= set() if _CUT.search(style) else {_SIZE}
     return ways - {"color"} if ways and _SEEN_THROUGH.search(style) else ways
 
 
 def ways_stated(style: str) -> set[str]:
-    """Return the properties in a style that may hide an element, or show one that another style hides."""
+    """Return the properties in a style that may hide an element, or show an element that another style hides."""
     return {name for name, pattern in _STATING.items() if pattern.search(style)}
 
 
 def _has_one_colour(style: str) -> bool:
-    """Tell whether a style states one colour for the text and what is behind it."""
+    """Tell whether a style states the same colour, or nearly the same, for the text and for its background."""
     stated = {key.lower()[:5]: value.lower() for key, value in COLOUR.findall(style)}
     if len(stated) < 2 or stated["color"] == "inherit":
         return False
@@ -124,7 +128,10 @@ def colour(said: str) -> tuple[int, int, int] | None:
 
 
 def alike(one: tuple[int, int, int] | None, other: tuple[int, int, int] | None) -> bool:
-    """Tell whether nobody sees a text of one colour on the other one."""
+    """Tell whether two colours are so alike that a text in one of them cannot be seen on the other.
+
+    An unknown colour (``None``) is not alike with any colour.
+    """
     return one is not None and other is not None and all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
 
 
@@ -136,7 +143,7 @@ _INTERNAL = re.compile(
 
 
 def is_internal(condition: str) -> bool:
-    """Tell whether a condition names what readers do not get: ``internal``, ``staff-only``."""
+    """Tell whether a condition is for text that readers do not get, such as ``internal`` or ``staff-only``."""
     return _INTERNAL.search(condition) is not None and not re.search(r"!=|\bnot\b", condition)
 
 
@@ -147,7 +154,7 @@ _UNSET_TAG = re.compile(
 
 
 def is_unset(expression: str) -> bool:
-    """Tell whether ``only`` or ``ifconfig`` of Sphinx hides what is below it."""
+    """Tell whether the directive ``only`` or ``ifconfig`` of Sphinx hides its content because of this expression."""
     return _UNSET_TAG.match(expression) is not None or is_internal(expression)
 
 
@@ -200,7 +207,7 @@ _INTERNAL_FIELD = re.compile(
 
 
 def internal_fields(text: str, front: FrontMatter) -> list[Span]:
-    """Return the spans of fields of front matter that are called internal notes, with what is below them."""
+    """Return the spans of the front matter's fields that are called internal notes, with their indented lines."""
     at, hidden, is_below = text.rindex(front.head, 0, front.end) if front.head else 0, list[Span](), -1
     for row in front.head.splitlines(keepends=True):
         field, indent = _FIELD.match(row.rstrip()), len(row) - len(row.lstrip())
@@ -215,7 +222,7 @@ def internal_fields(text: str, front: FrontMatter) -> list[Span]:
 
 
 def raw_tags(text: str) -> Iterator[Span]:
-    """Yield the tags around what Jekyll takes as it stands; it does so in code as well."""
+    """Yield the spans of the tags ``{% raw %}`` and ``{% endraw %}`` of Jekyll, also of those in code."""
     at = 0
     while (opening := _RAW.search(text, at)) and (closing := _RAW_END.search(text, opening.end())):
         yield from (Span(*opening.span()), Span(*closing.span()))
@@ -276,7 +283,7 @@ class UnseenParts:
         return found
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
-        """Tell whether prose only mentions an element, because the block with its tag does not close the element."""
+        """Tell whether a tag in prose is only a word, because the block with the tag does not close the element."""
         if not self._is_prose or opening["tag"].lower() not in NEVER_SHOWN or opening["attributes"].endswith("/"):
             return False
         if not self._text[span.start : opening.start()].strip():
@@ -295,9 +302,10 @@ class UnseenParts:
         return is_hidden(pairs, opening["tag"].lower())
 
     def _end_of_comment(self, start: int, span: Span) -> int:
-        """Return the end of a comment that is never closed: that of its block, as CommonMark has it; 0 within a line.
+        """Return the end of a comment that is never closed; 0 if it hides no text.
 
-        At the beginning of a line this is the end of the text, in a list or a quotation that of the item.
+        As in CommonMark, a comment at the beginning of a line hides the rest of the text. In a list or a quotation it
+        hides the rest of the item. A comment within a line hides no text.
         """
         before = self._text[self._text.rfind("\n", 0, start) + 1 : start]
         if not self._is_prose or before.strip("-*+>0123456789.) \t"):
@@ -317,7 +325,7 @@ class UnseenParts:
         return 0
 
     def _end_of(self, opening: re.Match[str], kind: str) -> int:
-        """Return the end of a hidden part; 0 if it does not end."""
+        """Return the end of the hidden part that ``opening`` begins; 0 if the part is never closed."""
         if kind == "mark":
             closing = _CLOSING[opening["mark"].lower()]
             end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
@@ -348,9 +356,9 @@ class UnseenParts:
         return found.end() if found else 0
 
     def _end_of_element(self, tag: str, start: int) -> int:
-        """Return the end of an element, which may contain others of the same name.
+        """Return the end of an element, which may contain other elements of the same name.
 
-        If the element is not closed, it ends at the next blank line.
+        If the element is not closed, it ends at the next blank line or at the end of the text.
         """
         depth = 1
         if tag not in self._missing:

@@ -47,7 +47,7 @@ class Chunker:
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
         """Cut a document into chunks. They are in order and do not overlap.
 
-        Blank space and the licence of code are left out. Of encoded bytes only the beginning is in a chunk.
+        Blank space and the licence of code are left out. Only the beginning of encoded bytes is in a chunk.
         """
         for number, chunk in enumerate(self._chunks(document, index)):
             if not (number and is_encoded(chunk.content)):
@@ -74,7 +74,7 @@ class Chunker:
 def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
     """Cut a document at paragraphs, lines, sentences or words. A chunk has at most ``limit`` tokens.
 
-    Lines that only draw something are left out.
+    Pieces without a letter or digit, such as a line of dashes, are left out, and so is the licence of code.
     """
     text, is_code = document.text, document.domain is Domain.CODE
     licence = licence_span(text) if is_code else Span(0, 0)
@@ -89,7 +89,7 @@ def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> It
 
 
 def _chunk_commit(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
-    """Cut a commit or a release. Each chunk names the commit, its author and its release."""
+    """Cut the text of a commit or a release. The metadata of each chunk name the commit, its author and its release."""
     metadata = freeze({key: document.metadata.get(key) for key in _OF_COMMITS})
     for piece in split(Span(0, len(document.text)), index, limit):
         span = strip_lines(document.text, piece)

@@ -66,7 +66,7 @@ _IDENTIFIERS = frozenset({"name", "constant"})
 
 
 def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> Iterator[Chunk]:
-    """Cut source code at functions and classes. Those that are too long are cut at their inner scopes.
+    """Cut source code at functions and classes. A function or class that is too long is cut at its inner scopes.
 
     Args:
         document: a document whose ``format`` is the language, as ``languages.language_of`` names it.
@@ -76,7 +76,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
     Yields:
         Chunks in order without overlaps. They leave out only blank space, a licence at the head, and the tag that
         closes a script. A chunk of a function ends where the function ends. Code that cannot be parsed is cut at blank
-        lines and lines.
+        lines, or at other lines if it has no blank lines.
     """
     text, lines, licence = document.text, Lines(document.text), licence_span(document.text)
     whole = Span(0, len(text))
@@ -118,7 +118,10 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
 def _joined_parts(
     written: Sequence[tuple[_Writer, _Piece]], index: TokenIndex, component: Symbol
 ) -> list[tuple[_Writer, _Piece]]:
-    """Join the parts of a component: all of a small one without functions, and a few imports with what follows."""
+    """Join parts of a component. A small component without functions becomes one part.
+
+    In other components a few imports are joined with the part that follows them.
+    """
     whole = Span(written[0][1].span.start, written[-1][1].span.end)
     functions = [piece for _, piece in written if piece.symbol is not None and piece.symbol.function_name]
     is_plain = all(piece.symbol is not None and "call" in piece.symbol.node_type for piece in functions)
@@ -136,7 +139,7 @@ def _joined_parts(
 
 
 def _imported(found: Iterable[Region], text: str) -> frozenset[str]:
-    """Return the words of the import statements. The packages that stand before an imported name are left out."""
+    """Return the words of the import statements without the packages before a name: ``a.b.Map`` → ``Map``."""
     nodes = (node for region in found if region.kind is Kind.IMPORT for node in region.nodes)
     words = {word for node in nodes for word in _IMPORTED.findall(text, node.start_byte, node.end_byte)}
     return frozenset(words - _IMPORT_WORDS)
@@ -170,7 +173,7 @@ class _Layout:
     scope: SymbolScope
 
     def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
-        """Yield the pieces of a file with these regions. The pieces cover the whole text."""
+        """Yield the pieces of a file that consists of the regions ``found``. The pieces cover the whole text."""
         if not found:
             yield from (_Piece(span, None, self.scope.symbol) for span in self._cut(self.span))
             return
@@ -207,7 +210,7 @@ class _Layout:
         return not is_said and self.index.count(piece.span) < SPLINTER
 
     def _belong(self, last: _Piece, piece: _Piece) -> bool:
-        """Tell whether one of two pieces is too small to stand alone, and the other one has room for it.
+        """Tell whether two neighbouring pieces are joined, because one is too small and both fit into one chunk.
 
         Imports are joined with other small pieces. They are joined with the previous piece only if no piece follows.
         Nothing is joined to the end of a function.
@@ -246,7 +249,7 @@ class _Layout:
         """Join neighbouring spans. A YAML document is joined with another one only as a whole.
 
         Args:
-            remarks: ends of spans with comments alone. Such a span is not parted from what follows.
+            remarks: the ends of spans that consist only of comments. Such a span is not parted from the next one.
         """
         if self.grammar.functions:
             yield from pack_outermost(
@@ -271,7 +274,7 @@ class _Layout:
         return min(GROUP_TOKENS.get(kind, self.limit), self.limit)
 
     def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
-        """Join each region that means little alone with the next region, if the two fit into one chunk."""
+        """Join each region that means little alone with the next region, if ``_fits`` allows it."""
         glued: list[tuple[Region, Span]] = []
         for region, span in reversed(spanned):
             following = glued[-1] if glued else None
@@ -291,7 +294,7 @@ class _Layout:
         return glued[::-1]
 
     def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
-        """Tell whether ``span`` may join the next region. There are three reasons to join them.
+        """Tell whether ``span`` may join the next region. One of three reasons is enough.
 
         Both fit into one chunk, the next region will be divided anyway, or ``span`` is too small to be found alone.
         """
@@ -335,9 +338,9 @@ class _Layout:
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
     def _named(self, held: Sequence[Region]) -> Symbol | None:
-        """Return the symbol of some regions: all names of prototypes, or the name that a single statement defines.
+        """Return the symbol of neighbouring regions; ``None`` if they define no name.
 
-        ``None`` if the regions define no name.
+        It has the names of all prototypes and values in the regions, or the name that a single statement defines.
         """
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
@@ -361,7 +364,11 @@ class _Layout:
         return joined(symbols) if symbols else None
 
     def _documented(self, pairs: Sequence[Node], symbols: Sequence[Symbol]) -> Iterator[Symbol]:
-        """Yield a symbol for each YAML document that states its kind, and the symbols of the pairs of others."""
+        """Yield one symbol for each YAML document that states its kind. For other documents yield those of the pairs.
+
+        Args:
+            symbols: the symbol of each of the ``pairs``.
+        """
         begins = sorted(set(self._documents.values()))
         stated = zip(pairs, symbols, strict=True)
         for _, run in groupby(stated, key=lambda pair: bisect_right(begins, pair[0].start_byte)):
@@ -387,9 +394,9 @@ def _begins(selector: str, part: str) -> bool:
 
 
 def _spanned(found: Sequence[Region], whole: Span, marks: Mapping[int, int]) -> list[tuple[Region, Span]]:
-    """Return each region with its span, which ends where the next region begins and includes the mark above it.
+    """Return each region with its span, which ends where the next region begins.
 
-    The first span begins at the start of the text.
+    The first span begins at the start of the text. A span includes the document mark above its region.
     """
     starts = [whole.start, *(marks.get(region.start, region.start) for region in found[1:]), whole.end]
     return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
@@ -464,7 +471,7 @@ class _Writer:
         return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
-        """Return the imported names that a chunk uses; ``None`` if it uses none. Comments and strings do not count."""
+        """Return the imported names that a chunk uses outside of comments and strings; ``None`` if it uses none."""
         if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
             return None
         used: set[str] = set()

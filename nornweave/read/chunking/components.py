@@ -71,9 +71,9 @@ def parts_of(text: str, format_: str) -> list[Part]:
 
 
 def closing_tag(text: str, span: Span, format_: str) -> Span:
-    """Return the span of the tag that closes a script at the end of a piece.
+    """Return the span of the closing tag of a script (``</script>``) at the end of a piece.
 
-    If there is no such tag, return an empty span at the end of the piece.
+    If the piece does not end with such a tag, return an empty span at the end of the piece.
     """
     found = _CLOSING.search(text, span.start, span.end) if format_ in FORMATS else None
     return Span(found.start() if found else span.end, span.end)

@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A span to divide between ``nodes``.
+    """A span that may be cut between its ``nodes``.
 
     Attributes:
         nodes: pairs of a node and whether it is in a list. A node in a list may be separated from its neighbours within
@@ -126,9 +126,9 @@ class Division:
         return spans
 
     def _packed_branches(self, atoms: Sequence[Span], most: int) -> list[Span]:
-        """Join atoms to spans of at most ``most`` tokens, with cuts between outer statements.
+        """Join atoms to spans of at most ``most`` tokens. Spans are cut between outer statements, if possible.
 
-        The head of a branch, such as ``else``, stays with the text below it.
+        The head of a branch, such as ``else``, stays with the text below it, if both fit into one chunk.
         """
         heads = list(_HEAD.finditer(self.text, atoms[0].start, atoms[-1].end))
         behind = {head.end(): head.start() for head in heads}
@@ -229,7 +229,7 @@ class Division:
         return groups
 
     def _part(self, span: Span, region: Region, *, is_first: bool) -> Part:
-        """Return a part with the names of the definitions and values that hold more than half of it."""
+        """Return a part of ``region``, named by the definitions and values that hold more than half of the part."""
         symbol, start = region.symbol, region.start
         scope = scope_of(symbol, region.scope) if symbol is not None else region.scope
         seen, holder, several = self._own(region), region.nodes[-1], list[tuple[Node, str]]()
@@ -264,9 +264,10 @@ class Division:
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
 
     def _items(self, span: Span, holder: Node) -> list[tuple[Node, str]]:
-        """Return the list items and the table keys that begin in a part, each with its name.
+        """Return the list items or the keys of data that begin in a part, each with its name.
 
-        One that began before the part comes first, unless it is most of the part.
+        An item that began before the part comes first, unless it is most of the part. The result is empty for code, for
+        fewer than two items, and if one of them has no name.
         """
         if self.grammar.functions:
             return []

@@ -187,8 +187,8 @@ _QUOTED = re.compile(r"<(pre|code)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECA
 def is_template_page(html: str, path: str = "") -> bool:
     """Tell whether HTML is a template from which a program makes pages, with statements and not only inserted values.
 
-    A page with front matter is not such a template, because a site generator reads it as a text, unless it is the
-    layout of others. What lies in Jekyll's folders for layouts and parts of pages is one.
+    A page with front matter is a template only if it is the layout of other pages, because a site generator reads
+    other pages as texts. Every file in Jekyll's folders for layouts and parts of pages is a template.
     """
     if _OF_LAYOUTS.search(path):
         return True
@@ -219,7 +219,7 @@ def code_format_of(path: str, text: str = "") -> str | None:
     """Return the language by which a file is cut into chunks; ``None`` if neither name nor text shows a language.
 
     Args:
-        text: see ``language_of``.
+        text: the text of the file. It has the same influence as in ``language_of``.
     """
     name = _TEMPLATE_OF_YAML.sub(r"\1", below_example(PurePosixPath(path).name.lower()))
     suffix = PurePosixPath(name).suffix
@@ -265,7 +265,7 @@ class Grammar:
         values: nodes that name a value, in addition to those that ``syntax.value_name`` recognises by their type.
         pairs: nodes that name a part of a value, such as keys and attributes.
         names: nodes that name the definition in which they are, for grammars without a field for the name.
-        announcements: nodes that name a thing whose definition is elsewhere.
+        announcements: nodes that name a function or a type whose definition is elsewhere.
         prototypes: statements that may hold a prototype, which readers of a header need.
     """
 

@@ -28,7 +28,7 @@ _LONGEST_SAID = 160
 
 
 def gathered(blocks: Iterable[Block], text: str) -> Iterator[Block]:
-    """Yield blocks. The blocks of one list are joined: further items, indented blocks, and blocks after a ``+``."""
+    """Yield blocks. Further items, indented blocks and blocks after a ``+`` are joined with their list to one block."""
     run: list[Block] = []
     for block in blocks:
         said = text[block.span.start : block.span.end]
@@ -69,10 +69,10 @@ def leads_in(said: str, below: UnitKind) -> bool:
 
 
 def items_of(unit: Unit, text: str, said: str) -> Iterator[Unit]:
-    """Yield the outermost items of a list. An item with nested items is a ``label``, and its nested items follow.
+    """Yield the outermost items of a list. If there is only one, yield it as a ``label``, and then its nested items.
 
     Args:
-        said: the text that introduces the list. For a list inside an item, this is the item's first line.
+        said: the text that introduces the list. For the nested items, this is the first line of their item.
     """
     whole, parts = unit.span, unit.block.parts
     held = [part.span for part in parts if part.kind != "list"]
@@ -117,6 +117,6 @@ def _outermost(found: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def one_sentence(said: str) -> str:
-    """Return the last sentence of an introduction without markup; empty if it is too long for a name."""
+    """Return the last sentence of an introduction without markup; empty if that sentence is too long for a name."""
     line = plain_line(" ".join(SENTENCE.split(said.strip())[-1].split()))
     return line if len(line) <= _LONGEST_SAID else ""

@@ -66,7 +66,7 @@ _NAME = re.compile(r"\s*(?:(\w+)|\"((?:[^\"\\\n]|\\.)*)\")\s*\Z")
 
 
 def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -> Tree:
-    """Return the syntax tree with the smallest errors, after trying several edits of ``source``."""
+    """Return the best syntax tree: ``tree``, or the tree of an edited ``source`` in which fewer bytes are errors."""
     cost, tried = _cost(tree), set[int]()
     for number in range(ROUNDS):
         quiet = _quiet(source)
@@ -96,9 +96,9 @@ def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -
 
 
 def _errors(tree: Tree) -> Iterator[Node]:
-    """Yield errors and missing tokens in a tree.
+    """Yield the errors and the missing tokens in a tree.
 
-    Those inside of functions are left out, as they hide no definitions.
+    Errors inside of functions are left out, because they hide no definitions.
     """
     waiting = [tree.root_node]
     while waiting:
@@ -128,10 +128,10 @@ def _blank(source: bytes) -> bytes:
 
 
 def _torn(quiet: bytes, *, every: bool = False) -> Iterator[_Guess]:
-    """Yield edits that remove directives, and all but the first branch, where these cut a statement or a block in two.
+    """Yield edits that remove ``#if`` directives which cut a statement or a block in two. The first branch stays.
 
     Args:
-        every: whether the edits are yielded for all directives, because a class may have too many for the grammar.
+        every: whether all ``#if`` directives are removed, because a class may have too many of them for the grammar.
     """
     groups: list[list[re.Match[bytes]]] = []
     for directive in _DIRECTIVE.finditer(quiet):
@@ -157,9 +157,9 @@ def _is_torn(quiet: bytes, group: list[re.Match[bytes]]) -> bool:
 
 
 def _alone(quiet: bytes) -> Iterator[_Guess]:
-    """Yield edits that remove words in capitals which are alone on their lines or begin a block for exceptions.
+    """Yield edits that remove macros: words in capitals alone on their lines, and words such as ``PG_CATCH() {``.
 
-    Such a word may also be the type of a declaration on the next line.
+    An edit may be wrong, because a word alone on its line may also be the type of a declaration on the next line.
     """
     for word in _WORD.finditer(quiet):
         is_handler = _HANDLES.fullmatch(word[1]) and quiet[word.end() : word.end() + _REACH].lstrip()[:1] == b"{"
@@ -168,7 +168,10 @@ def _alone(quiet: bytes) -> Iterator[_Guess]:
 
 
 def _guesses(tree: Tree, quiet: bytes, tried: set[int]) -> Iterator[_Guess]:
-    """Yield edits of words in each statement that the parser could not read. A word is tried only once."""
+    """Yield edits of each statement that the parser could not read. They replace or remove words that may be macros.
+
+    A word whose position is in ``tried`` is not tried again. The positions of the words used are added to ``tried``.
+    """
     quiet = _DIRECTIVE.sub(lambda match: b";" + _blank(match[0][1:]), quiet)
     seen, places = set[int](), dict[bytes, list[tuple[int, int, bytes]]]()
     for node in islice(_errors(tree), MOST):

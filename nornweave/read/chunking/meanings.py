@@ -34,7 +34,10 @@ class Meanings:
         self._modules = Modules(self._files, self._paths)
 
     def definition(self, path: str, meaning: Meaning | None, depth: int = MOST_REEXPORTS) -> Place | None:
-        """Return the definition that a name means in a file; ``None`` if that is not certain."""
+        """Return the definition that a name means in the file ``path``; ``None`` if this is not certain.
+
+        ``depth`` is the number of files through which an imported name is followed at most.
+        """
         if meaning is None:
             return None
         if meaning.module == HERE:
@@ -64,7 +67,7 @@ class Modules:
             self._by_end[module.rpartition("/")[2]].append((module, path))
 
     def files(self, importer: str, module: str) -> Sequence[str]:
-        """Return the files that a module means: one file, all files of a folder, or none if it is unclear."""
+        """Return the files that a module means: one file or all files of a folder; empty if it may mean several."""
         family = _family(importer)
         known = [
             (name, path) for name, path in self._by_end.get(module.rpartition("/")[2], ()) if _family(path) == family
@@ -87,7 +90,10 @@ class Modules:
         return paths if len(names) == 1 and (len(paths) == 1 or shares_folder(importer)) else ()
 
     def _is_root(self, name: str, module: str, importer: str) -> bool:
-        """Tell whether a name means the module, if it is imported from a folder that is not a package."""
+        """Tell whether a Python import of ``module`` in the file ``importer`` means the file or folder ``name``.
+
+        The folder in which ``module`` is found must not be a package. ``import db`` in ``/src/a.py`` means ``/src/db``.
+        """
         if not name.endswith(f"/{module}"):
             return False
         root = name.removesuffix(f"/{module}")[1:]

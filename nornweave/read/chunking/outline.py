@@ -24,7 +24,7 @@ class Unit:
     """A block, or the lines that name a block (a ``label``), with the blank space after it.
 
     Attributes:
-        above: the notes and terms around the unit, outermost first. For a label, the block that it names is included.
+        above: the notes, terms and lists around the unit, outermost first. For a label, the last one is its own block.
     """
 
     block: Block
@@ -37,7 +37,7 @@ def units_of(blocks: Iterable[Block], above: tuple[Block, ...] = (), *, opens: b
     """Yield blocks as units. A block that contains headings is replaced by the units inside it.
 
     Args:
-        opens: whether every block that contains other blocks is replaced in this way.
+        opens: whether all blocks that contain other blocks are replaced, even if they contain no heading.
     """
     for block in blocks:
         is_holding = block.kind in HOLDING and bool(block.parts)
@@ -62,7 +62,7 @@ _ANSWERED = re.compile(r"[^\n]*?\?(?::{2,4}|;;)[ \t]+(?=\S)")
 def with_questions(blocks: Sequence[Block], text: str) -> Iterator[Block]:
     """Yield blocks with each question as a heading above its answer, if a document has several.
 
-    A question is a term that ends with a question mark (``Why …?::``), or a paragraph that begins with one.
+    A question is a term that ends with a question mark (``Why …?::``), or a paragraph whose first sentence does.
     """
     asked = [_question(block, text) for block in blocks]
     if sum(map(bool, asked)) < 2:
@@ -102,9 +102,9 @@ def kinds_of(block: Block) -> frozenset[str]:
 
 
 def tile(units: Iterable[Unit], text: str, whole: Span) -> list[Unit]:
-    """Return the units without gaps. The first unit starts with the text, and each ends where the next one begins.
+    """Return the units without gaps. They cover ``whole``, and each unit ends where the next one begins.
 
-    Blank units are left out.
+    Blank units are left out. If there are no units, ``whole`` becomes one paragraph.
     """
     tiled: list[Unit] = []
     for unit in units:
@@ -224,7 +224,10 @@ class _Releases(_Headings):
     def add(self, level: int, title: str, *, opened: bool) -> None:
         """Open a heading. If it is a release, close the release above.
 
-        A heading of the same level that is not a release may be a part of the release above.
+        A heading that is not a release may be a part of the release above, even if both have the same level.
+
+        Args:
+            opened: whether the new heading directly follows the heading above it.
         """
         # A version may stand below a day, and a day below its version.
         kinds = [is_day(name) if _is_release(name) else None for _, name in self.open]
@@ -247,8 +250,8 @@ class _Releases(_Headings):
 def joined(sections: Iterable[OutlineSection], index: TokenIndex, *, paged: bool = False) -> Iterator[OutlineSection]:
     """Join headings without text to the section below. Join a short text above the first heading in the same way.
 
-    The path of that section has the joined headings. Headings without text that do not hold the section below become a
-    section. Its name is the heading around all of them.
+    The path of the resulting section has the joined headings. Headings without text that are not above the next section
+    become a section of their own. Its name is the heading around all of them.
 
     Args:
         paged: whether each section is a separate place, such as a slide or a cell. A heading is then joined only with a
@@ -300,7 +303,10 @@ def top_level(sections: Sequence[OutlineSection]) -> int:
 
 
 def limit_of(section: OutlineSection, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
-    """Return the token limit for a chunk of ``section``. Sections down to the level ``top`` get ``h1_limit``."""
+    """Return the token limit for a chunk of ``section``: ``h1_limit`` down to the level ``top``, below it ``limit``.
+
+    In an academic text the abstract gets ``limit`` and the references get ``h1_limit``, whatever their levels.
+    """
     if academic and section.path:
         if _ABSTRACT.match(section.path[-1]):
             return limit

@@ -81,7 +81,7 @@ def _chunk(document: Document, section: Section, path: Sequence[str], span: Span
 
 
 def _context(title: str | None, path: Sequence[str], more: str) -> tuple[str, str, str]:
-    """Return the title, the headings and the context of a section. Text that would be repeated is left out."""
+    """Return the title, the headings and the context ``more`` of a section. Text that would be repeated is left out."""
     shown = [heading for heading in path if heading != title and not (more and more.startswith(heading))]
     return ("" if title and more.startswith(title) else title or "", " > ".join(shown), more)
 

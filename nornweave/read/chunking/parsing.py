@@ -78,7 +78,7 @@ def mask(text: str) -> bytes:
 
 
 def parse(grammar: Grammar, source: bytes) -> Tree | None:
-    """Parse ``source``; ``None`` if the grammar does not fit and parsing would take too long.
+    """Return the syntax tree of ``source``; ``None`` if the grammar does not fit, so that parsing takes too long.
 
     The last tree is cached, so that chunks and facts are read from the same tree.
     """

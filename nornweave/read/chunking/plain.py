@@ -67,7 +67,7 @@ _GOES_ON = re.compile(r"[)\]}]|(?:else|elif|elsif|elseif|except|catch|finally|re
 
 
 def depth_of(text: str, at: int) -> int:
-    """Return how deep the line at ``at`` is indented. A line that continues the line above counts as deeper.
+    """Return the depth of the line at ``at``, from its indentation. A line that continues the line above is deeper.
 
     A comment or a directive has the depth of the line below it. A place within a line is deepest of all.
     """
@@ -84,10 +84,7 @@ def depth_of(text: str, at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A named part of a text.
-
-    If it is a block, it ends at its closing brace, otherwise where the next section begins.
-    """
+    """A named part of a text. A block ends at its closing brace, and any other section where the next one begins."""
 
     start: int
     end: int
@@ -95,9 +92,9 @@ class _Section:
 
 
 def _nested(heads: Iterable[re.Match[str]], text: str) -> Iterator[_Section]:
-    """Yield the sections that these heads begin, in order.
+    """Yield the sections that begin at the ``heads``, in order.
 
-    A block ends at a closing line of the same depth, or where another block of this depth begins.
+    A block ends at a closing line of the same depth, or where another block of the same depth begins.
     """
     found: list[tuple[int, int, str, int]] = []
     for head in heads:
@@ -126,7 +123,7 @@ def _nested(heads: Iterable[re.Match[str]], text: str) -> Iterator[_Section]:
 
 
 def _outermost(sections: Iterable[_Section]) -> Iterator[_Section]:
-    """Yield the sections that are not inside another one of ``sections``."""
+    """Yield each section that is not inside another one of the ``sections``."""
     ends = -1
     for section in sections:
         if section.start >= ends:
@@ -152,10 +149,10 @@ class Sections:
         self._starts = [section.start for section in self._sections]
 
     def title(self, span: Span) -> str | None:
-        """Return the name of a part of the text; ``None`` if it has none.
+        """Return a name for a part of the text; ``None`` if no named section touches it.
 
-        It consists of the names of all outer sections in the part. If the part continues a section, the name of this
-        section comes first.
+        The name consists of the names of all outer sections in the part. If the part continues a section, the name of
+        this section comes first.
         """
         first, last = bisect_left(self._starts, span.start), bisect_left(self._starts, span.end)
         around = [each for each in self._sections[:first] if each.end > span.start and each.name]
@@ -182,13 +179,13 @@ class Sections:
         return pack_outermost(lines, index, limit, self._depth)
 
     def _depth(self, at: int) -> int:
-        """Return how deep a line stands. A line below a blank line is less deep, and one below a comment is deeper."""
+        """Return the depth of a line. A line below a blank line is less deep, and a line below a comment is deeper."""
         above = "".join(self._text[max(0, at - _MOST) : at].splitlines()[-1:])
         apart = (2 if _REMARK_LINES.match(f"{above}\n") else 1) if above.strip() else 0
         return 3 * depth_of(self._text, at) + apart
 
     def _begin(self, start: int, least: int) -> int:
-        """Return the start of the comments above a section."""
+        """Return where the comments above a section begin, at least ``least``; ``start`` if there are no comments."""
         above = _ABOVE.search(self._text, max(least, start - _MOST), start)
         return above.start() if above else start
 
