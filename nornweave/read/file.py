@@ -121,8 +121,8 @@ def assemble(
 ) -> Document:
     """Build a document from the parsed values and those of the source.
 
-    If both have a value, the value of the source is used. There is one exception: a date in the document is preferred
-    to a date of the source, unless the latter was stated.
+    If both have a value, the value of the source is used. Exceptions are front matter, access statements and, unless
+    ``is_dated``, the date, for which the value in the document is used.
     """
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
@@ -223,7 +223,10 @@ def _vendored(entry: Entry) -> str | None:
 
 
 def _prose(entry: Entry, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
-    """Read a document that is not code. Return its format as well; ``None`` means that the text decides the format."""
+    """Read a document that is not code. The second value is its format; ``None`` if the text decides the format.
+
+    ``is_text`` tells that the bytes may be text in spite of the suffix of a PDF or an office document.
+    """
     suffix = PurePosixPath(entry.path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"

@@ -218,9 +218,9 @@ def _text(value: object) -> str:
 
 
 def _names(fields: Mapping[str, object], keys: tuple[str, ...]) -> tuple[JsonValue, ...] | None:
-    """Return the values of a list field, found under one of the keys; ``None`` if the field is missing.
+    """Return the values of the first list field with one of the keys; ``None`` if all are missing or empty.
 
-    A text with commas is a list too, except for authors, because their names may contain commas.
+    A text is divided at its commas. A text of authors is divided at ``and`` and semicolons, because names have commas.
     """
     for key in keys:
         value = fields.get(key)

@@ -285,9 +285,10 @@ def _plain(name: str) -> str:
 def _folders_of_libraries(
     called: Collection[str], own: Collection[frozenset[str]], libraries: Mapping[str, Notice], paths: Sequence[str]
 ) -> dict[str, str]:
-    """Return the folders and files that are called as the library that a head in them names; what it is called.
+    """Return a mapping from folders and files to the library that they contain.
 
-    The source's own library, by its name or its holders, is none, nor one that is half of the source.
+    A folder or file contains a library if it has the library's name and a head in it names that library. A library does
+    not count if it is the source's own, by its name or its holders, or if it is at least half of the source.
     """
     told: defaultdict[str, set[str]] = defaultdict(set)
     for path, notice in libraries.items():

@@ -31,7 +31,7 @@ def parse_apart(
 
     Args:
         parser: a function at the top level of a module.
-        options: further arguments of the parser. They may be JSON values and a ``domain``.
+        options: further arguments of the parser. Each of them must be a JSON value, except ``domain``.
 
     Raises:
         DocumentError: the parser raised it. It is a ``ReaderLostError`` if the parser exceeded its limits.

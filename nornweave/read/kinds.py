@@ -157,7 +157,7 @@ _MANUAL = re.compile(r"\A(?:\s|//.*\n)*(?:[=#%]\s*)?[\w.+-]+\(\d\w*\)(?:[ \t].*)
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a file in small letters; empty if what ends its name is a version (``NOTES-4.23``)."""
+    """Return the suffix of a file in lower case; empty if the name ends with a version (``NOTES-4.23``)."""
     name = PurePosixPath(path).name
     return "" if _VERSION.search(name) else PurePosixPath(name.lower()).suffix
 

@@ -45,7 +45,7 @@ def load_pairs(text: str) -> object:
     """Read YAML with every mapping as ``Pairs``. Nothing is merged, and custom tags are ignored.
 
     Raises:
-        yaml.YAMLError: see ``load_plain_yaml``.
+        yaml.YAMLError: for the same reasons as ``load_plain_yaml``.
     """
     check_yaml(text)
     return yaml.load(text, Loader=_PairsLoader)  # noqa: S506 - a safe loader

@@ -224,9 +224,9 @@ def _inside(heading: Tag) -> Iterator[Tag]:
 
 
 def _of_parent(heading: Tag, opened: set[int]) -> str | None:
-    """Return the id of the section that a heading opens; ``None`` if it opens none.
+    """Return the id of the section that a heading opens; ``None`` if the heading opens no section.
 
-    ``opened`` has the sections that earlier headings opened.
+    ``opened`` has the ``id()`` of the elements around earlier headings.
     """
     for parent in islice(heading.parents, _ABOVE):
         if parent.name in ("body", "main", "article", "html", "[document]") or id(parent) in opened:

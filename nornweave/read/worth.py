@@ -359,10 +359,7 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
 
 
 def _says_who_began_it(lines: Sequence[str]) -> bool:
-    """Tell whether lines name only who created a file and when, as Xcode writes them.
-
-    Lines with versions are allowed.
-    """
+    """Tell whether lines, such as those of Xcode, name only who created a file and when. Versions are allowed too."""
     is_created = bool(lines) and _CREATED.fullmatch(lines[0]) is not None
     return is_created and all(re.search(r"\d", line) and "://" not in line for line in lines)
 

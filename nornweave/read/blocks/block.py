@@ -265,7 +265,7 @@ def indent_of(row: str) -> int:
 
 
 def indented_end(rows: Sequence[str], line: int, indent: int) -> int:
-    """Return the end of the lines from ``line`` on that are indented by ``indent`` columns or blank, except at the end."""
+    """Return the end of the lines from ``line`` on that are indented by ``indent`` or more, or blank between those."""
     end = line
     while line < len(rows) and (not rows[line] or indent_of(rows[line]) >= indent):
         line += 1

@@ -62,9 +62,9 @@ HERE = "."
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place that uses the name. ``meaning`` is ``None`` if the file does not show what is meant.
+    """A place that uses the name. Its ``line`` counts from 1.
 
-    Lines count from 1.
+    ``meaning`` is ``None`` if the file does not show which definition the name means.
     """
 
     line: int
@@ -140,7 +140,7 @@ def module_of(path: str) -> str:
 
 
 def shares_folder(path: str) -> bool:
-    """Tell whether all files of a folder share their names, as in Go and Java."""
+    """Tell whether a file can use the names of other files in its folder without an import, as in Go and Java."""
     return bool(LANGUAGES.get(language_of(path) or "", {}).get("folders"))
 
 
@@ -261,7 +261,7 @@ class _File:
             scope.bindings[given] = whole if known == whole and given not in scope.names else None
 
     def _module(self, written: str) -> str:
-        """Return a module in the form of ``Meaning.module``."""
+        """Return the module that an import statement names, in the form of ``Meaning.module``."""
         language, folder = self._grammar.name, PurePosixPath("/", self._path).parent
         if language == "python":
             name = written.lstrip(".")
@@ -313,7 +313,7 @@ class _File:
             yield Reference(line, "inherit" if start in self._bases else "call" if called else "name", meaning)
 
     def _begun(self, starts: set[int], at: int) -> int | None:
-        """Return the start of the definition that begins at a position; ``None`` if none begins there.
+        """Return the start of the innermost definition around ``at`` that is in ``starts``; ``None`` if there is none.
 
         This is for languages whose table does not say where the name of a definition is.
         """
@@ -346,10 +346,10 @@ class _File:
         return (Meaning(folder, (name,)) if self._table.get("folders") else None), False
 
     def _bound(self, name: str, start: int) -> Meaning | Literal["local", "free"] | None:
-        """Return what a name means in its inner scopes.
+        """Return what the scopes around a position say of a name.
 
-        The result is the meaning of an import, ``"local"`` for a local name, ``"free"`` if no inner scope has the name,
-        or ``None`` if the name is both imported and assigned.
+        The result is the meaning of an imported name, ``"local"`` for a local name, ``"free"`` if no scope has the
+        name, or ``None`` if the name is both imported and assigned.
         """
         for scope in self._scopes_at(start):
             if name in scope.bindings:

@@ -193,9 +193,9 @@ class Regions:
             self._add(self._rest(scope), node, scope)
 
     def _holds(self, node: Node) -> set[str]:
-        """Return what ``node`` contains, also in branches: ``"definition"``, ``"import"`` or ``"other"``.
+        """Return the kinds of statements inside ``node`` and its branches: ``definition``, ``import``, ``other``.
 
-        Only a limited number of nodes and levels is read. If there are more, ``"definition"`` is included.
+        Reading ends at the first definition, or at a limit of nodes and levels. ``definition`` is then included.
         """
         grammar = self.grammar
         held: set[str] = set()
@@ -344,7 +344,10 @@ class Regions:
         return self._newlines(self._end, pending.start) > 1
 
     def _opens(self, last: Region, start: int) -> bool:
-        """Tell whether only an unknown word stands before a statement on its line."""
+        """Tell whether the region ``last`` is only an unknown word before a statement on the same line.
+
+        The statement begins at ``start``.
+        """
         begin = self.text.rfind("\n", 0, start) + 1
         return (
             last.symbol is None
@@ -358,7 +361,7 @@ class Regions:
         )
 
     def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: SymbolScope, start: int) -> bool:
-        """Tell whether a statement is on the line of the statement before it, and would be grouped with it."""
+        """Tell whether a statement begins on the line on which the region ``last`` ends, and belongs to that region."""
         if symbol is not None or last.kind is not kind or last.scope is not scope:
             return False
         return not begins_line(self.text, start)
@@ -377,9 +380,9 @@ def follows_blank_line(text: str, at: int) -> bool:
 
 
 def indented(text: str, at: int) -> int:
-    """Return the position before the blanks at ``at``, so that code keeps its indentation.
+    """Return ``at`` moved before the blanks that end there, so that code keeps its indentation.
 
-    The position is never inside a word.
+    If ``at`` is inside a word, it is first moved to the start of the word.
     """
     while inside_word(text, at):
         at -= 1

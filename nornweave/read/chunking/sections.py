@@ -92,7 +92,10 @@ class SectionPart:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the definition around the whole part, and of the definition that the part continues."""
+        """The names of the terms and notes around the part, outermost first, without the titles of its section.
+
+        If the part continues a term or a note, the names around its beginning are used if there are more of them.
+        """
         held = [(*piece.unit.above, *((piece.unit.block,) if piece.kind in HOLDING else ())) for piece in self.pieces]
         same = takewhile(lambda level: len({id(block) for block in level}) == 1, zip(*held, strict=False))
         whole = [level[0] for level in same]
@@ -103,7 +106,7 @@ class SectionPart:
 
     @property
     def opens_page(self) -> bool:
-        """Whether the part is the first text below the head of a page, and no named section is joined to it."""
+        """Whether the part begins with the front matter of a page, and the text below it is under no heading."""
         kinds = [piece.kind for piece in self.pieces]
         first = next((piece.unit.block.level for piece in self.pieces if piece.kind == "heading"), 0)
         return len(kinds) > 1 and kinds[0] == "front" and kinds[1] != "heading" and first > 1
@@ -262,7 +265,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
 
 
 def _lists_releases(document: Document, read: Blocks) -> bool:
-    """Tell whether the headings of a page are those of a changelog, which its path does not say."""
+    """Tell whether a page has the headings of a changelog but not its path."""
     headings = (block.info for block in _every(read.blocks) if block.kind == "heading")
     return not is_changelog(document.path) and lists_releases(document.path, headings)
 
@@ -279,7 +282,7 @@ def _without_hidden_head(read: Blocks, span: Span) -> Span:
 
 
 def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
-    """Return the anchor of the heading or definition above each part; empty if there is no such anchor."""
+    """Return the anchor of the heading or definition nearest above each part; an empty text if there is none."""
     named = [block for block in _every(blocks) if block.anchor]
     anchors = []
     for part in parts:
@@ -297,9 +300,9 @@ def _every(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _token_starts(words: Iterable[tuple[Span, int]], index: TokenIndex) -> list[int]:
-    """Return the token starts of an HTML file as positions in its readable text.
+    """Return the starts of the tokens in the readable text of an HTML file.
 
-    A word that is not found in the file counts as one token.
+    The tokens of a word are those of the same word in the file. A word that is not found there counts as one token.
     """
     starts: list[int] = []
     for word, at in words:

@@ -38,9 +38,9 @@ class Symbol:
 
     @property
     def title(self) -> str | None:
-        """Return the qualified name; ``None`` without a name.
+        """Return the qualified name; ``None`` if the region has no name.
 
-        Dots join the names, or ``>`` if a name has blanks.
+        The names are joined by dots, or by ``>`` if one of them has blanks.
         """
         is_said = any((" " in name and not name.startswith("operator")) or name.startswith(".") for name in self.names)
         return (" > " if is_said else ".").join(self.names) or None
@@ -102,7 +102,7 @@ def joined(symbols: Sequence[Symbol]) -> Symbol:
 
 
 def scope_of(symbol: Symbol, scope: SymbolScope) -> SymbolScope:
-    """Return the scope inside a definition."""
+    """Return the scope inside a definition that lies in ``scope``."""
     return SymbolScope(symbol.names, symbol if symbol.function_name is None and symbol.class_name else scope.symbol)
 
 
@@ -137,7 +137,7 @@ class Definitions:
         return tuple(self._are_declared(span))[:MAX_NAMES]
 
     def declared_within(self, span: Span) -> tuple[str, ...]:
-        """Return the names that a part of the file only declares."""
+        """Return the names that a part of the file declares but does not define."""
         return tuple(name for name, is_declared in self._are_declared(span).items() if is_declared)[:MAX_NAMES]
 
     def _are_declared(self, span: Span) -> dict[str, bool]:

@@ -43,8 +43,9 @@ class Definition:
     """A function or a class. ``node`` is the outermost node with only this definition, such as a decorated function.
 
     Attributes:
-        said: the name if a call defines the function or class. It is empty if ``named_by`` has the name. ``None`` if
-            this is not such a call.
+        named_by: the node with the name.
+        said: for a call that makes a definition, its names; empty if ``named_by`` has the name. ``None`` if the
+            definition is not made by a call.
         is_callee: whether the name is only that of the called function.
     """
 
@@ -129,10 +130,10 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
 
 
 def _names_what_it_runs(node: Node, grammar: Grammar, text: str, words: Collection[str] | None) -> bool:
-    """Tell whether a statement is a call that names the block that it runs, as the tests of a suite are.
+    """Tell whether a statement is a call that names the block that it runs: ``it("adds", () => {``.
 
     Args:
-        words: names of called functions that count; ``None`` for all.
+        words: the names of the called functions that count; ``None`` if all of them count.
     """
     inner: Node | None = node
     while inner is not None and inner.type in grammar.wrappers - grammar.calls:
@@ -155,8 +156,8 @@ def _callee(call: Node, block: Node | None, text: str) -> tuple[str, str]:
 def _said(word: str, arguments: str, grammar: Grammar) -> str:
     """Return the literals at the beginning of a call's arguments, up to the first string; empty if there are none.
 
-    For ``each(table)("adds %i", …)`` the last list of arguments is used. In Scala a call may stand between strings:
-    ``"a ledger" should "keep" in {``.
+    For ``each(table)("adds %i", …)`` the last list of arguments is used. In Scala ``word`` is empty if the call stands
+    between strings: ``"a ledger" should "keep" in {``.
     """
     if not word:
         sentence = arguments[: arguments.rfind('"') + 1] if "infix_expression" in grammar.calls else ""
@@ -386,7 +387,7 @@ def _item_name(item: Node, text: str) -> Node | None:
 
 
 def first_key(item: Node, text: str) -> str | None:
-    """Return the first key of a list's item; ``None`` if the item is no mapping."""
+    """Return the first key of a list's item; ``None`` if the item is not a mapping."""
     inner: Node | None = item
     for _ in range(MAX_WRAPPERS):
         named = inner.child_by_field_name("key") if inner is not None and inner.type.endswith("_pair") else None
@@ -415,9 +416,9 @@ _QUOTES = "\"' "
 
 
 def _scalars(item: Node, text: str) -> dict[str, Node]:
-    """Return the scalar values of an item's first keys.
+    """Return a mapping from the first keys of an item to the nodes of their values. Only scalar values are included.
 
-    An empty key means that its first value is not a scalar.
+    If the value of the very first key is not a scalar, the mapping has an empty key.
     """
     mapping: Node | None = item
     while mapping is not None and mapping.type not in {"block_mapping", "flow_mapping"}:
@@ -435,7 +436,7 @@ def _scalars(item: Node, text: str) -> dict[str, Node]:
 
 
 def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | None:
-    """Return the value that a statement names, with its name; ``None`` unless there is exactly one."""
+    """Return the value that a statement names, with its name; ``None`` if it names no value or several."""
     inner: Node | None = node
     for _ in range(MAX_WRAPPERS):
         if inner is None:

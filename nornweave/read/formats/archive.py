@@ -75,7 +75,7 @@ def open_office_archive(raw: bytes) -> ZipFile:
     """Open a .docx, .pptx or .xlsx file. A file with a document type declaration is refused.
 
     Raises:
-        DocumentError: see ``open_archive``. Also raised if a part of the file declares a document type.
+        DocumentError: as ``open_archive`` raises it, or because a part of the file declares a document type.
     """
     archive = open_archive(raw)
     for member in archive.infolist():
@@ -87,7 +87,7 @@ def open_office_archive(raw: bytes) -> ZipFile:
 
 
 def read_xml(archive: ZipFile, name: str) -> Any | None:
-    """Parse a member; ``None`` if it is missing.
+    """Return the root element of an XML file in an archive; ``None`` if the archive has no such file.
 
     Raises:
         DocumentError: the member is not XML, or it declares entities.
@@ -117,7 +117,10 @@ def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str,
 
 
 def theme_colours(theme: bytes | None) -> dict[str, tuple[int, int, int] | None]:
-    """Return the colours of a theme of an office file by their names (``lt1``, ``dk1``); empty if it has none."""
+    """Return the colours of an office file's theme by their names (``lt1``, ``dk1``); empty without a theme.
+
+    A colour is ``None`` if it is in no form that is known.
+    """
     try:
         root = ElementTree.fromstring(theme or b"<none/>")
     except (ElementTree.ParseError, DefusedXmlException, ValueError):

@@ -84,7 +84,7 @@ def _style_of(paragraph: Any, name: str) -> str:
 
 
 def _style_map(levels: Mapping[str, tuple[str, int]]) -> list[str]:
-    """Return mammoth's rules for heading styles. If the document has a title, headings are one level lower."""
+    """Return mammoth's rules for titles and headings. A title becomes level 1, so headings begin at level 2."""
     rules = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"]
     for title, level in levels.values():
         if title != "Title" and not set(title) & set("'\\\n"):

@@ -33,7 +33,7 @@ _REPLY = re.compile(r"(?:re|aw|sv|vs|antw|odp)\s?(?:\[\d+\])?:", re.IGNORECASE)
 
 @dataclass(slots=True)
 class _Reading:
-    """Counters that a message shares with all of its attachments."""
+    """What a message shares with the messages attached to it: the attachments so far, and those left out."""
 
     read_attachment: Callable[[str, bytes], Parsed]
     attachments: int = 0
@@ -87,10 +87,7 @@ def _access(message: EmailMessage, attached: Sequence[tuple[str, object]]) -> Ma
 
 
 class _BoundedHeaders(email.policy.EmailPolicy):
-    """Headers of an e-mail up to a certain length.
-
-    For longer ones the standard library's parser needs quadratic time.
-    """
+    """A policy that cuts long headers of an e-mail, because the standard library parses them in quadratic time."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
@@ -215,9 +212,9 @@ def _content(part: EmailMessage) -> str:
 
 
 def _attachments(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
-    """Yield the attachments of a message. An attached message is one attachment.
+    """Yield the attachments of a message. A message that is attached counts as one attachment.
 
-    Other versions of the body are left out.
+    Other versions of the ``body``, such as HTML beside plain text, are left out.
     """
     if message.get_content_type() == "message/rfc822" or not message.is_multipart():
         return

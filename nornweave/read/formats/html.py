@@ -106,7 +106,7 @@ def _dissolve(element: Tag) -> None:
 
 
 def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
-    """Return the captions of a table, and its rows from the header on.
+    """Return the captions above a table's header, and the rows from the header on.
 
     A row above the header with only one text becomes a caption. Columns without text are dropped.
     """
@@ -120,9 +120,9 @@ def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _once(cells: Sequence[str], column: int) -> str:
-    """Return the text of a cell below the header; empty if the cell only continues a merged cell on its left.
+    """Return the text of a cell below the header; empty if the cell on its left has the same long text.
 
-    A short text is repeated, because neighbouring cells may have the same short text.
+    Such a cell only continues a merged cell. Two cells with the same short text may be separate cells.
     """
     return "" if column and cells[column] == cells[column - 1] and len(cells[column]) > _SHORT else cells[column]
 

@@ -68,7 +68,10 @@ def _slide(slide: Any, number: int, left_out: list[str]) -> str:
 
 
 def _drop_unseen(slide: Any) -> int:
-    """Remove the runs that nobody sees: of one point and less, and in the colour of what is behind them."""
+    """Remove the runs that nobody sees and return their number.
+
+    They have at most one point, no colour, or the colour of their background.
+    """
     master = slide.slide_layout.slide_master
     names = dict(master.element.find("{*}clrMap").items())
     theme = theme_colours(master.part.part_related_by(RELATIONSHIP_TYPE.THEME).blob)
@@ -110,7 +113,10 @@ def _drop_unseen(slide: Any) -> int:
 
 
 def _fill(shape: Any) -> Any | None:
-    """Return what fills a shape; ``None`` if one sees through it."""
+    """Return the XML element that fills a shape; ``None`` if the shape is transparent.
+
+    If only its style fills the shape, return the element of the shape.
+    """
     look, style = shape._element.find("{*}spPr"), shape._element.find("{*}style/{*}fillRef")
     fills = [] if look is None else [each for each in look if each.tag.endswith(("Fill", "noFill"))]
     if fills:

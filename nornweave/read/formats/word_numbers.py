@@ -28,7 +28,7 @@ _WHITE = (255, 255, 255)
 
 
 def with_numbers(archive: ZipFile, raw: bytes, name: str, is_heading: Callable[[Any], bool]) -> tuple[bytes, int]:
-    """Return the file with numbers in its headings and without hidden text. Return also how many hidden runs it had.
+    """Return a Word file with numbers in its headings and without hidden text, and the number of hidden runs.
 
     Args:
         name: the namespace of the elements, in braces.
@@ -149,7 +149,7 @@ class _Numbers:
         return colour(f"#{self._of(said, 'val')}")
 
     def has_shaded_styles(self) -> bool:
-        """Tell whether a style of paragraphs or characters, not of tables, colours what is behind text."""
+        """Tell whether a style of paragraphs or characters sets a background. Styles of tables do not count."""
         styles = (style for style in self._styles.values() if self._of(style, "type") != "table")
         return any(style.find(f".//{self._name}shd") is not None for style in styles)
 

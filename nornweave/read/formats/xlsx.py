@@ -47,7 +47,7 @@ Cells = dict[int, "CellValue"]
 
 @dataclass(frozen=True, slots=True)
 class CellValue:
-    """The value of a cell as it is shown. It is a label if a header may have it: a text, a date or a year."""
+    """The value of a cell as it is shown. It is a label if it may stand in a header: a text, a date or a year."""
 
     text: str
     is_label: bool
@@ -178,7 +178,7 @@ class _Shades:
         self._known: dict[tuple[int, int], bool] = {}
 
     def hide(self, cell: Any) -> bool:
-        """Tell whether the text of a cell has the colour of what is behind it."""
+        """Tell whether the text of a cell has nearly the colour of its background."""
         style = getattr(cell, "style_array", None)
         if style is None:
             return False
@@ -234,10 +234,7 @@ def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
 
 
 def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
-    """Yield a block of rows as text if it has only one column or one row.
-
-    Otherwise yield it as tables with its header.
-    """
+    """Yield a block of rows as tables, each with the header; as text if it has only one column or one row."""
     columns = sorted({column for sheet_row in block for column in sheet_row.cells})
     if len(columns) == 1 or len(block) == 1:
         yield from _notes(block)

@@ -81,10 +81,7 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
 
 def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
-    """Yield a sentence for each scanned page that was not read.
-
-    If there are many, the last sentence counts the others.
-    """
+    """Yield a phrase for each scanned page that was not read. If there are many, the last phrase counts the rest."""
     reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
     yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
@@ -92,7 +89,7 @@ def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
 
 
 def _unseen(pages: Sequence[PdfPage]) -> Iterator[str]:
-    """Return a sentence for each page with hidden text."""
+    """Yield a phrase for each page with hidden text. If there are many such pages, the last phrase counts the rest."""
     hidden = [page for page in pages if page.unseen]
     yield from (f"page {page.number}: hidden text ({counted(page.unseen, 'run')})" for page in hidden[:_NAMED_PAGES])
     if (more := len(hidden) - _NAMED_PAGES) > 0:

@@ -32,7 +32,7 @@ class Glyph:
 
     Attributes:
         is_apart: whether the PDF library sees a blank before the character.
-        is_uncertain: see ``GlyphRun``.
+        is_uncertain: whether the colour, opacity, mode, clip or layer of the character may hide it.
         covers: the numbers of the filled areas in which the character lies.
     """
 

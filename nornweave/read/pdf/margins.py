@@ -172,7 +172,7 @@ def _edge_lines(pages: Sequence[PdfPage], dropped: Sequence[set[int]]) -> Iterat
 
 
 def _first(fragments: Sequence[GlyphFragment]) -> Sequence[GlyphFragment]:
-    """Return the fragments of the first rows. There is one row more than is checked as an edge line."""
+    """Return the fragments of the first rows: of those that may be edge lines, and of one more row."""
     rows = 0
     for place, (before, after) in enumerate(pairwise(fragments), 1):
         rows += abs(after.baseline - before.baseline) > 1
@@ -268,7 +268,7 @@ def _said_elsewhere(lines: Sequence[_EdgeLine], fragments: Iterable[GlyphFragmen
 
 
 def _between(fixed: Collection[str], words: Sequence[str]) -> str:
-    """Return what is left of a line without the fixed words at its beginning and its end."""
+    """Return the words of a line without the fixed words at its beginning and its end; empty if all are fixed."""
     kept = [place for place, word in enumerate(words) if word not in fixed]
     return " ".join(words[kept[0] : kept[-1] + 1]) if kept else ""
 
@@ -287,10 +287,9 @@ def _alike_with_neighbours(lines: Iterable[_EdgeLine]) -> set[int]:
 
 
 def _are_nearly_all(some: set[int], pages: Sequence[int]) -> bool:
-    """Tell whether nearly all pages are among ``some``.
+    """Tell whether the pages ``some`` are nearly all ``pages``, and at least two.
 
-    It is also enough if all of ``some`` are even pages and nearly all even pages are among them, and likewise for odd
-    pages. In this case there must be at least three.
+    It is also enough if they are nearly all even pages or nearly all odd pages, and at least three.
     """
     if len(some) >= max(2, _NEARLY_ALL * len(pages)):
         return True
@@ -305,7 +304,10 @@ def _is_at_number_place(line: _EdgeLine, page: PdfPage) -> bool:
 
 
 def _goes_on_counting(line: _EdgeLine, counted: Collection[tuple[int, int]]) -> bool:
-    """Tell whether at least two of the four neighbouring pages have the number that fits to the number of this line."""
+    """Tell whether two of the four pages around a line continue its number: page 7 has 9, and page 8 has 10.
+
+    ``counted`` has pairs of a page and a number on it.
+    """
     return sum((line.page + step, line.numbers[-1] + step) in counted for step in (-2, -1, 1, 2)) > 1
 
 

@@ -31,7 +31,10 @@ def page_text(page: PdfPage) -> str:
 
 
 def metadata_of(outline: Outline, declared: Mapping[str, str], first_page: str) -> dict[str, JsonValue]:
-    """Return the metadata of a paper. A value is ``None`` if the paper does not state it."""
+    """Return the metadata of a paper: ``source_type``, ``title``, ``authors``, ``tags`` and others.
+
+    A value is ``None`` if the paper does not state it. ``declared`` has the properties of the file.
+    """
     arxiv = _ARXIV.search(first_page)
     authors = outline.authors or tuple(_declared_authors(declared.get("author", "")))
     return {

@@ -41,7 +41,7 @@ def opened(raw: bytes) -> Iterator[MupdfFile]:
 
 
 class MupdfFile:
-    """A PDF file that PyMuPDF has opened; see ``PdfFile``."""
+    """A PDF file that PyMuPDF has opened. Implements ``PdfFile``."""
 
     def __init__(self, document: Any, raw: bytes) -> None:
         self._document = document
@@ -70,7 +70,7 @@ class MupdfFile:
         return _drawn(self._document[number], pymupdf.Identity, scale)
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Read a page by the Tesseract that is built into MuPDF."""
+        """Read a page with the Tesseract that is built into MuPDF."""
         text = self._document[number].get_textpage_ocr(
             flags=_FLAGS, full=True, dpi=dpi, language=languages, tessdata=folder
         )
@@ -94,7 +94,7 @@ def _line(line: Mapping[str, Any], fills: Sequence[Box]) -> GlyphLine:
 
 
 def _parts(span: Mapping[str, Any], fills: Sequence[Box]) -> Iterator[Mapping[str, Any]]:
-    """Divide a span where a filled area begins or ends."""
+    """Divide a span of letters where a filled area begins or ends, and yield each part in the form of a span."""
     size = span["size"]
     for _, part in groupby(span["chars"], lambda each: covering(fills, each["bbox"], each["origin"][1], size)):
         letters = list(part)

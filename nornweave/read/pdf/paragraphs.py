@@ -110,7 +110,7 @@ def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
 
 
 def _style(row: LayoutRow) -> tuple[float, bool, bool, bool]:
-    """Return the style of a row. Paragraphs end where it changes. Half a point of size makes no difference."""
+    """Return the style of a row. A paragraph ends where the style changes. The size is rounded to whole points."""
     return round(row.size), row.bold, row.mono, row.tabular
 
 
@@ -157,9 +157,10 @@ def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
 def _below_header(
     split: LayoutRow, rows: Sequence[LayoutRow], seen: Sequence[tuple[str, int]]
 ) -> tuple[int, list[LayoutRow], list[GlyphFragment]]:
-    """Return how many rows at the top of a page repeat a known header or continue the row ``split``.
+    """Find the rows at the top of a page that repeat a known header or continue the row ``split``.
 
-    Return also the rows of the header, and the fragments that continue the row.
+    Returns:
+        The number of these rows, the rows of the header, and the fragments that continue ``split``.
     """
     header: list[LayoutRow] = []
     rest: list[GlyphFragment] = []
@@ -242,9 +243,10 @@ def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, he
 
 
 def _behind_asides(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, headings: set[int]) -> int:
-    """Return the index of the paragraph of the next column that goes on behind footnotes without a mark or boxes.
+    """Return the index of the paragraph in the next column that continues the text before some asides.
 
-    They are whole sentences, in smaller letters or alone in their region of the page. If there are none, return ``at``.
+    Asides are boxes, and footnotes without a mark. They are whole sentences, in smaller letters or alone in a region of
+    the page. Return ``at``, where the asides begin, if there are none or if no such paragraph follows.
     """
     regions = Counter((p.page, p.rows[0].region) for p in paragraphs[at : at + _ASIDES + 2])
     for place in range(at, min(at + _ASIDES + 1, len(paragraphs))):
@@ -286,7 +288,7 @@ def _is_note(paragraph: Paragraph, text: str, noted: Paragraph | None) -> bool:
 
 
 def _goes_on(above: Paragraph, following: Paragraph) -> bool:
-    """Tell whether a sentence continues in a paragraph of the same style."""
+    """Tell whether the last sentence of a paragraph continues in the following paragraph, which has the same size."""
     if above.keeps_lines or following.keeps_lines or abs(above.size - following.size) >= _SMALLER:
         return False
     is_open = not _SENTENCE_END.search(above.rows[-1].text) and not ITEM.match(following.rows[0].text)

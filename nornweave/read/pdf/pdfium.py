@@ -51,7 +51,7 @@ def opened(raw: bytes) -> Iterator[PdfiumFile]:
 
 
 class PdfiumFile:
-    """A PDF file that PDFium has opened; see ``PdfFile``."""
+    """A PDF file that PDFium has opened. Implements ``PdfFile``."""
 
     def __init__(self, document: Any, raw: bytes) -> None:
         self._document = document
@@ -93,7 +93,7 @@ class PdfiumFile:
             page.close()
 
     def recognise(self, number: int, dpi: int, languages: str, folder: str) -> PageGlyphs:
-        """Raise an error, because PDFium has no OCR."""
+        """Raise ``NotImplementedError``, because PDFium has no OCR."""
         raise NotImplementedError
 
 
@@ -138,7 +138,10 @@ def _is_on_page(glyph: Glyph, width: float, height: float) -> bool:
 
 
 def _glyphs(text: Any, left: float, top: float) -> Iterator[Glyph]:
-    """Yield the characters in the file. Blanks and line ends that PDFium adds are left out."""
+    """Yield the characters of a page, without the blanks and line ends that PDFium adds.
+
+    ``left`` and ``top`` are the place of the page's upper left corner, from which all places are measured.
+    """
     x, y, matrix, box, flags = c_double(), c_double(), c.FS_MATRIX(), c.FS_RECTF(), c_int()
     name = create_string_buffer(256)
     is_apart = False

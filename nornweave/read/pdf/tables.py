@@ -70,10 +70,10 @@ def _rows(fragments: Sequence[GlyphFragment]) -> list[TableRow]:
 
 
 def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
-    """Return the index of the line in the last cell from which on the cell stands beside a fragment.
+    """Return the index of the first line in the last cell that stands beside a fragment.
 
-    Lines of the cell above this index are text above the table. The result is ``None`` if the fragment belongs to
-    another row than the last cell.
+    The lines of the cell before this index are text above the table. The result is ``None`` if the fragment does not
+    belong to the last row.
     """
     row, cell = rows[-1], rows[-1][-1]
     if any(abs(other[0].baseline - f.baseline) < _SAME for other in row[:_COMPARED]):
@@ -91,7 +91,7 @@ def _first_beside(rows: Sequence[TableRow], f: GlyphFragment) -> int | None:
 def _is_in_cell(cell: Cell, f: GlyphFragment, left: float | None) -> bool:
     """Tell whether a fragment continues a cell.
 
-    ``left`` is the right edge of the cell before it; ``None`` without one.
+    ``left`` is the right edge of the cell to the left of this cell; ``None`` for the first cell of a row.
     """
     last = cell[-1]
     lines = cell[-_COMPARED:]
@@ -110,7 +110,7 @@ def _is_column(cell: Cell) -> bool:
 
 
 def _goes_on(table: Sequence[TableRow], row: TableRow) -> bool:
-    """Tell whether a row continues a table. It must be directly below it, and two of its cells must be below cells."""
+    """Tell whether a row continues the table directly above it. Two of its cells must be below cells of one row."""
     gap = _top(row) - _bottom(table[-1])
     return 0 < gap < _ROW_GAP * row[0][0].size and any(
         sum(any(_overlap(cell, above) for above in before[:_COMPARED]) for cell in row[:_COMPARED]) > 1

@@ -26,7 +26,7 @@ _LEAST_LETTERS = 2  # of a run that may be hidden
 
 
 def is_light(colour: int) -> bool:
-    """Tell whether a colour (0xRRGGBB) may be that of the page."""
+    """Tell whether a colour (0xRRGGBB) is so light that a text in it may not be visible on the page."""
     return min(colour >> 16 & 255, colour >> 8 & 255, colour & 255) >= _LIGHT
 
 
@@ -89,7 +89,7 @@ def covering(areas: Sequence[Box], box: Box, baseline: float, size: float) -> tu
 
 
 def _band(run: GlyphRun, direction: tuple[float, float]) -> Box:
-    """Return the box in which the letters of a run stand. Neighbouring lines do not reach into it."""
+    """Return a box around the letters of a run that is low enough not to touch the neighbouring lines."""
     x0, y0, x1, y1 = run.box or (0.0, 0.0, 0.0, 0.0)
     if abs(direction[0] - 1) > 0.01:
         return x0, y0, x1, y1
