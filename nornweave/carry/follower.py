@@ -139,7 +139,7 @@ class Follower:
         return is_reached
 
     def _look_at_workspace(self) -> str | None:
-        """Apply the workspace document if it has changed. Return what went wrong, or ``None``."""
+        """Apply the workspace document if it has changed. Return what went wrong; ``None`` if nothing did."""
         try:
             document = self._workspace()
             if document:
@@ -195,7 +195,10 @@ class Follower:
         take_over(document, self.settings)
 
     def _follow(self, domain: Domain) -> str | None:
-        """Bring a domain up to date. Return what went wrong, or ``None``. After an error the old generation stays."""
+        """Bring a domain up to date. Return what went wrong; ``None`` if nothing did.
+
+        After an error the old generation stays.
+        """
         files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
         commit: PublishedCommit | None = None

@@ -118,7 +118,7 @@ class Lease:
         return dict(state)
 
     def state(self) -> Mapping[str, Any]:
-        """Return the last committed state without taking the lease."""
+        """Return the last committed state without taking the lease; empty if nobody has committed."""
         with self._connected() as connection:
             from psycopg.errors import UndefinedTable
 

@@ -101,7 +101,7 @@ class Claim(Protocol):
         """Take the claim. Return the last committed state; empty if there is none."""
 
     def state(self) -> Mapping[str, Any]:
-        """Return the last committed state without taking the claim."""
+        """Return the last committed state without taking the claim; empty if there is none."""
 
     def confirm(self) -> None:
         """Check that the claim is still held."""
@@ -114,7 +114,7 @@ class Claim(Protocol):
 
 
 def files_in(state: Mapping[str, Any], where: str) -> Files:
-    """Return the files of a committed state; none if the state is empty.
+    """Return the files that a committed state names; empty if the state is empty. Errors name the place ``where``.
 
     Raises:
         StoreError: another version has written the state, or it is damaged.

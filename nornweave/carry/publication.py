@@ -132,13 +132,13 @@ class Publication:
         self._tag: str | None = None
 
     def take(self, wait_s: float = 0) -> Mapping[str, Any]:  # noqa: ARG002 - nobody is waited for
-        """Read the last commit; see ``Claim``."""
+        """Return the last commit; empty if there is none. ``wait_s`` has no effect, because nothing is locked."""
         state, self._tag = self._read()
         self.fence = int(state.get("fence", 0)) + 1
         return state
 
     def state(self) -> Mapping[str, Any]:
-        """Return the last commit; see ``Claim``."""
+        """Return the last commit; empty if there is none."""
         return self._read()[0]
 
     def _read(self) -> tuple[Mapping[str, Any], str | None]:
@@ -150,12 +150,12 @@ class Publication:
         return parse_checked(stored.content, f"{self._store.url}/{self._key}", self._keys), stored.tag
 
     def confirm(self) -> None:
-        """Check that nobody has committed since ``take``; see ``Claim``."""
+        """Check that nobody has committed since ``take``."""
         if self._read()[1] != self._tag:
             raise PublisherConflictError(f"{self._store.url}/{self._key}: was written by somebody else meanwhile")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Replace the commit that ``take`` read; see ``Claim``."""
+        """Replace the commit that ``take`` read. Refuse if somebody else has replaced it since."""
         assert self._signer
         document = self._signer.signed({**state, "fence": self.fence})
         self._tag = self._store.replace(self._key, as_json(document), self._tag)
@@ -195,7 +195,10 @@ def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] =
 
 
 def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dict[str, Any]:
-    """Parse a document and check its signature and format; see ``read_json``."""
+    """Return a document as a dictionary after checking its signature and format.
+
+    The arguments and errors are those of ``read_json``.
+    """
     try:
         document = read_signed(content)
         if keys:
@@ -215,7 +218,11 @@ def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dic
 
 
 def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
-    """Return a parsed document as its class; see ``read_json``."""
+    """Return a parsed document as an instance of ``kind``.
+
+    Raises:
+        PublicationError: the document lacks a field or has an invalid one. The message names the place ``where``.
+    """
     try:
         return kind.model_validate(state)
     except ValidationError as error:

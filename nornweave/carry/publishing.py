@@ -106,7 +106,10 @@ class Upload:
         log.warning("%s: continues after %s of another publisher", self.domain.value, before.generation)
 
     def _commit(self, generation: GenerationId, before: PublishedCommit | None, fence: int) -> PublishedCommit:
-        """Copy missing files to the store. Return the commit that names them."""
+        """Copy missing files to the store. Return the commit that names the generation's files.
+
+        ``before`` is the last commit in the store; ``None`` if there is none. ``fence`` is the new commit's number.
+        """
         number = max(number_of(generation), before.number + 1 if before else 1)
         wanted = dict(generation_files(self.files, generation, number))
         served = dict(before.files) if before and not self.full else {}
@@ -156,7 +159,7 @@ class Upload:
 
 
 def _is_served(name: str, path: Path, served: Files, digests: Digests) -> bool:
-    """Tell whether a segment's file is missing on this machine but is in the store with the checksum that is here."""
+    """Tell whether a segment's file is missing on this machine, but the store has it with the same checksum."""
     checksum = checksum_file(path.with_name(path.name.removesuffix(ARRAYS)))
     known = served.get(checksum_file(Path(name.removesuffix(ARRAYS))).as_posix())
     return not path.is_file() and name in served and known is not None and known.sha256 == digests.of(checksum)

@@ -33,7 +33,10 @@ def store_places(settings: Settings) -> list[Place]:
 
 
 def _search(store: ObjectStore, deleted: Deleted) -> Search:
-    """Search every file of the domain in the store. Objects that no commit names count as remains, too."""
+    """Search every file of the domain in the store for remains of a document. Return how many were found, and where.
+
+    Objects that no commit names count as remains, too.
+    """
     state = Publication(store, deleted.domain.value).state()
     commit = read_state(PublishedCommit, state, store.url) if state else None
     named = [commit.files, *(each.files for each in commit.replaced)] if commit else []

@@ -95,7 +95,7 @@ class DomainLease:
                 log.warning("%s", lost)  # the first error matters more
 
     def bring(self, file: Path) -> None:
-        """Download a file that the last holder saved; see ``Lock``."""
+        """Download a file that the last holder saved; do nothing if it is already here or was never saved."""
         named = self._files.get(file.relative_to(self._folder).as_posix())
         if named is None or file.exists():
             return
@@ -107,11 +107,11 @@ class DomainLease:
             raise
 
     def confirm(self) -> None:
-        """Check that the lease is still held; see ``Lock``."""
+        """Check that the lease is still held."""
         self._lease.confirm()
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Upload changed files and name them in the lease's row; see ``Lock``."""
+        """Upload changed files and name them in the lease's row."""
         self._lease.confirm()
         prefix, digests = prefix_of(self._folder.name), Digests(self._folder)
         paths = {path.relative_to(self._folder).as_posix(): path for path in _files_of(self._folder)}
@@ -157,7 +157,7 @@ class SharedFolder:
         self._files: Files = {}
 
     def lock(self, purpose: str, wait_s: float) -> DomainLease:
-        """Return the writer's lock."""
+        """Return the writer's lock. ``purpose`` is shown to those who wait; ``wait_s`` is how long to wait."""
         claim = self._claim(purpose)
         return DomainLease(claim, self._objects(claim), self._folder, purpose=purpose, wait_s=wait_s)
 
@@ -241,6 +241,8 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 def _check_out(objects: Objects, folder: Path, files: Files, *, within: str = "") -> None:
     """Make a folder equal to ``files``, except for files that are downloaded when they are read.
+
+    Other files are removed, but only those whose path begins with ``within``.
 
     Raises:
         StoreError: a file is missing or damaged on object storage.

@@ -189,7 +189,7 @@ def publisher_id(settings: Settings) -> str:
 
 
 def record_file(data_dir: Path, subject: str) -> Path:
-    """Return the path of a domain's record, or of the workspace document's."""
+    """Return the path of a publisher's record. ``subject`` is a domain, or the name of the workspace document."""
     return data_dir / "publication" / f"{subject}.json"
 
 

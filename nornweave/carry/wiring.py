@@ -166,9 +166,9 @@ def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | No
 
 
 def sentence_encoder_of(settings: Settings) -> Encoder | None:
-    """Return the bundled model, whatever the domains use; ``None`` if it cannot be loaded.
+    """Return an encoder with the bundled model, whatever the domains use; ``None`` if it cannot be loaded.
 
-    What counts as alike was fitted to that model; other models have other cosines.
+    The thresholds for similar sentences were fitted to this model. The cosines of other models differ.
     """
     chosen = (each.embedding for each in settings.domains.values() if each.embedding.model in BUNDLED)
     try:

@@ -87,10 +87,11 @@ def attach(connection: Connection, path: Path, name: str, *, is_small: bool = Fa
 
 
 def connect_reader(path: Path, *, searches_vectors: bool = False) -> Connection:
-    """Open a generation for reading. Other processes may open it, too. It cannot make DuckDB open other files.
+    """Open a generation for reading. Other processes may open it, too. Its views cannot read other files.
 
     Args:
-        searches_vectors: load ``vss`` if the generation has an index of vectors; see ``require_vss``.
+        searches_vectors: load ``vss`` if the generation has an index of vectors. If ``vss`` cannot be loaded, nothing
+            happens here; ``require_vss`` raises the error.
 
     Raises:
         StoreError: the generation is damaged, or cannot be opened.

@@ -29,7 +29,12 @@ class SharedFiles(Elsewhere, Protocol):
     """The folder of a domain that several machines share."""
 
     def lock(self, purpose: str, wait_s: float) -> Lock:
-        """Return the writer's lock. It downloads the files at the start and uploads them at the end."""
+        """Return the writer's lock. It downloads the files when it is taken and uploads them at the end.
+
+        Args:
+            purpose: what the lock is taken for. It is shown to those who wait.
+            wait_s: how long to wait for another writer.
+        """
 
 
 class DuckDBStore:

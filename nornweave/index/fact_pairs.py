@@ -139,11 +139,9 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
 
 
 def _title(domain: str, own: str | None, whole: str | None) -> str | None:
-    """Return the chunk's title, or the document's title if the chunk has none or its title only lists names.
+    """Return the title of a chunk: ``own``, its own title, or ``whole``, its document's title, which may be ``None``.
 
-    Args:
-        own: the chunk's title.
-        whole: the document's title.
+    The document's title is used if the chunk has none, or if it is a chunk of code whose title only lists names.
     """
     return whole if own is None or (domain == "code" and lists_names(own)) else own
 

@@ -74,7 +74,7 @@ class DocumentsQuery:
 
 @dataclass(frozen=True, slots=True)
 class DepositPage:
-    """A page of documents, sorted by source and path, and the cursor of the next page."""
+    """A page of documents, sorted by source and path. ``next`` is the cursor of the next page; ``None`` at the end."""
 
     documents: tuple[DocumentState, ...]
     next: str | None
@@ -126,7 +126,7 @@ class Shelf:
         return DepositPage(tuple(found), None)
 
     def take_out(self, source_path: str) -> bool:
-        """Remove a document from the inbox. Return ``False`` if the inbox and the index have no such document.
+        """Remove a document from the inbox. Return ``False`` if neither the inbox nor the index has the document.
 
         Raises:
             ForeignDocumentError: only other sources have the document.
@@ -195,7 +195,7 @@ class Shelf:
         )
 
     def _holds(self, file: WaitingFile, served: ServedDocument) -> bool:
-        """Tell whether an inbox file equals the indexed document, because its gate or else its content is the same."""
+        """Tell whether an inbox file equals the indexed document: its gate is the same, or its content is."""
         return file.gate == served.gate or _content_hash(self.root / file_name(file.path)) == served.content_hash
 
 

@@ -44,7 +44,7 @@ class Index:
     ) -> None:
         self.meta = meta
         self.query_map = query_map
-        """What was learnt of how it is asked, in force for questions that its encoder encodes."""
+        """The map learnt from earlier questions; ``None`` if there is none. It needs the encoder that it names."""
         self.size = parts.size
         """Chunk numbers are below this, for every viewer."""
         self._parts = parts

@@ -130,5 +130,5 @@ def read_manifest(file: Path) -> Manifest:
 
 
 def named(generation: GenerationId, number: int) -> str:
-    """Return the name of a segment's file."""
+    """Return the name of a segment's file: ``("gen-000012", 3) → "gen-000012-003.duckdb"``."""
     return f"{generation}-{number:03d}.duckdb"

@@ -66,16 +66,17 @@ def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
 
 
 def write_left_out(folder: Path, known: Mapping[str, Any]) -> None:
-    """Replace the file of what is left out.
+    """Replace the file that says which files of the sources are not read, and why.
 
     Args:
-        known: source id → the counts ``files`` and ``read``, and ``left_out``: reason → paths.
+        known: source id → ``files``, ``read`` (how many files there are, and how many are read) and ``left_out``
+            (reason → paths).
     """
     write_whole(folder / LEFT_OUT, json.dumps(known, ensure_ascii=False))
 
 
 def read_left_out(folder: Path) -> dict[str, Any]:
-    """Return what ``write_left_out`` wrote; empty if there is no file."""
+    """Return what ``write_left_out`` wrote; empty if there is no file or it is damaged."""
     try:
         loaded = json.loads(_text(folder / LEFT_OUT) or "{}")
     except (OSError, ValueError) as error:
@@ -85,7 +86,7 @@ def read_left_out(folder: Path) -> dict[str, Any]:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """Return the domain's status; empty if it never ran."""
+    """Return what the domain's last sync recorded; empty if no sync ran or the file is damaged."""
     try:
         loaded = json.loads(_text(folder / STATUS) or "{}")
     except (OSError, ValueError, RecursionError) as error:
@@ -129,7 +130,7 @@ class VerifiedSource:
 
     @property
     def oldest(self) -> str | None:
-        """Return the oldest confirmation of any document; ``None`` if one was never confirmed."""
+        """Return the time of the oldest confirmation; ``None`` if any document was never confirmed."""
         moments = [self.verified_at, *self.documents.values()]
         return None if None in moments else min(filter(None, moments))
 
@@ -142,7 +143,7 @@ class Verified:
     sources: Mapping[str, VerifiedSource] = field(default_factory=dict)
 
     def at(self, source_id: str, path: str) -> datetime | None:
-        """Return when a document's source last confirmed its present version."""
+        """Return when a document's source last confirmed its present version; ``None`` if it never did."""
         source = self.sources.get(source_id)
         moment = source.of(path) if source else None
         return _moment(moment) if moment else None

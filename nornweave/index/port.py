@@ -242,13 +242,16 @@ class Writer(Protocol):
         """
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
-        """Yield the texts without a vector, longest first, in windows."""
+        """Yield the texts without a vector, longest first, ``window`` at a time."""
 
     def pending_count(self, *, of_chunks: bool = False) -> int:
         """Count distinct texts without a vector: of chunks and, unless ``of_chunks``, of descriptions of settings."""
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors, tokens: Tokens = None) -> None:
-        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
+        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction.
+
+        ``tokens`` has the token vectors of each text; ``None`` if the encoder makes none.
+        """
 
     def failures(self) -> tuple[Failure, ...]:
         """Return the failed documents by source and path."""
@@ -315,7 +318,7 @@ class Store(Protocol):
         """
 
     def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None``."""
+        """Return the published generation; ``None`` if nothing was published yet."""
 
     def generations(self) -> tuple[GenerationId, ...]:
         """Return the generations that can be served, oldest first."""

@@ -47,7 +47,7 @@ class PostgresCarrier:
         """Of the connection: parts of a file come from several threads."""
 
     def take(self, wait_s: float) -> Mapping[str, Any]:
-        """Take the lock; see ``Claim``."""
+        """Take the writer's lock. Return the last committed state; empty if there is none."""
         with ExitStack() as stack:
             connection = stack.enter_context(writing(self._server, "cannot be written"))
             take_lock(connection, self._server, wait_s=wait_s)
@@ -61,22 +61,22 @@ class PostgresCarrier:
         return dict(state)
 
     def state(self) -> Mapping[str, Any]:
-        """Return the state in the row; see ``Claim``."""
+        """Return the last committed state without taking the lock; empty if there is none."""
         rows = self._server.rows_if_there("select state from carried")
         return dict(rows[0][0]) if rows else {}
 
     def committed(self) -> str | None:
-        """Return the name of the last commit."""
+        """Return the name of the last commit; ``None`` if there is none."""
         rows = self._server.rows_if_there("select state->>'commit' from carried")
         return rows[0][0] if rows else None
 
     def confirm(self) -> None:
-        """Check that the connection, and so the lock, still exists; see ``Claim``."""
+        """Check that the connection, and so the lock, still exists."""
         with translate_errors(self._server, "the lock is lost, nothing more is published"):
             self._connection.execute("select 1")
 
     def commit(self, state: Mapping[str, Any]) -> None:
-        """Write the state's row, and the tables that people query with SQL; see ``Claim``."""
+        """Store the state for the next holder. Write the tables that people query with SQL."""
         connection = self._connection
         with (
             translate_errors(self._server, "nothing was published, the old generation stays"),
@@ -86,11 +86,11 @@ class PostgresCarrier:
             show(connection, self._files)
 
     def release(self) -> None:
-        """Release the lock; see ``Claim``."""
+        """Release the lock."""
         self._resources.close()
 
     def read(self, key: str, *, arrived: Callable[[int], None] = lambda _: None) -> StoredDocument:
-        """Return an object; see ``Objects``."""
+        """Return the object with a key. Call ``arrived`` with its size in bytes."""
         rows = self._server.rows("select content from objects where key = %s", [key])
         if not rows:
             raise MissingObjectError(f"{self.url}/{key}: there is no such object")
@@ -98,23 +98,23 @@ class PostgresCarrier:
         return StoredDocument(rows[0][0], None)
 
     def write(self, key: str, content: bytes) -> None:
-        """Write an object; see ``Objects``."""
+        """Write an object. If its key exists, replace the content."""
         statement = "insert into objects values (%s, %s) on conflict (key) do update set content = excluded.content"
         with self._lock, translate_errors(self._server, f"{key} was not stored"):
             self._connection.execute(statement, [key, content])
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects below a prefix; see ``Objects``."""
+        """Yield the objects whose keys begin with a prefix."""
         for (key,) in self._server.rows("select key from objects where starts_with(key, %s)", [prefix]):
             yield StoredObject(key, datetime.now(UTC))
 
     def remove(self, key: str) -> None:
-        """Remove an object; see ``Objects``."""
+        """Remove an object; do nothing if it does not exist."""
         with translate_errors(self._server, f"{key} was not removed"):
             self._connection.execute("delete from objects where key = %s", [key])
 
     def overwrite(self) -> None:
-        """Rewrite the tables, so that the bytes of removed rows are gone; see ``Objects``."""
+        """Rewrite the tables, so that the bytes of removed rows are gone."""
         with translate_errors(self._server, "removed rows are not overwritten"):
             compact(self._connection, ("objects", "documents", "chunks"))
 

@@ -81,7 +81,10 @@ def _insert(connection: Connection, table: Literal["documents", "chunks"], rows:
 
 
 def _documents(reader: FileConnection, numbers: list[int], rules: dict[int, str]) -> Iterator[list[Any]]:
-    """Yield documents with their full access rule (their own and their source's). Store the rule in ``rules``."""
+    """Yield the rows of the documents with these numbers, each with the document's full access rule as JSON.
+
+    Store each rule in ``rules`` by document number. A full rule joins the document's own rule and its source's.
+    """
     ((sources,),) = reader.execute("select value from meta where key = 'access'").fetchall()
     stated = decode_source_rules(sources)
     for row in _rows(reader, _DOCUMENT, numbers):

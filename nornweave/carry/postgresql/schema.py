@@ -159,7 +159,8 @@ def writing(server: Server, otherwise: str) -> Iterator[Connection]:
     """Open a connection in the writers' role.
 
     Raises:
-        StoreError: the server cannot be reached, or the block fails. ``otherwise`` is the message: what was not done.
+        StoreError: the server cannot be reached, or the block fails. The message begins with ``otherwise``, which says
+            what was not done.
     """
     with translate_errors(server, otherwise), server.connect() as connection:
         become_writer(connection)

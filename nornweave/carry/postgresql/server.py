@@ -304,7 +304,7 @@ def translate_errors(server: Server, what: str) -> Iterator[None]:
     """Translate errors of PostgreSQL into ``StoreError``.
 
     Args:
-        what: the start of the message: what was not done.
+        what: the start of the message, which says what was not done.
 
     Raises:
         StoreError: the block raised an error of PostgreSQL.

@@ -63,7 +63,7 @@ class TextBatch:
 
 
 def split(encoder: str, texts: Sequence[str], size: int) -> Iterator[TextBatch]:
-    """Group texts of similar length into batches, longest first, because padding costs as much as text."""
+    """Yield batches of ``size`` texts of similar length, longest first, because padding costs as much as text."""
     order = sorted(range(len(texts)), key=lambda position: (-len(texts[position]), texts[position], position))
     for start in range(0, len(order), size):
         positions = tuple(order[start : start + size])

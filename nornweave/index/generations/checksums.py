@@ -33,7 +33,12 @@ def checksum_file(file: Path) -> Path:
 
 
 def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Write the checksum of ``built`` (``checksum`` if it is known) beside ``file``, the future name of ``built``.
+    """Write a file's checksum beside the path that the file will have.
+
+    Args:
+        built: the file at its present path.
+        file: the path to which it will be renamed.
+        checksum: its checksum; ``None`` to compute it.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -42,10 +47,10 @@ def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None
 
 
 def checksum_of(file: Path) -> str:
-    """Return a file's size in bytes and CRC-32, in the stored form.
+    """Return the checksum of a file: its size in bytes, a blank and its CRC-32.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     size, checksum = _measure(file)
     return f"{size} {checksum}"
@@ -70,6 +75,9 @@ def check(file: Path) -> None:
 
 def compare_once(file: Path, damage_of: Callable[[], str | None]) -> None:
     """Check a file once per process, and again if its size or times change.
+
+    Args:
+        damage_of: checks the file. It returns what is damaged, or ``None``.
 
     Raises:
         StoreError: the file is damaged, or cannot be read.

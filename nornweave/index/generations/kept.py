@@ -48,7 +48,7 @@ class Elsewhere(Protocol):
         """
 
     def look(self) -> None:
-        """Download the list of generations, if readers need the newest generation.
+        """Download the list of generations, if readers of this folder must see new generations.
 
         Raises:
             StoreError: the remote place cannot be reached.
@@ -117,7 +117,7 @@ class KeptGenerations(SegmentFiles):
         self._pointer = folder / "CURRENT"
 
     def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None``."""
+        """Return the published generation; ``None`` if nothing was published yet."""
         self._look()
         try:
             name = self._pointer.read_text(encoding="ascii").strip()
@@ -134,7 +134,7 @@ class KeptGenerations(SegmentFiles):
             self._elsewhere.look()
 
     def published_at(self) -> float | None:
-        """Return the time of the last publication in seconds since 1970, or ``None``."""
+        """Return the time of the last publication in seconds since 1970; ``None`` if nothing was published yet."""
         try:
             return self._pointer.stat().st_mtime
         except FileNotFoundError:
@@ -213,6 +213,10 @@ class KeptGenerations(SegmentFiles):
     ) -> Index:
         """Open a generation for reading.
 
+        Args:
+            statements: source id → its access statement in the current configuration.
+            today: today's access rules, which an older generation needs; ``None`` for the published one.
+
         Raises:
             StoreError: the generation is missing, damaged or of another schema.
         """
@@ -265,7 +269,7 @@ class KeptGenerations(SegmentFiles):
         return moves
 
     def _unnoted(self) -> Move | None:
-        """Return the last publication if it is not recorded because its process was killed, else ``None``."""
+        """Return the last publication if its process was killed before recording it; ``None`` if it is recorded."""
         moves, current = read_moves(self.folder), self.current()
         is_noted = not moves or current in {None, moves[-1].generation}
         return None if is_noted or current is None else self._move_to(current, moves)

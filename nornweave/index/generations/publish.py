@@ -136,7 +136,7 @@ class GenerationFiles(KeptGenerations):
 
 
 def _complete(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Rename a built file to its final name and write its checksum."""
+    """Rename a built file to its final name and write its checksum, which is computed if it is ``None``."""
     if built.with_name(f"{built.name}.wal").exists():
         raise StoreError(f"{built}: still has a write-ahead log; it must be checkpointed and closed first")
     sync_path(built)

@@ -96,7 +96,7 @@ class ArrayWriter:
         self._register(name, np.dtype(dtype), (size // np.dtype(dtype).itemsize,), size)
 
     def _register(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...], size: int) -> int:
-        """Register the next array and return its offset."""
+        """Enter an array of ``size`` bytes in the table of arrays, and return its offset in the file."""
         start, self._end = self._end, -(-(self._end + size) // _ALIGNED) * _ALIGNED
         self._described[name] = (kind.str, shape, start)
         return start
@@ -120,6 +120,10 @@ def arrays_file(segment: Path) -> Path:
 def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
     """Open a segment's arrays for writing. Readers ignore an unfinished file.
 
+    Args:
+        segment: the path of the segment's file.
+        of: the identity of the segment, which ``open_arrays`` compares.
+
     Raises:
         OSError: the disk is full.
     """
@@ -137,7 +141,7 @@ def open_arrays(segment: Path, of: str) -> Arrays:
     """Map a segment's arrays into memory.
 
     Raises:
-        StoreError: the arrays are missing, damaged, or belong to another segment.
+        StoreError: the arrays are missing, damaged, or were written for a segment other than ``of``.
     """
     check_arrays(segment)
     with _reading(arrays_file(segment)) as descriptor:

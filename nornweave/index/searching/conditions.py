@@ -140,7 +140,11 @@ _Where: TypeAlias = tuple[str, list[object]]
 
 
 def _ends(field: str, *ends: tuple[str, object]) -> _Where:
-    """Return the SQL condition of a range and its values. An end without a value is open."""
+    """Return the SQL condition that a field's value lies in a range, and the parameters of the condition.
+
+    Each end of the range is a comparison in SQL and its parameter, such as ``("value >= ?", 3)``. An end whose
+    parameter is ``None`` is left out.
+    """
     stated = [(comparison, value) for comparison, value in ends if value is not None]
     return " and ".join(["field = ?", *(comparison for comparison, _ in stated)]), [field, *(end for _, end in stated)]
 
@@ -262,7 +266,10 @@ def _expression(glob: str, component: Callable[[str], str]) -> str:
 
 
 def _parts(glob: str) -> list[str]:
-    """Return the components of a glob from the source's root down, without repeated ``**``."""
+    """Return the components of a glob from the source's root down: ``"*.py" → ["**", "*.py"]``.
+
+    ``a/`` becomes ``["**", "a", "**"]``. Repeated ``**`` are left out.
+    """
     glob = unicodedata.normalize("NFC", glob)
     parts = [part for part in glob.split("/") if part not in {"", "."}]
     if "/" not in glob.rstrip("/"):
@@ -278,7 +285,7 @@ _NOTHING = r"[^\s\S]"
 
 
 def _component(glob: str) -> str:
-    """Translate one component of a glob."""
+    """Return the regular expression for one component of a glob: ``"*.py" → "[^/]*\\.py"``."""
     translated: list[str] = []
     at = 0
     while at < len(glob):
@@ -310,7 +317,7 @@ def _class_end(glob: str, start: int) -> int:
 
 
 def _class(content: str) -> str:
-    """Translate the content of a class in brackets. The path separator is never in a class."""
+    """Return the regular expression for a class in brackets with this content. It never matches a path separator."""
     negated = content[0] in {"!", "^"}
     ranges = "".join(_ranges(content[1:] if negated else content))
     if negated:

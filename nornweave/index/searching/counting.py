@@ -155,7 +155,13 @@ def _documents_after(
     among: Mask | None,
     within: Mask | None,
 ) -> list[ServedDocument]:
-    """Return the next documents after a place, by source and path, with their number of chunks in ``within``.
+    """Return the documents that follow a place, by source and path, each with its number of chunks in ``within``.
+
+    Args:
+        after: the source and path before the first document.
+        limit: the largest number of documents.
+        among: a mask of the documents that may be returned; ``None`` for all.
+        within: a mask of the chunks to count; ``None`` for all.
 
     Raises:
         duckdb.Error: the file is damaged.

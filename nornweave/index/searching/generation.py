@@ -76,7 +76,10 @@ class Segment:
         return self.opened.visibilities.restricted
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return documents by their path, ``source/path`` or end of a path, including invisible documents."""
+        """Return the documents that ``path`` names, including invisible documents, by source and path.
+
+        It names a document if it equals the document's path, its ``source/path`` or the last components of its path.
+        """
         rows = self.opened.file.rows(
             """
             select document_no, source_id, path, access, metadata
@@ -106,7 +109,10 @@ class Segment:
         return Segment(self.opened, visible.lengths(self.opened.mapped.terms), visible)
 
     def but_for(self, key: str) -> Visible | None:
-        """Return the visible part without the documents that have a lookup key; ``None`` if everything is visible."""
+        """Return the visible part without the documents that have a lookup key.
+
+        ``None`` means that everything is visible, because the viewer sees everything and no document has the key.
+        """
         named = self.search.named([key])
         return self.opened.visibilities.without(self.visible, named[key]) if key in named else self.visible
 

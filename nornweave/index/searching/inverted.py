@@ -145,7 +145,7 @@ class InvertedLists(Generic[K_contra]):
     chunk_nos: Numbers
 
     def chunks(self, key: K_contra) -> Numbers:
-        """Return the chunks of a key, ascending."""
+        """Return the chunks of a key, ascending; empty if the key does not exist."""
         return self.chunk_nos[self.range_of(key)]
 
     def frequency(self, key: K_contra) -> int:
@@ -154,7 +154,7 @@ class InvertedLists(Generic[K_contra]):
         return int(where.stop - where.start)
 
     def range_of(self, key: K_contra) -> slice:
-        """Return the slice of a key's chunks in ``chunk_nos``."""
+        """Return the slice of a key's chunks in ``chunk_nos``; an empty slice if the key does not exist."""
         position = self.keys.find(key)
         return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 

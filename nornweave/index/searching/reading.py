@@ -75,7 +75,7 @@ class FileTexts:
         return find_texts(self._file, self._documents(within), word, endings, limit, deadline)
 
     def _documents(self, within: Mask | None) -> list[int]:
-        """Return the numbers of the visible documents, ascending."""
+        """Return the numbers of the visible documents with a chunk in ``within`` (``None``: any), ascending."""
         if self._visible is not None:
             within = self._visible.chunks if within is None else within & self._visible.chunks
         documents = self._file.documents if within is None else self._file.documents[within]
@@ -149,7 +149,7 @@ class FileTexts:
         return [place for place in self.places(holding) if counts[place.path] == 1]
 
     def places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
-        """Return the places of the visible chunks. For ``holding`` see ``read_places``."""
+        """Return the places of the visible chunks; with ``holding``, only of those that contain one of its texts."""
         return [place for place in read_places(self._file.rows, holding) if self.sees_document(place.document_no)]
 
     def document_texts(self, documents: Iterable[int]) -> dict[int, str]:

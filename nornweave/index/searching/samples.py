@@ -111,9 +111,11 @@ def read_texts(rows_of: Rows, documents: Iterable[int]) -> dict[int, str]:
 
 
 def read_indexed(rows_of: Rows, domain: str, path: str, sees: Callable[[int], bool]) -> tuple[IndexedDocument, ...]:
-    """Return the documents at a path, one per source, with everything that was indexed.
+    """Return the documents at a path, at most one per source, with everything that was indexed except facts.
 
-    Facts are not included.
+    Args:
+        domain: the domain of the documents, which the file does not store.
+        sees: tells whether the viewer may see the document with a number. Other documents are left out.
 
     Raises:
         StoreError: the generation cannot be read.

@@ -81,9 +81,13 @@ class FileSearch:
     def sparse_with(
         self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
     ) -> Scores:
-        """Return the scores of ``sparse``. ``frequent`` names the terms that are frequent in all segments together.
+        """Return the score of each chunk: the sum of each term's weight in the question times its weight in the chunk.
 
-        The order of addition depends on which terms are frequent, and it affects the last bit of a sum.
+        Args:
+            weights: term of the question → weight.
+            frequent: the terms that are frequent in all segments together. They are added first, and the order of
+                addition affects the last bit of a sum.
+            document_share: the share of a term's weight that comes from the best chunk of the chunk's document.
         """
         terms = self._weighted(bm25)
         scores = np.zeros(self._size, np.float32)

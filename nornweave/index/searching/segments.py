@@ -201,7 +201,12 @@ class Segments:
     def gather(
         self, numbers: Numbers, rows_of: Callable[[Segment, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
     ) -> NDArray[np.float32]:
-        """Return a row for each of some chunks, in their order. ``rows_of`` returns the rows of chunks of a segment."""
+        """Return one row for each chunk in ``numbers``, in their order.
+
+        Args:
+            rows_of: returns the rows for chunks of one segment.
+            shape: the shape of a row; by default a single number.
+        """
         rows = np.zeros((len(numbers), *shape), np.float32)
         for number, segment in enumerate(self.segments):
             places, own = self.numbering.chunks_of(number, numbers)

@@ -100,7 +100,10 @@ def count_values(
     """Count the values of a field.
 
     Args:
+        found: the values with their chunks.
         documents: the document number of each chunk, by chunk number.
+        limit: the largest number of frequent values to return. All values are counted.
+        within: a mask of the chunks to count; ``None`` for all.
     """
     values, chunks = found
     if within is not None:
@@ -139,7 +142,10 @@ def unread_rows(connection: Connection, field: str) -> list[UnreadRow]:
 
 
 def unread_values(rows: list[UnreadRow], documents: Numbers, limit: int, within: Mask | None = None) -> UnreadValues:
-    """Summarise a field's values of the wrong type in documents that have a chunk in ``within``."""
+    """Count the documents with values of the wrong type, and return the first ``limit`` of these values.
+
+    If ``within`` is given, only documents that have a chunk in this mask count.
+    """
     if within is not None:
         visible = set(documents[within].tolist())
         rows = [row for row in rows if row[0] in visible]

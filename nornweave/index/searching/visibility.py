@@ -147,7 +147,7 @@ class Visibilities:
 
     @property
     def restricted(self) -> int:
-        """Count the documents that whoever may ask does not see where no access is configured."""
+        """Count the documents that are not open to everybody."""
         there = len(self._kind_of) if self._live is None else int(np.count_nonzero(self._live))
         return there - int(np.count_nonzero(self._documents(self._keys(ANYONE.groups))))
 
@@ -167,7 +167,7 @@ class Visibilities:
         return self._remembered(key, lambda: self._documents(key))
 
     def without(self, visible: Visible | None, chunks: Numbers) -> Visible | None:
-        """Return the visible part without the documents of some chunks."""
+        """Return the visible part without the documents of some chunks. ``None`` stands for everything."""
         if not len(chunks):
             return visible
         hidden = self._chunk_documents[chunks]
@@ -230,7 +230,10 @@ def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[N
 def _kinds_today(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement], today: AccessToday
 ) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kinds and rules for an older generation, by today's rules. Equal rules are one kind."""
+    """Return the kind of each document of an older generation, and today's rule of each kind.
+
+    Documents with equal rules are one kind.
+    """
     rows = connection.execute("select document_id, source_id, access from documents order by document_no").fetchall()
     rules = [
         rule_of(source, today.rule(document, rule_of(source, decode_rule(access), stated)), also)

@@ -62,7 +62,7 @@ class Layout:
 
     @property
     def built_with(self) -> Literal["exact", "hnsw"]:
-        """Return how a segment's vectors are searched."""
+        """Return how a segment's vectors are searched: one by one, or with an HNSW index."""
         return "hnsw" if self.settings.vector_index == "hnsw" else "exact"
 
     def facts(self) -> dict[str, str]:

@@ -140,14 +140,16 @@ def plan(
         [[each.name for each in kept]],
     ).fetchall()
     names = tuple(name for (name,) in written) or (() if kept else (named(generation, 0),))
-    return Plan(tuple(_as_it_is(connection, each, there[each.name][0], files) for each in kept), names)
+    return Plan(tuple(_with_gone_marked(connection, each, there[each.name][0], files) for each in kept), names)
 
 
-def _as_it_is(connection: Connection, segment: SegmentFile, documents: int, files: GenerationFiles) -> SegmentFile:
-    """Return a segment with its newly gone documents marked; the same segment if none is newly gone.
+def _with_gone_marked(
+    connection: Connection, segment: SegmentFile, documents: int, files: GenerationFiles
+) -> SegmentFile:
+    """Return a segment with the documents marked that are gone since the last publication.
 
     Args:
-        documents: the number of its documents that still exist.
+        documents: the number of its documents that still exist. If none has gone, the segment is returned unchanged.
     """
     if documents == segment.documents - segment.gone_documents:
         return segment

@@ -118,7 +118,7 @@ TABLES = {
 def deleted_rows(rows: Callable[[str], list[tuple[Any, ...]]]) -> int:
     """Return the number of deleted rows that are still stored, plus the number of free blocks.
 
-    All changes must be checkpointed before.
+    All changes must be checkpointed before. ``rows`` executes a query and returns its rows.
     """
     free = rows("select free_blocks from pragma_database_size() where database_name = current_database()")
     deleted = 0

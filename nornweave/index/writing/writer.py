@@ -201,7 +201,9 @@ class DuckDBWriter(MovingTables):
         return True
 
     def _hand_over(self, before: GenerationId | None) -> None:
-        """Make the files available to other machines. If that fails, point local readers back to ``before``.
+        """Upload the files for other machines. If that fails, point local readers back to ``before``.
+
+        ``before`` is the generation that was published before; ``None`` if there was none.
 
         Raises:
             StoreError: the lease is lost, or the server does not answer.
