@@ -486,10 +486,11 @@ _KINDS = {name: connector.settings for name, connector in CONNECTORS.items()}
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``nornweave.yaml`` with these kinds of sources; see ``read_settings``.
+    """Read ``nornweave.yaml``, whose sources may be of all kinds in this module.
 
     Raises:
-        ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
+        ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; or two sources have
+            the same id.
     """
     return read_settings(file, _KINDS, environment)
 

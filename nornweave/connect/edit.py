@@ -81,7 +81,7 @@ def preview_source(file: Path, keys: Mapping[str, Any]) -> Listing | None:
         The listing of the source. ``None`` for a remote source, which is only checked.
 
     Raises:
-        ConfigError: see ``add_source``.
+        ConfigError: a key of the source is wrong or not offered, its id is taken or its path is missing.
         NornWeaveError: the source cannot be read.
     """
     settings = _apply_change(
@@ -115,7 +115,7 @@ def remove_source(file: Path, source_id: str) -> Settings:
 
 
 def _change_file(file: Path, change: Callable[[str], str], *, over_http: bool = False) -> Settings:
-    """Change the file under a lock, so that no simultaneous change is lost."""
+    """Change the file under a lock, so that no simultaneous change is lost. Return the new settings."""
     file = file.resolve()
     try:
         with hold_lock(file.with_name(f".{file.name}.lock")):
@@ -126,7 +126,10 @@ def _change_file(file: Path, change: Callable[[str], str], *, over_http: bool = 
 
 
 def _apply_change(file: Path, change: Callable[[str], str], *, over_http: bool, keeps: bool = False) -> Settings:
-    """Write the change to a draft and check the draft. Replace the file only if ``keeps`` is set."""
+    """Write the change to a draft, check the draft, and return its settings.
+
+    The draft replaces the file only if ``keeps`` is set.
+    """
     file = file.resolve()
     draft = file.with_name(f".{file.name}.draft-{secrets.token_hex(8)}")
     with ExitStack() as stack:

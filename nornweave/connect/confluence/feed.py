@@ -162,7 +162,7 @@ class ConfluenceFeed(Feed):
         yield from staged(state, {"spaces": self._read_spaces, **stages}, {})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
-        """Return a page as JSON, with its body and the names of mentioned people."""
+        """Return a page as JSON, with its body and the names of its authors and of the people whom it mentions."""
         bodies = {key.partition("/")[0]: body for key, body in records}
         if "meta" not in bodies or "body" not in bodies:
             raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")

@@ -208,9 +208,9 @@ class _StorageWriter:
         return self._titled(tag, f"<pre><code{named}>{text}</code></pre>")
 
     def _target(self, tag: Tag) -> str:
-        """Return the text for the target of a link or an image.
+        """Return the name of the page, person or file to which ``tag`` points; empty outside of a parameter.
 
-        Inside a link or an image the text is empty, and the target is stored as the label of that link or image.
+        Inside a link or an image the name is not returned but stored as the label of that link or image.
         """
         name = self._names.get(str(tag.get("ri:account-id", "")))
         label = (f"@{name}" if name else "") if tag.name == "ri:user" else str(tag.get(_TARGETS.get(tag.name, ""), ""))

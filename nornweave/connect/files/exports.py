@@ -55,11 +55,11 @@ class FolderSource:
         return parse_apart(type(self).parser, self.id, entry, raw)
 
     def read(self, path: str, max_bytes: int = MAX_BYTES) -> bytes:
-        """Read one listed file; see ``read_inside``."""
+        """Return the bytes of one listed file. The errors are those of ``read_inside``."""
         return read_inside(self.root, path, max_bytes, self._files.own)
 
     def mark(self, path: str) -> str:
-        """Return the mark of one file; empty if it is missing."""
+        """Return a text that changes whenever a file changes, from its size and times; empty if the file is missing."""
         base = self.root.parent if self.root.is_file() else self.root
         try:
             status = (base / path).stat()

@@ -168,9 +168,10 @@ _MANY_LANGUAGES = 5
 
 
 def _original(tree: Tree, path: str, suffix: str) -> str | None:
-    """Return the original of a translated file, or ``None``. The original is English or has no language in its path.
+    """Return the path of the original of a translated file; ``None`` if the file is not a translation.
 
-    The two paths differ only in the language, which is part of the file's name or of a folder's name.
+    The original is English or has no language in its path. The two paths differ only in the language, which is part of
+    the file's name or of a folder's name.
     """
     parts = path.split("/")
     for at, part in enumerate(parts):
@@ -207,14 +208,14 @@ def _original(tree: Tree, path: str, suffix: str) -> str | None:
 
 
 def _foreign_file(tree: Tree, folder: str) -> str | None:
-    """Return the licence or manifest which shows that a folder has code of another project, or ``None``."""
+    """Return the licence or manifest which shows that a folder has code of another project; ``None`` without one."""
     return next(
         (name for _, names in _below(tree, folder) for name in sorted(names.files) if _FOREIGN.fullmatch(name)), None
     )
 
 
 def _written_by(tree: Tree, folder: str) -> str | None:
-    """Return a file in or beside a folder which shows that a tool wrote the folder, or ``None``."""
+    """Return the name of a file, in or beside a folder, which shows that a tool wrote the folder; ``None`` if none."""
     above, _, name = folder.rpartition("/")
     names = tree(folder)
     if marks := names.files & _MARKS:
@@ -235,7 +236,7 @@ MARKUP = tuple(suffix for suffix, form in FORMATS.items() if form not in {"html"
 
 
 def _is_site_of(tree: Tree, folder: str) -> str | None:
-    """Return the folder from which a folder of HTML pages was built, or ``None``."""
+    """Return the folder from whose sources a folder of HTML pages was built; ``None`` if no such folder is found."""
     above = folder.rpartition("/")[0]
     if "index.html" not in tree(folder).files or "index.html" in tree(above).files:
         return None
@@ -313,7 +314,7 @@ class Rules:
         return None
 
     def skip_file(self, path: str, size: int, *, is_program: bool = False) -> str | None:
-        """Return why a file is left out, or ``None``.
+        """Return why a file is left out; ``None`` if it is read.
 
         Args:
             is_program: whether the file has permission to be executed.
@@ -355,7 +356,10 @@ class Rules:
         return None
 
     def skip_folder(self, path: str, suffix: str) -> str | None:
-        """Return why a file is left out because of a folder above it, or ``None``."""
+        """Return why a file is left out because of its place or its language; ``None`` if it is read.
+
+        Reasons are a folder above the file, and an original of which the file is a translation.
+        """
         if self._domain not in WITH_FOLDERS:
             return None
         for folder in reversed([*folders_above(path)]):  # the outermost first

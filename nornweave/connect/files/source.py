@@ -43,7 +43,7 @@ def file_document(
     is_handed_in: bool = False,
     is_asked_for: bool = False,
 ) -> Document:
-    """Parse a file; see ``read_document``. In the research domain a JSON file holds questions and answers.
+    """Parse a file as ``read_document`` does. In the research domain a JSON file holds questions and answers.
 
     Raises:
         DocumentSkipped: the file is not worth reading, or it is a Git LFS pointer in place of the file.
@@ -95,13 +95,13 @@ class FilesSource:
         return self.list_within(None)
 
     def watched_folder(self) -> str | None:
-        """See ``protocol.Watchable``."""
+        """Return the folder with everything that affects the documents; ``None`` if there is no such folder."""
         root = os.path.realpath(self.root)
         is_whole = self.metadata is None or self._path_of_sidecar(root) is not None
         return root if is_whole and os.path.isdir(root) else None  # noqa: PTH112
 
     def list_within(self, within: Within | None) -> Listing:
-        """List the files below some paths; see ``protocol.Watchable``."""
+        """List the files at some paths in the same way as ``list``; all files if ``within`` is ``None``."""
         root, status = resolved_root(self.id, self.root, self.own)
         # Before the files: what is committed meanwhile counts as not read yet.
         commit = commit_of(Path(root) if stat.S_ISDIR(status.st_mode) else Path(root).parent, "HEAD")
@@ -132,14 +132,17 @@ class FilesSource:
         return _with_unmatched(replace(walked, entries=(*entries, *commits), skipped=skipped), sidecar)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read one file, a page with the rules of its style sheets. No link leads outside; see ``read_inside``."""
+        """Return the bytes of a file or a commit. A documentation page gets the content of its style sheets.
+
+        A file outside the folder is not read. The errors are those of ``read_inside``.
+        """
         if self.history and is_of_history(entry.gate):
             return self.history.fetch(entry)
         raw = read_inside(self.root, entry.path, own=self.own)
         return with_own_files(entry.path, raw, self._beside) if self.domain is Domain.DOCUMENTATION else raw
 
     def _beside(self, path: str) -> bytes | None:
-        """Return what lies beside a page; ``None`` if nothing can be read there."""
+        """Return the file at a path to which a page links; ``None`` if it cannot be read."""
         with suppress(DocumentError):
             return read_inside(self.root, path, MAX_OWN_BYTES, own=self.own)
         return None

@@ -225,12 +225,13 @@ class CommitHistory:
                 )  # fmt: skip
 
     def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str], list[str]]]]:
-        """Return the releases.
+        """Return the releases, and a mapping from each merge commit to what it merged.
 
-        Return also, of each merge commit, the main author and the subjects of the commits that were merged, and these
-        commits with their authors if several people made them and at most ``MAX_LISTED`` were merged. A tag on a merged
-        branch counts as a release at the commit that merged the branch, one on a branch that was never merged where the
-        branch left. Drafts of a release are none that has anything first, if the release itself was made.
+        A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
+        their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person. A tag on
+        a merged branch counts as a release at the merge commit. A tag on a branch that was never merged counts at the
+        commit where the branch left. A release candidate is not the first release of any commit if the release itself
+        was made.
         """
         parents, named = dict[str, list[str]](), dict[str, list[str]]()
         made, said = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
@@ -275,7 +276,7 @@ class CommitHistory:
         return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
 
     def _tagged_beside(self, commit: str, parents: Collection[str]) -> dict[str, list[str]]:
-        """Return commit → the version tags of branches that left at this commit and were never merged."""
+        """Return a mapping from a commit to the version tags of branches that left there and were never merged."""
         first, named = dict[str, str](), dict[str, list[str]]()
         fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", "--tags", "--not", commit)
         for sha in fields:
@@ -376,13 +377,13 @@ class CommitHistory:
         return canonical_json({**known, **_described(message, changes, people[0])}).encode()
 
     def _brought(self, entry: Entry, wanted: PathFilter) -> Iterator[tuple[str, list[_Change], str]]:
-        """Yield the message, the changes and the author of what a merge of several people brought."""
+        """Yield the message, the changes and the author of each commit that a merge of several people brought."""
         for each in _list(entry.metadata.get("brought")):
             sha, _, author = str(each).partition(" ")
             yield *self._read(sha, wanted), author
 
     def _read(self, sha: str, wanted: PathFilter) -> tuple[str, list[_Change]]:
-        """Return the message of a commit and what it changed of the wanted files."""
+        """Return the message of a commit and its changes to the wanted files."""
         message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
         return message, [change for change in changes if wanted.matches(change.path)]
 
@@ -409,7 +410,7 @@ class CommitHistory:
 
 
 def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each commit of a branch, oldest first, with a list of itself and the commits that it merged."""
+    """Yield each commit of a branch, oldest first, with a list of this commit and the commits that it merged."""
     seen = set[str]()
     for sha in reversed(mainline):
         left, merged = [sha], list[str]()
@@ -475,7 +476,7 @@ def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
 
 
 def _only_releases(listed: str) -> bool:
-    """Tell whether a listed commit did nothing but release, by its first line: what was released is told first."""
+    """Tell whether the first line of a listed commit says that the commit only made a release."""
     return _ONLY_RELEASES.fullmatch(listed.lower().rpartition(" (")[0]) is not None
 
 
@@ -500,7 +501,7 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
 
 
 def _cut(head: str, lines: Sequence[str], separator: str) -> str:
-    """Return the head and the first lines that fit into ``MAX_TEXT``, then the number of the lines left out."""
+    """Return the head and as many lines as fit into ``MAX_TEXT``. If lines are left out, the last line counts them."""
     length, shown = len(head), list[str]()
     for line in lines:
         length += len(line) + 1

@@ -86,7 +86,7 @@ def git_environment() -> dict[str, str]:
 
 
 def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
-    """Run git to its end and return its output; see ``stream_git``."""
+    """Run git to its end and return its output. The errors are those of ``stream_git``."""
     return b"".join(stream_git(root, *arguments, timeout_s=timeout_s, must_finish=True))
 
 
@@ -115,7 +115,7 @@ def stream_git(
     """Run git and yield its output as it comes. Closing the iterator ends the program.
 
     Args:
-        globs: see ``git_command``.
+        globs: treat paths in ``arguments`` as case-insensitive globs. Otherwise they are literal names.
         timeout_s: the time limit for the whole output, in seconds.
         must_finish: raise an error if git fails or the time is over. Otherwise the output just ends, which suits
             optional facts.

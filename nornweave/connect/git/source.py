@@ -162,7 +162,7 @@ class GitSource:
         return with_own_files(entry.path, raw, lambda path: self._beside(f"{entry.revision}:{self._prefix()}{path}"))
 
     def _beside(self, name: str) -> bytes | None:
-        """Return what lay beside a page when it last changed; ``None`` if there was nothing."""
+        """Return the blob ``name``, a file to which a listed page links; ``None`` if it cannot be read."""
         with suppress(DocumentError):
             return self._blobs.read(name) if _NAME.fullmatch(name) else None
         return None
@@ -224,7 +224,7 @@ class GitSource:
             raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
 
     def _wanted(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
-        """Return the selected files and the skips.
+        """Return the files to read, and a skip for each path that is left out.
 
         In a partial clone, missing files are fetched to learn their sizes.
         """
@@ -285,7 +285,7 @@ class GitSource:
             raise self._unavailable(f"the list of commits that it lacks cannot be read ({error})") from error
 
     def _history(self, commit: str, prefix: str, wanted: set[str], edge: frozenset[str]) -> dict[str, _Commit]:
-        """Find the last commit of each path. Git's log is read once, until a commit is found for each path."""
+        """Return a mapping from path to its last commit. Git's log is read until a commit is found for each path."""
         # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
         arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
         if prefix:
@@ -318,7 +318,7 @@ class GitSource:
 
 
 def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> str | None:
-    """Return why a directory above a path is left out, or ``None``. The outermost such directory decides.
+    """Return why a directory above a path is left out; ``None`` if all are read. The outermost such directory decides.
 
     The answers for directories are cached in ``known``.
     """

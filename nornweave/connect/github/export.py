@@ -78,7 +78,7 @@ def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]]
 
 
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return the repository and the number of an issue, from any field that states them."""
+    """Return the repository of an issue (``None`` if no field states it) and its number (``0`` if it is unknown)."""
     repository = number = None
     named = content.get("repository")
     if isinstance(named, dict):

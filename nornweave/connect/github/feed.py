@@ -142,7 +142,10 @@ class GithubFeed(Feed):
     def _read_list(
         self, name: str, state: Pass, known: Known, notes: dict[str, Any], url: str | None
     ) -> Iterator[RecordPage]:
-        """Read one list. Record in ``notes`` what the next pass needs."""
+        """Read the list ``name``, such as ``issues``, from the address ``url`` on; from its start if that is ``None``.
+
+        Record in ``notes`` what the next pass needs.
+        """
         before = {} if state.is_full else (state.since or {}).get(name) or {}
         for answer, following in pages_of(partial(self._page_of, name, before), url, name):
             if answer.status == 304:

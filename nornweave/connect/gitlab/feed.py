@@ -92,7 +92,7 @@ class ProjectFeed(Feed):
 
     @abstractmethod
     def _pages(self, place: str, project: Mapping[str, Any], state: Pass, known: Known) -> Iterator[RecordPage]:
-        """Read the project. ``place`` is its address in the API."""
+        """Read the issues, merge requests or wiki of a project. ``place`` is the address of the project in the API."""
 
     def origin(self, known: Known) -> str:  # noqa: ARG002
         """Return the server. Several sources may read projects of the same server."""
@@ -180,7 +180,10 @@ class GitlabFeed(ProjectFeed):
     def _read_list(
         self, place: str, kind: str, state: Pass, known: Known, notes: dict[str, Any], at: list[Any] | None
     ) -> Iterator[RecordPage]:
-        """Read one list. Record the time from which the next pass reads changes."""
+        """Read the list of one kind from the position ``at`` on; ``None`` means its start.
+
+        Record in ``notes`` the time from which the next pass reads changes.
+        """
         since = None if state.is_full else (state.since or {}).get(kind)
         for answer, following in pages_of(partial(self._page_of, place, since), at, kind):
             if at is None:

@@ -137,16 +137,16 @@ class JiraFeed(Feed):
                 yield from self._grants_of_holders(principal, project, members)
 
     def _of_project(self, project: str, what: str, asked: Mapping[str, str | int]) -> Mapping[str, Any] | None:
-        """Ask for a property of a project; ``None`` if it has no such property or the account may not see it."""
+        """Return a property of a project; ``None`` if it has no such property or the account may not see it."""
         answer = self._site.get(f"{_API}/project/{project}/{what}", asked, allowed=frozenset(REFUSED))
         return None if answer.status in REFUSED else answer.mapping()
 
     def _grants_of_holders(
         self, principal: str, project: str, permissions: Iterable[Mapping[str, Any]], verified_at: float | None = None
     ) -> Iterator[Grant]:
-        """Yield a grant for the holders of permissions.
+        """Yield a grant whose members are the holders of the permissions.
 
-        Yield an unread grant for each kind of holder that is not supported.
+        Yield another grant, marked as unread, for each kind of holder that is not supported.
         """
         members: set[str] = set()
         unknown: set[str] = set()

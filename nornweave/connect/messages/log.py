@@ -42,7 +42,10 @@ LEAST_MESSAGES = 3
 
 @dataclass(slots=True)
 class _Line:
-    """The first line of a message: ``parts`` is the date as written, ``clock`` the time in seconds since midnight."""
+    """The first line of a message, and the lines that continue the message.
+
+    ``parts`` has the three numbers of a date as written, and ``clock`` the time of day in seconds since midnight.
+    """
 
     number: int
     said: list[str]

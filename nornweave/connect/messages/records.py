@@ -79,7 +79,7 @@ def read_records(documents: Iterable[tuple[int, Any]]) -> list[Message]:
 
 
 def _records(value: object, channel: str, depth: int) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield the message objects, each with the name of its container."""
+    """Yield the message objects, each with the name of the channel or list that contains it."""
     if depth > _MAX_DEPTH:
         raise DocumentError("nested too deeply; expected a list of messages")
     if isinstance(value, str):
@@ -108,7 +108,10 @@ def _says(value: Mapping[str, Any]) -> bool:
 
 
 def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
-    """Yield the lists of objects that an object contains. Yield also inner objects with lists or messages as values."""
+    """Yield the values of an object that may contain messages.
+
+    They are lists of objects, and objects whose values are such lists or messages.
+    """
     for each in value.values():
         if found := mappings(each):
             yield found
@@ -121,7 +124,10 @@ def _lists_in(value: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[tuple[Message, str]]:
-    """Yield a message and the answers nested in it, each with the id of the message to which it replies."""
+    """Yield a message and the answers nested in it, each with the id of the message to which it replies.
+
+    The id is empty for a message that replies to no other message. ``place`` is the id of a message that states none.
+    """
     body = next((body for key in TEXT if (body := clean(_text(_get(content, key))))), "")
     moment = _first(content, TIME)
     identifier = _first(content, IDENTIFIER)
@@ -148,7 +154,7 @@ def _messages(content: Mapping[str, Any], channel: str, place: str) -> Iterator[
 
 
 def _in_threads(said: Sequence[tuple[Message, str]]) -> list[Message]:
-    """Put each answer into a thread. The first message of its chain of answers begins the thread."""
+    """Return the messages with thread ids. An answer belongs to the thread of the first message of its chain."""
     answered = {message.id: before for message, before in said if before and before != message.id}
     roots: dict[str, str] = {}
     for identifier in answered:

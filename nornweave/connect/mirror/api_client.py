@@ -87,7 +87,7 @@ class ApiOrigin:
 def _place(url: str) -> tuple[str, str, str | None]:
     """Return the scheme, the host with its port, and the host alone of an address.
 
-    The last is ``None`` without a host.
+    The host alone is ``None`` if the address has no host.
     """
     try:
         parts = urlsplit(url)
@@ -181,7 +181,7 @@ class ApiClient:
         return self._ask(address, send, allowed)
 
     def post(self, address: str, body: Mapping[str, Any]) -> ApiAnswer:
-        """Post a query as JSON; see ``get``."""
+        """Post a query as JSON and return the answer. The errors are those of ``get``."""
         return self._ask(address, partial(self._send, body=body), frozenset())
 
     def wait(self, seconds: float, url: str) -> None:
@@ -319,7 +319,11 @@ class _Line:
         self._stream: Any = None
 
     def trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Check the host before connecting, and check the address of the connection before sending."""
+        """Check the host before connecting, and the address of the connection before a request is sent.
+
+        Raises:
+            SourceUnavailableError: only public hosts are allowed, and this host is not public.
+        """
         if event == "connection.connect_tcp.started" and self._public_only:
             public_addresses(facts["host"])
         elif event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:

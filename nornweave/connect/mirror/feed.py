@@ -121,7 +121,7 @@ class Known:
         return (key for (key,) in self.connection.execute(_UNNAMED, values).fetchall())
 
     def state(self) -> Pass:
-        """Return how far the reading has come."""
+        """Return the progress of the pass that is stored with the records."""
         row = self.connection.execute("select state from reading").fetchone()
         return Pass(**json.loads(row[0])) if row else NO_PASS
 
@@ -202,7 +202,7 @@ class FeedRecord:
 
 
 def left_out(path: str, reason: str) -> FeedRecord:
-    """Return a record which says that something is left out, such as a channel that refuses access."""
+    """Return a record which says that ``path``, such as a channel that refuses access, is left out."""
     return FeedRecord(key=f"{LEFT_OUT}{path}", body={"path": path, "reason": reason})
 
 

@@ -229,7 +229,7 @@ class MirroredSource:
 
 @contextmanager
 def _translate_shape_errors() -> Iterator[None]:
-    """Raise ``SourceUnavailableError`` for errors that an unexpected form of an answer causes."""
+    """Turn the errors that an answer of unexpected form causes inside the block into ``SourceUnavailableError``."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:

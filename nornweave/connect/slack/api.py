@@ -95,7 +95,9 @@ class SlackApi(ApiClient):
         """Yield the items that an API method lists, over all pages.
 
         Raises:
-            SourceUnavailableError: see ``ask``. Also raised if Slack refuses a cursor that it has just sent.
+            SlackError: Slack refuses. The message says what to do.
+            SourceUnavailableError: Slack does not answer, gives an invalid answer, limits the rate for too long, or
+                refuses a cursor that it has just sent.
         """
         try:
             for found, _ in self.pages(method, key, **parameters):
@@ -118,7 +120,7 @@ class SlackApi(ApiClient):
     def pages(
         self, method: str, key: str, *, cursor: str | None = None, **parameters: str
     ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:
-        """Yield the pages of a list, each with the next cursor (``None`` after the last)."""
+        """Yield the pages of a list, each with the cursor of the next page; ``None`` for the last page."""
 
         def ask(at: str | None) -> tuple[list[dict[str, Any]], str | None]:
             _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": at} if at else {}))

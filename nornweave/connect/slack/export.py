@@ -235,7 +235,10 @@ def _gates(days: Sequence[Entry], manifest: str) -> dict[str, str]:
 
 
 def read_message(event: Mapping[str, Any], number: int, names: Directory) -> Message | None:
-    """Read one message of an export or the API; ``None`` for a notice, an empty one, or one for a single person."""
+    """Return one message of an export or the API.
+
+    Return ``None`` for a notice, for a message without text, and for a message that only one person can see.
+    """
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
     is_unseen = event.get("is_ephemeral") is True or as_is(event.get("subtype"), str) in NOTICES

@@ -160,7 +160,7 @@ _CONTEXT_WORDS = 80
 def stackexchange_document(
     source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False
 ) -> Document:
-    """Parse a file of questions and answers; see ``parse_stackexchange``.
+    """Parse a file of questions and answers in one of the forms that ``parse_stackexchange`` accepts.
 
     Args:
         is_dated: whether ``entry.updated_at`` was stated by a person or a commit. It then overrides the date of the

@@ -170,7 +170,8 @@ class StackExchangeFeed(Feed):
     ) -> tuple[tuple[list[dict[str, Any]], int], _Place | None]:
         """Return a page of a list with the time when the list was begun, and the next position.
 
-        The next page begins with the last item's ``moment``, because several items may have the same moment.
+        The position is ``None`` after the last page. ``moment`` is the field by whose time the list is sorted. The next
+        page begins with the time of the last item, because several items may have the same time.
         """
         place = place or _Place()
         start: dict[str, str | int] = {} if place.start is None else {"min": place.start}

@@ -119,7 +119,7 @@ class AddressScope:
         return address if address is not None and self.holds(address) else None
 
     def path(self, address: str) -> str:
-        """Return a page's document path, readable and unique."""
+        """Return the document path of a page. It is readable, and different pages have different paths."""
         url = URL(address, encoded=True)
         path = "/".join(_parts(_INDEX.sub("/", url.raw_path)))
         if url.raw_query_string:

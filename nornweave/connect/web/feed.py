@@ -43,7 +43,7 @@ _FAILURES = 5
 
 
 class Crawl:
-    """One pass over a website; see the module."""
+    """One pass over a website: it finds the addresses of pages, and then requests the pages one by one."""
 
     def __init__(
         self, reach: Reach, client: ApiClient, robots: Robots, reader: PageReader, state: Pass, known: Known
@@ -63,7 +63,7 @@ class Crawl:
         self._failures = 0
 
     def pages(self) -> Iterator[RecordPage]:
-        """Continue the pass; see ``Feed.pages``."""
+        """Continue the pass, and yield a page of records after each step. The errors are those of ``Feed.pages``."""
         progress = self._progress
         if self._state.position is None:
             self._robots.allows(self._scope.start)  # fails if the site is down, before anything is stored
@@ -78,7 +78,7 @@ class Crawl:
         yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
 
     def _page(self, records: Iterable[FeedRecord] = (), **fields: Any) -> RecordPage:
-        """Return a page of records with the pass's progress."""
+        """Return a page of records that also stores the progress of the pass."""
         expected = min(self._progress.queued, self._reach.settings.max_pages) if self._state.is_full else None
         position = cast(JsonValue, asdict(self._progress))
         return RecordPage(records=tuple(records), position=position, expected=expected, **fields)

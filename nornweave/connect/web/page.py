@@ -237,7 +237,7 @@ def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
 
 
 def _add_change_time(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
-    """Add the time at which a page changed. The time of its file is ignored if the content is unchanged."""
+    """Return a page with the time of its file. If the content did not change, the stored version's time is kept."""
     shown = ("content", "raw", "title")
     if before is not None and all(before.get(key) == body.get(key) for key in shown):
         return {**body, "file_at": before.get("file_at")}

@@ -21,7 +21,7 @@ _HOPS = 5
 
 
 class Reach:
-    """The rules for which pages of a site are read. Links are followed even on pages outside ``include``."""
+    """The rules that decide which pages of a site are read. Links are followed even on pages outside ``include``."""
 
     def __init__(self, settings: WebSettings) -> None:
         """Read the settings of a source.
@@ -116,7 +116,7 @@ class CrawlQueue:
         return self.records([ListedPage(link) for link in links])
 
     def leads_to(self, key: str) -> Iterator[str]:
-        """Yield the keys of the pages to which an address leads that is not a document itself."""
+        """Yield the keys of the pages to which an address leads, if the address itself is not a document."""
         for _ in range(_HOPS):
             left = self._known.body(f"{LEFT_OUT}{key}") or {}
             if not left.get("leads_to"):
