@@ -43,10 +43,11 @@ class Statement(NamedTuple):
 
     Attributes:
         number: the index of its passage.
+        before: the sentence before it.
         own: its stems.
         words: its stems and those of its passage's topic.
-        told: what is encoded: the text, behind what it refers to.
-        setting: what the line sets; ``None`` for a sentence.
+        told: the text to encode. It begins with the sentence before if the sentence refers to that by a pronoun.
+        setting: the setting in the line; ``None`` for a sentence.
     """
 
     number: int
@@ -60,14 +61,14 @@ class Statement(NamedTuple):
 
 
 class AlikePair(NamedTuple):
-    """Two statements of two domains."""
+    """Two statements that are from different domains."""
 
     one: Statement
     other: Statement
 
     @property
     def shared(self) -> frozenset[str]:
-        """The stems that both have."""
+        """The stems that both statements have."""
         return self.one.words & self.other.words
 
 
@@ -79,7 +80,7 @@ def _statements(passages: Sequence[AssertingPassage]) -> Iterator[Statement]:
 
 
 def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]:
-    """Yield the sentences of a passage that may answer something; of a program its settings too."""
+    """Yield the sentences of a passage that are long enough to state something, and the settings of a program."""
     before = ""
     for said in passage.sentences:
         is_prose = not NO_PROSE.search(said.text) and not _HEADING.fullmatch(said.text)
@@ -97,9 +98,9 @@ def statements_of(number: int, passage: AssertingPassage) -> Iterator[Statement]
 
 
 def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[AlikePair]:
-    """Return the pairs of statements of two domains that most likely are about one thing, and about the question.
+    """Return the pairs of statements of two domains that are most likely about the same thing and about the question.
 
-    Rare words that both have count most, then how high their passages rank, then the question's words.
+    Rare words that both statements have count most, then the ranks of their passages, then words of the question.
     """
     held = list(_statements(passages))
     holders = Counter(stem for each in held for stem in each.words)
@@ -147,14 +148,17 @@ def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikeP
 
 
 def cosines(texts: Sequence[tuple[str, str]], encode: SentenceEncoder) -> list[float]:
-    """Return how alike the two sentences of each pair are: the cosine of their vectors."""
+    """Return for each pair of texts how alike the two are, as the cosine of their vectors."""
     told = list(dict.fromkeys(chain.from_iterable(texts)))
     row = dict(zip(told, encode(told), strict=True)) if told else {}
     return [float(row[one] @ row[other]) for one, other in texts]
 
 
 def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[tuple[AlikePair, bool]]:
-    """Return the pairs whose sentences are about what was asked, and whether they are alike; the closest first."""
+    """Return the pairs that are near to the question, the most alike first.
+
+    The second value of an item tells whether the two sentences are alike enough to be about the same thing.
+    """
     told = list(dict.fromkeys(each.told for pair in pairs for each in (pair.one, pair.other)))
     vectors = encode([question, *told])
     row = {text: vectors[number] for number, text in enumerate(told, start=1)}

@@ -106,15 +106,16 @@ _IF = "if"
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """The content of one sentence: a value of something.
+    """A value that one sentence states.
 
     Attributes:
-        key: only equal keys are compared: the unit of a quantity, the kind of a date.
-        values: in canonical form; two assertions differ if they share none.
-        about: stems of the other content words; if the sentence says ``it``, or very little, also of the one before.
-        beside: stems next to a number: of what is counted, or of what has the number.
+        key: the unit of a quantity or the kind of a date. Only assertions with equal keys are compared.
+        values: the values in canonical form. Two assertions differ if they have no value in common.
+        about: the stems of the other content words. If the sentence says ``it``, or very little, the stems of the
+            sentence before it are included.
+        beside: the stems next to a number: of the things that are counted, or of the thing that has the number.
         condition: the stems of the words after ``if`` and ``when``.
-        subject: words of ``about`` in their order, for people.
+        subject: stem in ``about`` → the word as it is written, in the order of the sentence.
         shown: the value as it is written.
         span: the range of the sentence in the text.
     """
@@ -143,15 +144,15 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a sentence is about, beside a question.
+    """What a sentence is about.
 
     Attributes:
         said: the stems of all its words.
-        topic: the stems of its heading, and of the sentence before if it begins with a pronoun.
-        subject: the stems before its auxiliary verb; without an auxiliary, only its first stem.
-        scopes: for each phrase that says for whom or where the sentence holds, the set of its stems.
+        topic: the stems of its heading. If it begins with a pronoun, the stems of the sentence before are included.
+        subject: the stems before its auxiliary verb; only its first stem if it has no auxiliary verb.
+        scopes: the stems of each phrase that says for whom or where the sentence holds.
         before: pairs of a stem and the stem directly before it.
-        years: the years in which it is so: ``in 2024``.
+        years: the years in which the sentence holds, from words such as ``in 2024``.
         names: the stems of a setting's name; empty for a sentence.
     """
 
@@ -164,7 +165,7 @@ class Context:
     years: frozenset[str] = frozenset()
 
     def numbers(self) -> Mapping[str, set[str]]:
-        """Return each word → the numbers directly after it, which tell things of one name apart: ``homework 3``."""
+        """Return a mapping from a word to the numbers directly after it: ``homework 3`` → ``{"homework": {"3"}}``."""
         numbers: dict[str, set[str]] = {}
         for form, before in self.before:
             if form[0].isdigit():
@@ -182,15 +183,18 @@ class Answering(NamedTuple):
 def read_answers(
     sentence: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]
 ) -> Iterator[Answering]:
-    """Yield the answers that a sentence gives to a question."""
+    """Yield the answers that a sentence gives to a question.
+
+    ``before`` is the sentence before it, and ``topic`` has the stems of its heading.
+    """
     if not NO_PROSE.search(sentence):
         yield from Sentence(sentence, start, domain, before, asked, topic).answers()
 
 
 class Sentence:
-    """A sentence that is read for the kinds of answer that a question asks for.
+    """A sentence in which the answers to a question are searched.
 
-    ``taken`` holds the places of a value's words, which are not part of what the sentence is about.
+    ``taken`` has the indices of words that belong to a value and therefore do not say what the sentence is about.
     """
 
     def __init__(self, text: str, start: int, domain: str, before: str, asked: Asked, topic: frozenset[str]) -> None:
@@ -230,7 +234,7 @@ class Sentence:
             yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
 
     def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
-        """Return what the sentence is about, without a value (its places in the sentence, and its stems)."""
+        """Return what the sentence is about, apart from a value with word indices ``value`` and stems ``values``."""
         zone = self._zone
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
@@ -282,7 +286,7 @@ class Sentence:
         )  # fmt: skip
 
     def _shown(self, alike: Sequence[Found]) -> str:
-        """Return a value as it is written: with the rest of a name, and with *half* before *an hour*."""
+        """Return a value as it is written, with all words of a name and with *half* before *an hour*."""
         begin, end = alike[0].at, alike[0].end
         for each in alike[1:]:
             end = each.end if each.at == end else end
@@ -290,14 +294,14 @@ class Sentence:
         return " ".join(self.written[begin:end])
 
     def _conditions(self) -> Iterator[range]:
-        """Yield the range of places of each condition, from ``if`` or ``when`` to its end."""
+        """Yield the indices of the words of each condition, from ``if`` or ``when`` to the end of the condition."""
         for place, token in enumerate(self.lower):
             if token in forms.CONDITIONS:
                 end = (each for each in range(place, len(self.lower)) if self.lower[each] in {",", ";", ":", "then"})
                 yield range(place, next(end, len(self.lower)))
 
     def _about(self) -> dict[str, tuple[int, str]]:
-        """Return each stem of the subject → its first place, and the word as written there."""
+        """Return a mapping from each stem of the subject to the index of its first word and this word as written."""
         about: dict[str, tuple[int, str]] = {}
         for at, form in enumerate(self.forms):
             is_state = self.lower[at] in forms.THERE or self.lower[at] in forms.SWITCH
@@ -309,7 +313,7 @@ class Sentence:
         return about
 
     def _is_now(self, found: Found) -> bool:
-        """Tell whether a clause is about the present, not about the past, the future or another's statement."""
+        """Tell whether the clause of a value is about the present, not about the past, the future or a quotation."""
         at = found.at
         is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
         modals = (
@@ -394,7 +398,10 @@ class Sentence:
         )
 
     def _read_date(self, at: int) -> None:
-        """Read the only date of the clause that was asked about; of another clause, if that has none."""
+        """Add the date at a place if it is the only one in the clause that the question asks about.
+
+        If that clause has no date, it must be the only date of the sentence.
+        """
         of_day = is_clock(self.dates[at])
         alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
         if (alike.intersection(self._zone) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
@@ -402,7 +409,7 @@ class Sentence:
         self.taken.add(at)
 
     def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
-        """Read what a number counts or measures, or the thing whose version it is."""
+        """Add the quantity, the date or the version that a number states."""
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
@@ -470,7 +477,7 @@ class Sentence:
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
 
     def _is_since(self, before: Sequence[str], figure: str) -> bool:
-        """Tell whether the words before a number make it an old value, or the version since which something holds."""
+        """Tell whether the words before a number make it an old value, or a version since which something holds."""
         last = before[-1] if before else ""
         if last == "from":  # raised from 30 seconds
             return not forms.EVENTS.isdisjoint(self.lower)
@@ -493,7 +500,7 @@ class Sentence:
         return True
 
     def _counted(self, at: int) -> list[str]:
-        """Return the stems of the words counted by a number: ``10 concurrent parts``."""
+        """Return the stems of the words after a number that say what it counts: ``10 concurrent parts``."""
         counted = []
         for place in range(at, min(at + 3, len(self.forms))):
             if self.sorts[place] == VALUE or not self._tells(place) or self.lower[place] in forms.ROLE_VERBS:
@@ -507,7 +514,10 @@ class Sentence:
         return [self.forms[place] for place in near][-2:]
 
     def _rate(self, at: int) -> tuple[str, Fraction, int]:
-        """Return ``/s``, the unit's seconds and the end of ``per minute`` at a place; an empty text without a rate."""
+        """Return ``/s``, the seconds of the unit, and the place after a rate such as ``per minute`` at ``at``.
+
+        If no rate is there, return an empty text, 1 and ``at``.
+        """
         if at + 1 < len(self.lower) and self.lower[at] in forms.PER:
             base, factor = UNITS.get(self.lower[at + 1], ("", Fraction(1)))
             if base == "s":
@@ -516,7 +526,7 @@ class Sentence:
 
     @cached_property
     def _zone(self) -> Sequence[int]:
-        """Return the places of the clause with the most words of the question, and of the text after its colon."""
+        """The indices of the words in the clause with the most words of the question, and after its colon."""
         asked = Counter(self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about)
         best = max(sorted({*self.clauses}), key=lambda clause: (asked[clause], -clause), default=0)
         zone = [at for at in range(len(self.forms)) if self.clauses[at] == best]
@@ -556,7 +566,7 @@ class Sentence:
                 yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
 
     def _places(self) -> Iterator[Found]:
-        """Yield the paths; without paths, the first thing after *in* or *at* that follows the words of the question."""
+        """Yield the paths; if there are none, the first thing after *in* or *at* that follows the question's words."""
         zone = self._zone
         if paths := frozenset(_plain_path(found[0]) for found in _PATH.finditer(self.text)):
             told = (at for at, token in enumerate(self.lower) if any(token in path for path in paths))
@@ -574,7 +584,7 @@ class Sentence:
         yield from ([each for each in found if each.at > last] or found[-1:])[:1]
 
     def _place(self, at: int) -> tuple[frozenset[str], int, int]:
-        """Return what ``_thing`` returns, with where that is: *on a machine in Graz*."""
+        """Return what ``_thing`` returns for a place name, including where the place is: *a machine in Graz*."""
         held, place, end = self._thing(at)
         if held and self.lower[end : end + 1] in (["in"], ["at"]):
             where, _, last = self._thing(end + 1)
@@ -582,7 +592,7 @@ class Sentence:
         return held, place, end
 
     def _people(self) -> Iterator[Found]:
-        """Yield the names in the clause that was asked about; if it has none, those in the others."""
+        """Yield the names in the clause that the question asks about; if it has no names, those in other clauses."""
         zone = self._zone
         yield from list(self._named(zone)) or self._named([at for at in range(len(self.forms)) if at not in zone])
 
@@ -635,7 +645,7 @@ class Sentence:
             yield Found("role", "who may", values, frozenset(), *_range_of(told or zone))
 
     def _yes_or_no(self) -> Iterator[Found]:
-        """Yield *yes* or *no*, as the states and negations say in the clauses that name what was asked about."""
+        """Yield *yes* or *no*, by the states and negations in the clauses that name the subject of the question."""
         clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
         clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
                     if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
@@ -662,7 +672,7 @@ class Sentence:
         yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
 
     def _duties(self, zone: Sequence[int]) -> Iterator[Found]:
-        """Yield whether something has to be done: it is mandatory, or optional; one must, or need not."""
+        """Yield *yes* if the sentence says that something has to be done, or *no* if it says that it need not be."""
         for at in zone:
             state = forms.THERE.get(self.lower[at])
             has_to = self.lower[at] in {"have", "has", "need"} and self.lower[at + 1 : at + 2] == ["to"]
@@ -687,7 +697,7 @@ class Sentence:
         return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
 
     def _parted(self, at: int) -> int | None:
-        """Return the place of a verb whose second part follows its object: ``we turned the lamps off``."""
+        """Return the index of the verb whose second part is at ``at``, as in ``turned lamps off``; ``None`` if none."""
         near = (place for place in range(max(0, at - 6), at - 1) if self.clauses[place] == self.clauses[at])
         verbs = forms.APART[self.lower[at]]
         return next(
@@ -695,7 +705,11 @@ class Sentence:
         )
 
     def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
-        """Return the stems of the thing named at a place, and the start and end of its name."""
+        """Return the stems of the name at a place, and its start and end; no stems if no name is there.
+
+        Args:
+            joined: whether *and*, *the* and *of* may be parts of the name.
+        """
         while at < len(self.lower) and self.lower[at] in forms.DETERMINERS:
             at += 1
         end = at
@@ -718,14 +732,14 @@ def _plain_path(path: str) -> str:
 
 
 class Setting(NamedTuple):
-    """A line that sets something.
+    """A line of a program or a configuration file that gives a name a value.
 
     Attributes:
-        start: where the line begins.
-        name: as it is written.
-        section: the section or the parent key of a file of configuration; empty if it has none.
-        above: the comment directly above.
-        value: as it is written.
+        start: the offset of the line in the text.
+        name: the name as it is written.
+        section: the section or the parent key in a configuration file; empty if there is none.
+        above: the comment directly above the line.
+        value: the value as it is written.
     """
 
     start: int
@@ -759,19 +773,19 @@ _remembered_settings = lru_cache(REMEMBERED)(_read_settings_of)
 
 
 def settings_of(text: str, *, with_words: bool) -> tuple[Setting, ...]:
-    """Return the settings of a passage of code or configuration; what a docstring or an example says sets nothing.
+    """Return the settings of a passage of code or configuration. Docstrings and examples have no settings.
 
-    They are cached as sentences are.
+    The settings of short passages are cached.
 
     Args:
-        with_words: also words without quotation marks, as files of configuration have them.
+        with_words: whether a value may be a word without quotation marks, as in configuration files.
     """
     read = _remembered_settings if len(text) <= REMEMBERED_CHARACTERS else _read_settings_of
     return read(text, with_words=with_words)
 
 
 def _is_word(value: str) -> bool:
-    """Tell whether the value of a setting is a word without quotation marks: in a program that is a name."""
+    """Tell whether the value of a setting is a word without quotation marks, which is a name in a program."""
     return value[0].isalpha() and value.lower() not in {"true", "false"}
 
 
@@ -806,7 +820,7 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
 
 
 def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
-    """Yield the kinds, the keys and the values of a setting that may answer the question."""
+    """Yield each answer that a setting may give to the question, as kind, key and values of an ``Assertion``."""
     text, name = setting.value.strip(QUOTES), read_name(setting.name)
     version = _VERSION.fullmatch(text)
     is_named = bool(_RELEASED.search(setting.name)) or text.count(".") > 1 or text[:1] in "~^"
@@ -842,7 +856,7 @@ def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:
     """Return the unit of a number in a program, and its amount in decimals.
 
     Args:
-        per: the unit of time if the number is a rate: ``minute``.
+        per: the unit of time, such as ``minute``, if the number is a rate; ``None`` otherwise.
     """
     rate = UNITS[per.lower()][1] if per else None
     amount = Fraction(value.text) / (rate or 1)

@@ -45,14 +45,14 @@ class Asked(NamedTuple):
     """What a question asks for, and what it is about.
 
     Attributes:
-        kinds: the kinds of answer that it asks for; empty if it does not tell.
+        kinds: the kinds of answer that it asks for; empty if they are unknown.
         about: the stems of the words that say what it is about, without common words.
         words: the stems in ``about`` and those of the common words.
         names: the stems in ``words`` that are written as names.
         numbers: word → the number before or after it: ``the press with four units``.
         how: the words that ask, in lower case: ``how often``.
-        permits: the question asks what may be: ``how many may …``.
-        is_shared: ``about`` is what two sentences share, so both speak of it.
+        permits: whether the question asks what is permitted: ``how many may …``.
+        is_shared: whether ``about`` has the words that two sentences share, so that both sentences are about them.
     """
 
     kinds: frozenset[str]

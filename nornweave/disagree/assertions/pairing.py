@@ -74,13 +74,13 @@ def find_contradictions(
     """Return pairs of sentences of two domains that probably contradict each other about one thing.
 
     Args:
-        question: if given, only what answers it is compared.
-        encode: if given, sentences that are alike in meaning are compared, in whatever words they say it. Without it,
-            only what two passages say in the question's words is compared, and nothing without a question.
+        question: if given, only sentences that answer it are compared.
+        encode: if given, sentences that are alike in meaning are compared, whatever their words. Without it, only
+            sentences with words of the question are compared. Without both, the result is empty.
 
     Returns:
-        At most one pair for each passage and other domain, or without a question for each sentence and other domain;
-        the most confident one. In order of the passages.
+        The pairs in the order of the passages. For each passage and other domain there is at most the most confident
+        pair; without a question, for each sentence and other domain.
     """
     if len({passage.domain for passage in passages}) < 2:
         return []
@@ -96,9 +96,9 @@ def find_contradictions(
 
 
 def _alike_in_corpora(passages: Sequence[AssertingPassage], encode: SentenceEncoder) -> Iterator[_Pair]:
-    """Yield pairs of sentences that say something else of one thing; one per sentence and other domain.
+    """Yield pairs of sentences that state different values of one thing; at most one per sentence and other domain.
 
-    A sentence contradicts no passage if a sentence of it that is closer says the same.
+    A sentence does not contradict a passage if another sentence of the passage is closer to it and agrees with it.
     """
     nothing = Asked(OPEN_KINDS_OF_CORPORA, frozenset())
     read = {each: _read_both(each, nothing, passages) for each in choose_pairs_of_corpora(passages)}
@@ -123,7 +123,7 @@ def _alike_in_corpora(passages: Sequence[AssertingPassage], encode: SentenceEnco
 
 
 def _least_alike(alike: AlikePair, pair: _Pair) -> float:
-    """Return the cosine from which a pair of corpora is about one thing."""
+    """Return the least cosine at which the two sentences of a pair count as being about the same thing."""
     is_plain_count = pair.one.key == "count" and not (alike.one.setting or alike.other.setting)
     return COUNTS_ALIKE if is_plain_count else ALIKE_IN_CORPORA
 
@@ -133,9 +133,9 @@ def _closest_agreements(
     read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
     cosine: Mapping[AlikePair, float],
 ) -> Mapping[tuple[Statement, int, Kind, str], float]:
-    """Return how close the closest sentence is that says the same; 0 if none does.
+    """Return for each statement the cosine of the closest sentence that agrees with it; 0 if no sentence agrees.
 
-    The key is a statement, the number of the other sentence's passage, and the kind and key of what both say.
+    The key has the statement, the number of the passage with the other sentence, and the kind and key of the value.
     """
     closest: dict[tuple[Statement, int, Kind, str], float] = defaultdict(float)
     for each in agreeing:
@@ -173,7 +173,10 @@ def _denier(one: Assertion, other: Assertion) -> int:
 
 
 def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_Pair]:
-    """Yield pairs of sentences of two domains that answer a question differently; one per passage and other domain."""
+    """Yield pairs of sentences of two domains that answer a question differently.
+
+    There is at most one pair for each passage and other domain.
+    """
     answers: list[tuple[int, int, Answering]] = []
     for number, passage in enumerate(passages if asked.kinds and asked.about else ()):
         if passage.is_history:
@@ -210,9 +213,9 @@ def _answered(asked: Asked, passages: Sequence[AssertingPassage]) -> Iterator[_P
 def _answered_alike(
     question: str, asked: Asked, passages: Sequence[AssertingPassage], encode: SentenceEncoder
 ) -> Iterator[_Pair]:
-    """Yield pairs of sentences that say something else of one thing; one per passage and other domain.
+    """Yield pairs of sentences that state different values of one thing; at most one per passage and other domain.
 
-    A sentence contradicts nobody if one that it is closer to says the same.
+    A sentence contradicts no other sentence if the sentence closest to it agrees with it.
     """
     read = {pair: _read_both(pair, asked, passages) for pair in choose_pairs(question, passages)}
     pairs = {pair: list(_differing(pair, *sides, passages)) for pair, sides in read.items()}
@@ -232,7 +235,10 @@ def _unsettled(
     read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
     pairs: Mapping[AlikePair, Sequence[_Pair]],
 ) -> Iterator[_Pair]:
-    """Yield what differs, unless a sentence says the same as one that it is closer to; the closest pairs come first."""
+    """Yield the differing pairs, the most alike first.
+
+    A pair is left out if one of its sentences agrees with a sentence to which it is closer.
+    """
     agreed: set[Statement] = set()
     for each, is_alike in alike:
         mine, theirs = read[each]
@@ -275,12 +281,12 @@ def _word(passage: AssertingPassage, said: Assertion, texts: str) -> _Wording:
 
 
 def _may_be_name(first: str, texts: str) -> bool:
-    """Tell whether the first word of a sentence may be a name: it is no plural and no gerund, nor elsewhere a word."""
+    """Tell whether the first word of a sentence may be a name: not a plural or a gerund, and not in ``texts``."""
     return first.lower() not in texts and not re.search(r"[^'’]s$|ing$", first)
 
 
 def _are_of_what_is_named(pair: _Pair, asked: Asked, passages: Sequence[AssertingPassage]) -> bool:
-    """Tell whether both sentences are about the things that a question names and numbers."""
+    """Tell whether both sentences are about the names and the numbered things, such as *gate 3*, in a question."""
     sides = _word_both(pair, passages)
     for here, there in (sides, sides[::-1]):
         if asked.names - here.said and here.names - asked.words - there.said:
@@ -310,27 +316,30 @@ def _one_each(
 def _read_both(
     alike: AlikePair, asked: Asked, passages: Sequence[AssertingPassage]
 ) -> tuple[list[Answering], list[Answering]]:
-    """Return what each of two sentences states of what they share, of the kinds that were asked for."""
+    """Return for each of two sentences what it states about the words that both share.
+
+    Only kinds of answer that the question asks for are read.
+    """
     subject = _subject_of(alike, asked)
     one, other = (list(_read_statement(each, subject, passages)) for each in (alike.one, alike.other))
     return one, other
 
 
 def _about(alike: AlikePair) -> frozenset[str]:
-    """Return what two sentences are about: the words that both have."""
+    """Return the stems that say what two sentences are about, which are the stems that both have."""
     shared = alike.one.own & alike.other.own or alike.shared
     return shared - forms.COMMON or shared
 
 
 def _subject_of(alike: AlikePair, asked: Asked) -> Asked:
-    """Return what two sentences are about as if it was asked for."""
+    """Return a question about the words that two sentences share. It asks for the kinds of ``asked``."""
     return Asked(asked.kinds or OPEN_KINDS, _about(alike), alike.shared, frozenset(), asked.how, is_shared=True)
 
 
 def _differing(
     alike: AlikePair, mine: Sequence[Answering], theirs: Sequence[Answering], passages: Sequence[AssertingPassage]
 ) -> Iterator[_Pair]:
-    """Yield what two sentences state differently, unless one of them is about a part of the thing."""
+    """Yield the values that two sentences state differently, unless one sentence is only about a part of the thing."""
     here, there = passages[alike.one.number], passages[alike.other.number]
     subject = Asked(frozenset(), _about(alike), alike.shared, is_shared=True)
     for one in mine:
@@ -354,7 +363,7 @@ def _differing(
 
 
 def _states(answers: Sequence[Answering], said: Assertion) -> bool:
-    """Tell whether one of some answers says what an assertion says."""
+    """Tell whether one of the answers agrees with an assertion."""
     return any(
         (each.assertion.kind, each.assertion.key) == (said.kind, said.key) and not differ(each.assertion, said)
         for each in answers
@@ -370,9 +379,10 @@ def _read_statement(statement: Statement, subject: Asked, passages: Sequence[Ass
 
 
 def _count_one_thing(one: Answering, other: Answering) -> bool:
-    """Tell whether what stands beside two numbers without a unit is the same: two tries, tried twice.
+    """Tell whether two numbers without a unit count the same thing: two *tries*, *tried* twice.
 
-    Of a setting that is its name: the other sentence says all its words, or one of them beside its number.
+    A setting's number counts what its name says. The other sentence must have all words of a name of several words, or
+    one of its words beside the number.
     """
     sides = [(each.assertion.beside | each.context.names, each) for each in (one, other)]
     if any(each.context.names for each in (one, other)):
@@ -386,7 +396,7 @@ def _count_one_thing(one: Answering, other: Answering) -> bool:
 def _are_two_things(
     one: Context, other: Context, shared: frozenset[str], here: AssertingPassage, there: AssertingPassage
 ) -> bool:
-    """Tell whether both qualify a shared word by another word, which the other's passage lacks: a ranked lobby."""
+    """Tell whether each sentence qualifies a shared word by a word that the other's passage lacks: a *ranked* lobby."""
     left = [
         {(noun, word) for noun, word in each.before if noun in shared and word not in shared | rest.said | place.near}
         for each, rest, place in ((one, other, there), (other, one, here))
@@ -417,9 +427,9 @@ def are_of_one_subject(
 
     Args:
         near: the stems of the passage of each sentence.
-        no: the index of the sentence that denies the other one; -1 if none does. A denial only for a part is an
-            exception and no contradiction; an affirmation for a part does contradict a general denial.
-        is_tabled: both are known to be about one thing, so this only tells whether one is about a part of it.
+        no: the index of the sentence that denies the other one; -1 if neither does. A denial for a part of a thing is
+            an exception and not a contradiction. An affirmation for a part contradicts a general denial.
+        is_tabled: whether both are known to be about one thing. Then only its parts are compared.
     """
     shared = asked.about & (one.said | one.topic) & (other.said | other.topic)
     if one.years != other.years or _are_numbered_apart(one, other):
@@ -460,7 +470,7 @@ def are_of_one_subject(
 
 
 def _are_numbered_apart(one: Context, other: Context) -> bool:
-    """Tell whether both number one word differently: ``homework 3`` and ``4``, ``gen2`` and ``generation 3``."""
+    """Tell whether both have the same word with different numbers: ``homework 3`` and ``homework 4``."""
     numbers = other.numbers()
     return any(
         numbers[noun].isdisjoint(figures)
@@ -520,7 +530,7 @@ def are_of_two_cases(
     there: AssertingPassage,
     asked: frozenset[str] = frozenset(),
 ) -> bool:
-    """Tell whether one of two assertions holds only under a condition or in an environment that the other lacks."""
+    """Tell whether one of two assertions has a condition or an environment that the other assertion does not have."""
     known = one.condition <= other.about | there.near | asked and other.condition <= one.about | here.near | asked
     said = [place.text[each.span.start : each.span.end] for each, place in ((one, here), (other, there))]
     is_case = not known and bool(one.condition) != bool(other.condition)

@@ -31,8 +31,9 @@ class AssertingPassage:
     """A passage whose sentences are compared with those of other domains.
 
     Attributes:
-        place: identifies the passage: in an answer its number, in a corpus its chunk.
-        start: offset in its document at which ``text`` begins; ``line`` is the line of this offset, from 0, if known.
+        place: identifies the passage by its number in an answer, or by its chunk in a corpus.
+        start: the offset in the document at which ``text`` begins.
+        line: the number of the line with this offset, from 0; ``None`` if it is unknown.
     """
 
     text: str
@@ -49,44 +50,44 @@ class AssertingPassage:
 
     @cached_property
     def near(self) -> frozenset[str]:
-        """The stems of its text, headings and file name, which its sentences need not repeat."""
+        """The stems of the passage's text, headings and file name, which its sentences need not repeat."""
         return stems(f"{self.text} {self.title or ''} {self.section or ''}") | self.topic
 
     @cached_property
     def heading(self) -> frozenset[str]:
-        """The stems of its symbol or last heading."""
+        """The stems of the passage's symbol or last heading."""
         return stems_of_name(self.title or (self.section or "").rpartition(">")[2])
 
     @cached_property
     def topic(self) -> frozenset[str]:
-        """The stems of its heading and of its file's name."""
+        """The stems of the passage's heading and of its file's name."""
         return self.heading | stems_of_name(self.path.rpartition("/")[2].partition(".")[0])
 
     @cached_property
     def topic_of_settings(self) -> frozenset[str]:
-        """The stems of its heading and of its path, which names what a file of settings is of."""
+        """The stems of the passage's heading and path. The path shows to what a configuration file belongs."""
         return self.topic | stems_of_name(self.path.replace("/", " "))
 
     @property
     def is_history(self) -> bool:
-        """Whether the passage is of a changelog or a release's own section. A chat titled with a date is neither."""
+        """Whether the passage is in a changelog or in the section of a release. A chat titled with a date is not."""
         title = (self.section or self.title or "").rpartition(">")[2]
         return self.domain != "conversations" and bool(_CHANGELOG.search(self.path) or _RELEASE.search(title))
 
     @property
     def sets_values(self) -> bool:
-        """Whether its lines may be settings: it is of a program or its configuration, and of no style sheet."""
+        """Whether the passage may have settings, because it is of code or configuration and not of a style sheet."""
         return self.domain == "code" and not self.path.endswith((".css", ".scss", ".sass", ".less"))
 
     @property
     def is_configuration(self) -> bool:
-        """Whether it is of a file that sets words without quotation marks."""
+        """Whether the passage is of a configuration file, in which values need no quotation marks."""
         name = self.path.rpartition("/")[2]
         return name.startswith(".env") or name.endswith(_CONFIGURATION)
 
     @property
     def sentences(self) -> Sequence[SaidSentence]:
-        """Its sentences; of a program those of its comments and docstrings."""
+        """The sentences of the passage. In a program these are the sentences of comments and docstrings."""
         return remembered_sentences(self.text, code=self.domain == "code")
 
 

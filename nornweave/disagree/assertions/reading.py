@@ -73,7 +73,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def content(text: str) -> dict[str, str]:
-    """Return the stems of the content words of a text, in order → the words as written."""
+    """Return a mapping from the stems of a text's content words, in order, to the words as they are written."""
     read = ((word(written), written) for written in find_words(text))
     return {form: written for (form, sort), written in read if sort in {CONTENT, NAME}}
 
@@ -99,7 +99,7 @@ def remembered_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
 
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
-    """Yield the start and the text of each sentence; in a program only of those in comments and docstrings."""
+    """Yield the start and the text of each sentence. In a program only comments and docstrings have sentences."""
     for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
         for first, last in sentences(prose, 0, len(prose)):
             if last - first <= LONGEST:
@@ -113,7 +113,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blanked(found: re.Match[str]) -> str:
-    """Return a match replaced by blanks. A speaker's name becomes a newline and blanks, to begin a paragraph."""
+    """Return blanks in place of a match. For a speaker's name they begin with a newline, which begins a paragraph."""
     blank = re.sub(r"[^\n]", " ", found[0])
     return "\n" + blank[1:] if found[0].endswith(":") else blank
 
@@ -158,7 +158,7 @@ def read_words(text: str) -> Words:
 
 
 def read_clock(text: str) -> frozenset[str] | None:
-    """Return a time of day as the parts of a date; ``None`` if the text is none."""
+    """Return a time of day in the form of ``_moment``; ``None`` if the text is not a time of day."""
     found = _TOKEN.fullmatch(text)
     parts = _moment(found) if found and found.lastgroup == "date" else frozenset[str]()
     return parts if parts and is_clock(parts) else None
@@ -170,9 +170,9 @@ def is_clock(parts: Collection[str]) -> bool:
 
 
 def _moment(found: re.Match[str]) -> frozenset[str]:
-    """Return the written parts of a date, ``{"day 3", "month 3"}``, or a time of day in minutes: ``{"clock 1080"}``.
+    """Return the parts of a date, ``{"day 3", "month 3"}``, or a time of day in minutes: ``{"clock 1080"}``.
 
-    A time of which nobody says whether it is before noon is ``{"clock12 1080"}``.
+    If the text does not say whether a time is before noon, the result is like ``{"clock12 1080"}``.
     """
     if hour := found["hour"] or found["hour2"]:
         half = found["half"] or found["half2"]

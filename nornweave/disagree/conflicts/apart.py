@@ -68,10 +68,9 @@ DOC_FOLDERS = _words("docs doc documentation site website manual man www guide g
 
 @lru_cache(maxsize=4096)
 def stands_apart(path: str) -> bool:
-    """Tell by its path whether a file contradicts no other, because it is about itself or another version.
+    """Tell whether facts of a file with this path contradict no other file.
 
-    Args:
-        path: the path in its source, with ``/``.
+    Such a file is about itself, as a test or an example is, or about another version or in another language.
     """
     pure = PurePosixPath(path)
     folders = {folder.lower() for folder in pure.parts[:-1]}
@@ -96,7 +95,8 @@ def are_of_two_environments(one: str, other: str, *known: str) -> bool:
     """Tell whether two sentences are about two environments: production and a sandbox, CPU and GPU.
 
     Args:
-        known: the text around ``other``, then that around ``one``. A text that mentions no sandbox means production.
+        known: the text around ``other``, then the text around ``one``. If it does not name the sandbox that the other
+            sentence names, it means production.
     """
     first, second = ({found[:3] for found in _ENVIRONMENT.findall(text.lower())} for text in (one, other))
     if first and second:

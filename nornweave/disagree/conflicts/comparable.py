@@ -78,9 +78,9 @@ def value_of(fact: Fact) -> Value:
 
 
 def outcome(a: Fact, b: Fact) -> FactComparison:
-    """Compare the values of two comparable facts. A denied value differs only from the same value stated.
+    """Compare the values of two comparable facts. A denied value differs only from the same value that is not denied.
 
-    If the code's default is none, the value usually comes from elsewhere, so the outcome is undecided.
+    If the code's default is empty, such as ``None``, the value usually comes from elsewhere. The result is undecided.
     """
     if any(fact.side == "code" and fact.kind == "none" for fact in (a, b)) and a.kind != b.kind:
         return FactComparison.UNDECIDED
@@ -103,8 +103,8 @@ MAX_BLOCK = 400
 def keys_of(fact: Fact) -> frozenset[str]:
     """Return the join keys of a fact.
 
-    Names that only give the kind of value (``timeout``) are also joined with a word of their owner (``webhook
-    timeout``). Statuses are joined by single words.
+    A name that only gives the kind of value (``timeout``) has further keys with a word of its owner (``webhook
+    timeout``). Statuses have a key for each word of the name. Examples have no keys.
     """
     if fact.form == "example":
         return frozenset()

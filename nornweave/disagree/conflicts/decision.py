@@ -51,14 +51,15 @@ def find_conflicts(
         rivals: the comparisons of the same facts, if the caller has them already.
 
     Returns:
-        At most one conflict for each fact and better informed side, the most confident first, then by place.
+        The most confident conflicts first, then by place. A fact has at most one conflict with each side, such as code,
+        that is better informed.
     """
     found = candidates(rivals_of(facts) if rivals is None else rivals)
     return _merged([conflict_of(one, one.strength) for one in found if one.strength >= min_confidence])
 
 
 def candidates(rivals: Rivals) -> list[CandidatePair]:
-    """Return, for each fact and better informed side, the best differing pair; none if a fact of that side agrees."""
+    """Return the best differing pair of each fact with each better informed side, unless that side also agrees."""
     chosen = (_chosen(rivals[key]) for key in sorted(rivals))
     return [one for one in chosen if one]
 
@@ -130,7 +131,7 @@ def explanation(first: LocatedFact, second: LocatedFact, name: str) -> str:
 
 
 def _merged(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
-    """Return the most certain of the conflicts of one name and the same two values; it lists the others in ``also``."""
+    """Return the most certain of all conflicts with the same name and the same values. ``also`` lists the others."""
     best: dict[tuple[object, ...], FactConflict] = {}
     others: dict[tuple[object, ...], dict[LocatedFact, None]] = defaultdict(dict)
     lines: set[tuple[object, ...]] = set()

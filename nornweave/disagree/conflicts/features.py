@@ -29,8 +29,8 @@ class FactCorpus:
 
     Attributes:
         documents: the number of documents.
-        holders: word of a context → number of documents that have it.
-        in_words: the words in contexts of facts that are not from code.
+        holders: word in the context of a fact → the number of documents with such facts.
+        in_words: the words in the contexts of facts that are not from code.
     """
 
     documents: int = 0
@@ -50,7 +50,7 @@ class FactCorpus:
 
 
 def corpus_of(facts: Collection[LocatedFact]) -> FactCorpus:
-    """Return how many documents have each word in the contexts of their facts."""
+    """Count in how many documents each word is in the context of a fact."""
     contexts = {(one.place, word) for one in facts for word in one.context}
     return FactCorpus(
         documents=len({one.place for one in facts}),
@@ -85,10 +85,10 @@ def features(code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORP
     """Return the features of a pair of comparable facts with different values.
 
     Args:
-        code: the fact whose side is closest to the running system, see ``comparable.ordered``.
+        code: the fact from the side that is closer to the running system; the first result of ``comparable.ordered``.
 
     Returns:
-        Feature → number, mostly 0 or 1; always the same features.
+        Feature → number, mostly 0 or 1. Every pair has the same features.
     """
     return (
         _of_names(code, other, corpus)

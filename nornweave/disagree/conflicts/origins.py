@@ -25,7 +25,7 @@ class LedgerNotes:
 
     Attributes:
         origins: the origin (author, date, revision) of each line that git knows.
-        dismissed: ids of the pairs of statements that somebody dismissed as no conflict (``pair_id``).
+        dismissed: the ``pair_id`` of each pair of statements of which somebody said that they do not conflict.
     """
 
     origins: Origins = field(default_factory=lambda: NO_ORIGINS)
@@ -53,7 +53,7 @@ class KnownLine:
     """A line whose author git has named.
 
     Attributes:
-        version: the document's version (``version_of``) when git named the author; for another one git is asked again.
+        version: the document's ``version_of`` when git named the author. If it has changed, git is asked again.
     """
 
     key: LineKey

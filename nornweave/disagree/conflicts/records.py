@@ -59,14 +59,14 @@ class LocatedFact:
 
     @cached_property
     def context(self) -> frozenset[str]:
-        """Distinctive words of its owner, headings and path, singular, without its own name."""
+        """The distinctive words of the fact's owner, headings and path, in the singular, without the fact's name."""
         words = {*self.fact.owner.split(), *words_of(self.section or ""), *words_of(self._around)}
         words |= set(words_of(self.path))
         return frozenset(map(singular, words)) - PLACE_WORDS - set(self.name_words)
 
     @cached_property
     def near(self) -> frozenset[str]:
-        """Words of the innermost thing around it: its class or function, its last heading, or its file."""
+        """The words of the innermost thing around the fact: its class or function, its last heading, or its file."""
         for text in (self.fact.owner, (self.section or "").rpartition(">")[2], self._around, self._file):
             words = frozenset(singular(word) for word in words_of(text)) - PLACE_WORDS - set(self.name_words)
             if words:
@@ -75,18 +75,18 @@ class LocatedFact:
 
     @property
     def _around(self) -> str:
-        """The title of its passage; empty if the passage lists constants, because this title names only neighbours."""
+        """The title of the fact's passage; empty if the title only lists several definitions."""
         is_list = self.fact.side == "code" and lists_names(self.title or "")
         return "" if is_list else self.title or ""
 
     @cached_property
     def name_words(self) -> tuple[str, ...]:
-        """The words of its name, singular."""
+        """The words of the fact's name, in the singular."""
         return tuple(map(singular, self.fact.name.split()))
 
     @cached_property
     def file_words(self) -> frozenset[str]:
-        """Distinctive words of the file's name without its suffix: for ``webhooks.md`` the word ``webhook``."""
+        """The distinctive words of the file's name without its suffix: ``webhook`` for ``webhooks.md``."""
         return frozenset(singular(word) for word in words_of(self._file)) - PLACE_WORDS
 
     @property
@@ -116,7 +116,7 @@ class FactConflict:
 
 
 def pair_id(one: Fact, other: Fact) -> str:
-    """Return an id of two statements that disagree, by their texts, names and values and not by place."""
+    """Return an id of two statements that disagree. It depends on their texts, names and values, not on the places."""
     return digest(*sorted(digest(fact.statement, fact.name, fact.value, fact.unit or "") for fact in (one, other)))[:16]
 
 

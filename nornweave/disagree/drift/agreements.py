@@ -77,9 +77,9 @@ class Before:
     """The agreements and values at the base.
 
     Attributes:
-        agreements: agreement at the base → how often page and code state it; its paths are those of the head.
-        documented: reader, path, name, value and statement of all facts on pages; empty if unknown.
-        coded: path, name and value of all facts in code; empty if unknown.
+        agreements: agreement at the base, with the paths of the head → how many lines of page and code state it.
+        documented: the reader, path, name, value and statement of each fact on pages; empty if unknown.
+        coded: the path, name and value of each fact in code; empty if unknown.
     """
 
     agreements: Mapping[Agreement, Lines]
@@ -105,7 +105,7 @@ def agreement_of(pair: CandidatePair) -> Agreement:
 
 
 def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
-    """Return the agreements with their counts on each side. A page's line may count too: ``rows = 5  # default: 5``."""
+    """Return each agreement with the number of statements on its pages and the number of lines in its code."""
     lines: dict[Agreement, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
     for pair in pairs:
         if pair.outcome is FactComparison.AGREE:
@@ -133,7 +133,7 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
 
 
 def _stated(pair: CandidatePair) -> tuple[str, ...]:
-    """Return reader, place, value and text of a page's statement. The same value may have stood in an example."""
+    """Return the reader, path, name, value and text of a page's statement. An example may have the same value."""
     return (_reading(pair), *_value(pair.other), pair.other.fact.statement)
 
 
@@ -142,7 +142,7 @@ def _value(one: LocatedFact) -> tuple[str, str, str]:
 
 
 def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement]:
-    """Return the pairs that agreed at the base and differ now, with one side changed, the most telling pair first.
+    """Return the pairs that agreed at the base and differ now because one side changed, the strongest pair first.
 
     Args:
         pairs: all compared pairs at the head.
@@ -180,7 +180,7 @@ def _lines(one: FactConflict) -> tuple[object, ...]:
 
 
 def _by_change(found: Iterable[BrokenAgreement]) -> list[BrokenAgreement]:
-    """Join the agreements that one changed line of code breaks on several pages. The input is least telling first."""
+    """Join the agreements that one changed line of code breaks on several pages. ``found`` has the weakest first."""
     changes: dict[tuple[object, ...], BrokenAgreement] = {}
     for one in reversed(list(found)):
         code = one.conflict.first
@@ -200,7 +200,7 @@ def _reading(pair: CandidatePair) -> str:
 
 
 def _documented_place(pair: CandidatePair) -> tuple[str, str, str]:
-    """Return the documented value of a pair. Readers may take its name and value from different lines."""
+    """Return the path, name and value of a pair's page. The line is left out, because it differs between readers."""
     return _value(pair.other)
 
 
@@ -222,7 +222,7 @@ def differing(base: Before, pairs: Iterable[CandidatePair]) -> Iterator[tuple[Ag
 def _differing(
     agreement: Agreement, pairs: Sequence[CandidatePair], base: Before
 ) -> Iterator[tuple[CandidatePair, Which]]:
-    """Yield the pairs at both places in which one side is unchanged and the other one is new."""
+    """Yield each pair at the two places that differs because one side changed, with that side."""
     sides = [
         (pair, shown(pair.other.fact) != agreement.documented, shown(pair.code.fact) != agreement.coded)
         for pair in pairs
@@ -273,7 +273,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     """Return the state of a documented name, by its compared values.
 
     Args:
-        line: the line of the name on the page, from 0; if not given, the line of the value.
+        line: the line of the name on the page, from 0; ``None`` for the line of the value.
     """
     verdict, pair = decided(pairs, written, line)
     page, code = pair.other, pair.code
@@ -289,9 +289,9 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
 def decided(
     pairs: Sequence[CandidatePair], written: str, line: int | None = None
 ) -> tuple[FactComparison | None, CandidatePair]:
-    """Return how code compares with a documented name, and the pair that tells so; the arguments are ``option_of``'s.
+    """Return how the code's value of a documented name compares with the page's, and the pair that shows this.
 
-    ``None`` instead of a comparison means that the code gives the name no one default.
+    The comparison is ``None`` if the code does not give the name a single default. Arguments are as in ``option_of``.
     """
     name = read_name(written)
     titles = [words for pair in pairs if (words := words_of(pair.other.title or ""))]
@@ -308,22 +308,22 @@ def decided(
 
 
 def _is_whole(pair: CandidatePair, owner: Sequence[str]) -> bool:
-    """Tell whether code has a documented name together with its owner: ``esTimeout`` for ``es.timeout``."""
+    """Tell whether code joins a documented name and its owner to one name: ``esTimeout`` for ``es.timeout``."""
     code, page = pair.code.name_words, pair.other.name_words
     lead = [*code[: -len(page)]] if page and [*code[-len(page) :]] == [*page] else []
     return bool(lead) and lead in ([*owner], pair.other.fact.owner.split()[-len(lead) :])
 
 
 def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
-    """Return the pairs of the line of a page that is nearest to a name, the lines below it first."""
+    """Return the pairs on the line that is nearest to ``line``. Lines below it are preferred to lines above it."""
     nearest = min((pair.other.fact.line for pair in pairs), key=lambda at: (at < line, abs(at - line)), default=line)
     return [pair for pair in pairs if pair.other.fact.line == nearest]
 
 
 def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair | None:
-    """Return the pair of a documented name whose default plainly differs from the only one that code declares.
+    """Return the pair whose documented default plainly differs from the code's; ``None`` if no pair does.
 
-    The page states one default; the code declares a default of the same kind for the very same name, and no place of
+    The page states one default. The code declares a default of the same kind for exactly the same name, and no place of
     the code agrees with the page. Only bare numbers and booleans differ plainly, because words and numbers with units
     can be spelt in several ways.
     """
@@ -345,10 +345,10 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
 
 
 def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactComparison | None:
-    """Return how the code compares with a documented value; ``None`` if its places disagree or none of them counts.
+    """Return how the code compares with a documented value; ``None`` if its places disagree or are all ignored.
 
-    An equal name is preferred to one that needs its owner. An empty value is filled in elsewhere, and a value of
-    another kind or of a longer name is of another thing, so these are ignored.
+    An equal name is preferred to a name that needs its owner. An empty value is ignored, because it is filled in
+    elsewhere. A value of another kind or of a longer name is ignored, because it belongs to another thing.
     """
     is_whole = any(_is_whole(pair, owner) for pair in pairs)
     if not is_whole:
@@ -369,7 +369,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
 
 
 def _standing(pair: CandidatePair) -> int:
-    """Return a value's role in the code: ``DECLARED`` as a default, 1 beside its name, ``TESTED`` if only tested."""
+    """Return the role of the code's value: ``DECLARED`` for a default, ``TESTED`` in a condition, 1 beside a name."""
     code = pair.code
     is_default = code.fact.side == "code" and code.fact.attribute == "default"
     return code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
@@ -387,7 +387,7 @@ def _shared_folder(pair: CandidatePair) -> int:
 
 
 def _shared_owner(pair: CandidatePair) -> int:
-    """Return how many words a value's owner shares with the headings above the documented value."""
+    """Return how many words the owner of the code's value shares with the owner on the page, such as its headings."""
     return len({*pair.other.fact.owner.split()} & {*pair.code.fact.owner.split()})
 
 

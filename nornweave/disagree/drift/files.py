@@ -199,7 +199,7 @@ def _known_commit(root: Path, name: str) -> str:
 
 
 def read_or_reason(tree: WorkingTree | Commit, file: SourceFile) -> bytes | str:
-    """Read a file; if that fails, return the reason."""
+    """Return the content of a file, or the reason as text if the file cannot be read."""
     try:
         return tree.read(file)
     except OSError as error:

@@ -52,7 +52,7 @@ def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
 
 
 def _ignores(line: str, names: Collection[str]) -> bool:
-    """Tell whether a line has a mark for this name; ``drift-ignore: port`` is only for ``port``."""
+    """Tell whether a line has a ``drift-ignore`` for one of the names, or for all names if it gives no name."""
     if "drift-ignore" not in line:
         return False
     for match in _MARK.finditer(line[:MAX_LINE]):
@@ -68,7 +68,7 @@ def is_ignored(finding: Finding) -> bool:
 
 
 def stale_finding(share: float, differing: Sequence[CandidatePair], text_of: TextOf) -> Finding:
-    """Return one finding for a page most of whose values differ from one file."""
+    """Return one finding for a page whose values mostly differ from one file. ``share`` is the part that differs."""
     pages, code = ([_place(side, text_of) for side in sides] for sides in
                    ([pair.other for pair in differing], [pair.code for pair in differing]))  # fmt: skip
     said = "; ".join(
@@ -132,7 +132,10 @@ def _place(one: LocatedFact, text_of: TextOf) -> Place:
 
 
 def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, int], str]:
-    """Return the existing lines of both sides of every finding, by path and number."""
+    """Return a mapping from path and line number to the text of each line whose author is to be found.
+
+    These are the lines of both sides of every finding, except for a line of code that no longer exists.
+    """
     places = [
         place
         for finding in findings

@@ -103,21 +103,21 @@ class _Mention:
 
     @property
     def spellings(self) -> tuple[str, str]:
-        """The name as code spells it, also without the slash of a route."""
+        """Two spellings of the name in code: with and without the slash at the beginning of a route."""
         return _bare(self.written), self.name
 
     @property
     def key(self) -> str:
-        """The key that all its spellings share."""
+        """The key that all spellings of the name share."""
         return _key(self.written)
 
     def is_explained(self, near: frozenset[str]) -> bool:
-        """Tell whether the long name beside a letter is among some words."""
+        """Tell whether all words of a long flag in ``beside`` are in ``near``."""
         return any(set(words_of(one)) <= near for one in self.beside)
 
     @property
     def keys(self) -> Sequence[str]:
-        """Its key, and further keys in code: ``Error`` of ``pkg::Error``, ``/b/c`` of ``/mounted/b/c``."""
+        """The key of the name, and keys of its parts: ``Error`` of ``pkg::Error``, ``/b/c`` of ``/mounted/b/c``."""
         parts = self.key.split("/")
         if self.written[0] == "/":
             return [self.key, *("/".join(parts[at:]) for at in range(1, len(parts) - 1))]
@@ -127,7 +127,7 @@ class _Mention:
 
     @property
     def qualified(self) -> tuple[str, str]:
-        """The keys of a symbol's class or package and of its name; empty for other names."""
+        """Two keys of a symbol, of its class or package and of its own name; both are empty for other names."""
         *owners, last = _QUALIFIER.split(self.written)
         is_symbol = owners and len(_key(last)) >= LEAST and ("::" in self.written or re.search("[A-Z_]", last))
         return (_key(owners[-1]), _key(last)) if is_symbol else ("", "")
@@ -138,8 +138,9 @@ class _Renamed:
     """A word of a program that another word replaced.
 
     Attributes:
-        role: the function called with the word, if the old and the new word are strings; ``None`` otherwise.
-        has_dash: the word is written as a flag.
+        role: the function that is called with the word, empty if there is no call; ``None`` if the old or the new word
+            is not a string.
+        has_dash: whether the word is written as a flag.
         near: the words around it.
     """
 
@@ -151,7 +152,7 @@ class _Renamed:
     near: frozenset[str]
 
     def is_of(self, mention: _Mention) -> bool:
-        """Tell whether a mention may mean this word. A single letter needs its dash, or its long name beside it."""
+        """Tell whether a mention may mean this word. A single letter must be a flag or have its long flag beside it."""
         return len(self.word) > 1 or (mention.written[0] == "-" and (self.has_dash or mention.is_explained(self.near)))
 
 
@@ -239,7 +240,10 @@ _CHOICES = lazy_pattern(
 
 
 def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tuple[int, int]]:
-    """Return, by kind (names, choices, statuses, versions), how many pages state, and how many of them code has."""
+    """Return two numbers for each kind: how many different items pages state, and how many of these code has too.
+
+    The kinds are names, lists of choices, statuses and required versions.
+    """
     code = [file for file in files if file.kind == "code"]
     known = _places_of(code, text_of).keys()
     numbers = {number for file in code for number in re.findall(r"\d+(?:\.\d+)*", text_of(file))}
@@ -259,7 +263,10 @@ def others_stated(files: Sequence[SourceFile], text_of: TextOf) -> dict[str, tup
 
 
 def aligned(was: Sequence[str], now: Sequence[str]) -> Iterator[tuple[int, int | None]]:
-    """Yield an old item's place with that of the item that replaced it (``None`` if none did), for small changes."""
+    """Yield the index of each old item that changed, and the index of the new item that replaced it.
+
+    The second index is ``None`` if the old item was removed. Nothing is yielded for large changes.
+    """
     lead = _shared(was, now)
     tail = _shared(was[lead:][::-1], now[lead:][::-1])
     old, new = was[lead : len(was) - tail], now[lead : len(now) - tail]
@@ -336,7 +343,7 @@ def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
 
 
 def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]) -> set[tuple[str, str]]:
-    """Return the wanted strings that programs (not configuration) still have, each with the function called with it."""
+    """Return the wanted strings that programs (not configuration) still have, each with its ``role_of``."""
     found = set()
     for file in files:
         if program_of(file.path) is not None and program_of(file.path) not in {"json", "yaml", "toml"}:
@@ -349,8 +356,8 @@ def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]
 def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple[str, str]]) -> bool:
     """Tell whether programs no longer declare a renamed word.
 
-    They do not if the word is nowhere in the code. If the word was a string, it is enough that no such string is left;
-    for a flag, that none is left in a call of the same function.
+    This is so if the word is nowhere in the code. If the word was a string, it is enough that no such string is left;
+    for a flag, that no such string is left in a call of the same function.
     """
     if not one.is_of(mention):
         return False
@@ -361,7 +368,7 @@ def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple
 
 
 def _bare(word: str) -> str:
-    """Return a word without the dashes of a flag and a final slash."""
+    """Return a word without the dashes before a flag and without slashes at its end."""
     return word.lstrip("-").rstrip("/")
 
 
@@ -373,7 +380,7 @@ def _spelling(word: str) -> str:
 def _places_of(
     files: Iterable[SourceFile], text_of: TextOf, counts: Callable[[SourceFile, str], bool] = lambda *_: True
 ) -> dict[str, tuple[str, int]]:
-    """Return the keys of the names of programs that count, each with path and line of its first place."""
+    """Return the key of each name in programs that ``counts`` accepts → the path and line of its first place."""
     places: dict[str, tuple[str, int]] = {}
     for file in files:
         for word, line in code_words(text_of(file), PurePosixPath(file.path).suffix):
@@ -386,8 +393,8 @@ def _places_of(
 def _declares(file: SourceFile, word: str) -> bool:
     """Tell whether a file can declare a name with a word.
 
-    A Dockerfile declares variables only: the rest are commands. In configuration, a word that is not spelt as only
-    names are may be anything, such as a library, and a path may be any system's.
+    A Dockerfile declares only variables, because its other words are commands. Configuration declares only words that
+    are spelt as names are, because other words and paths may be those of libraries and systems.
     """
     language = program_of(file.path)
     if language == "dockerfile":
@@ -480,7 +487,7 @@ def _finding(
 def _misnamed(
     place: tuple[str, int], was: str, mentions: Sequence[_Mention], lines: Callable[[str], Sequence[str]]
 ) -> Finding:
-    """Return the finding for pages that use a name of their own for something that the code still has."""
+    """Return the finding for pages whose new name the code does not have, while it still has the old name ``was``."""
     (path, line), now = place, mentions[0]
     message = (
         f"{now.path}:{now.line + 1} says {now.written}, which the code does not have; it has {was} in {path}:{line + 1}"
@@ -492,7 +499,10 @@ def _misnamed(
 def page_finding(
     word: str, name: str, message: str, code: Place, pages: Sequence[Place], *, was: str, moved: Which = "first"
 ) -> Finding:
-    """Return the finding of a rule over a range of commits: what pages say, and the place of the code that differs."""
+    """Return a finding in a range of commits, given what the pages say and the place of the code that differs.
+
+    ``word`` is the last part of the rule's id, such as ``gone``.
+    """
     return Finding(
         rule=f"nornweave/{word}",
         name=name,

@@ -54,7 +54,7 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _edited(finding: Finding) -> str:
-    """Return the documentation's line with the code's value; empty unless the line has its own value exactly once."""
+    """Return the page's line with the code's value; empty if the line does not have its own value exactly once."""
     stated, wanted = finding.second.value, finding.first.value
     there = re.split(rf"(?i)(?<![\w.,-])({re.escape(stated)})(?![\w-]|[.,]\d)", finding.second.text)
     if len(there) != 3 or not wanted or "not " in (stated[:4], wanted[:4]):

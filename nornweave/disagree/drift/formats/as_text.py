@@ -38,7 +38,7 @@ def who(origin: Origin | None) -> str:
 
 
 def remarks(finding: Finding) -> Iterator[str]:
-    """Return sentences on which side changed since both agreed, which is newer, and since when."""
+    """Yield sentences that say which side changed since both agreed, which side is newer, and since when."""
     if finding.moved:
         side = finding.first.side if finding.moved == "first" else finding.second.side
         yield f"both said {one_line(finding.was)}; then the {side} changed"
