@@ -1,5 +1,7 @@
 """Commits as documents: what a repository's history says of itself, and what of it is not repeated."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from contextlib import closing
@@ -293,6 +295,32 @@ def test_commits_of_a_program_are_their_first_line(root: Path) -> None:
     say(root, "Bump x from 1 to 2\n\nRelease notes\n" + "noise\n" * 100, {"a.py": "1"}, day=1, author="dependabot[bot]")
     with source(root) as repository:
         assert "noise" not in past(repository)["Bump x from 1 to 2"].text
+
+
+def test_a_commit_whose_content_the_clone_lacks_names_its_files(root: Path) -> None:
+    say(root, "Ring the bell", {"bell.py": "def ring():\n    ...\n"}, day=1)
+    lost = git(root, "rev-parse", "HEAD:bell.py")
+    say(root, "Ring it twice\n\nOnce is not heard.", {"bell.py": "def ring_twice():\n    ...\n"}, day=2)
+    say(root, "Paint the door", {"door.py": "def paint():\n    ...\n"}, day=3)
+    (root / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    found = past(source(root))
+    assert "Once is not heard." in found["Ring it twice"].text
+    assert found["Ring it twice"].text.endswith("- bell.py") and found["Ring the bell"].text.endswith("- bell.py (new)")
+    assert found["Paint the door"].text.endswith("- door.py (new, +2: paint)")
+
+
+def test_a_commit_is_asked_for_again_if_git_was_ended(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(root, "Ring the bell", {"bell.py": "def ring():\n    ...\n"}, day=1)
+    program = tmp_path / "bin/git"
+    program.parent.mkdir()
+    real, once = shutil.which("git"), tmp_path / "ended"
+    ends = f'case "$*" in *diff-tree*) [ -e "{once}" ] || {{ touch "{once}"; kill -9 $$; }};; esac'
+    program.write_text(f'#!/bin/sh\n{ends}\nexec "{real}" "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert past(source(root))["Ring the bell"].text.endswith("- bell.py (new, +2: ring)") and once.exists()
 
 
 def test_files_in_a_work_tree_have_its_commits_and_files_elsewhere_none(root: Path, tmp_path: Path) -> None:

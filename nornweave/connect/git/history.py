@@ -163,11 +163,13 @@ class CommitHistory:
     quotes: bool = True
     is_partial: bool = False
     _changes: Lasting = field(init=False, repr=False, compare=False)
+    _names: Lasting = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # How git finds the function that a change is in, by language.
-        arguments = ("-c", f"core.attributesFile={_ATTRIBUTES}", *_DIFF, *(_PARTIAL if self.is_partial else _WHOLE))
-        object.__setattr__(self, "_changes", Lasting(self.root, *arguments, timeout_s=self.timeout_s))
+        for name, options in (("_changes", _PARTIAL if self.is_partial else _WHOLE), ("_names", _PARTIAL)):
+            # How git finds the function that a change is in, by language.
+            arguments = ("-c", f"core.attributesFile={_ATTRIBUTES}", *_DIFF, *options)
+            object.__setattr__(self, name, Lasting(self.root, *arguments, timeout_s=self.timeout_s))
 
     def entries(self, commit: str, web: str | None = None) -> Iterator[Entry]:
         """List the commits up to ``commit``, newest first. Then list the first release of each of these commits.
@@ -384,12 +386,19 @@ class CommitHistory:
 
     def _read(self, sha: str, wanted: PathFilter) -> tuple[str, list[_Change]]:
         """Return the message of a commit and its changes to the wanted files."""
-        message, changes = self._changes.ask(f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed))
+        told = f"commit {sha}", lambda given, printed: _read_commit(sha, given, printed)
+        try:
+            message, changes = self._changes.ask(*told)
+        except TransientDocumentError as error:
+            if isinstance(error.__cause__, TimeoutError):
+                raise
+            message, changes = self._names.ask(*told)  # the clone lacks what the commit changed
         return message, [change for change in changes if wanted.matches(change.path)]
 
     def close(self) -> None:
-        """End the git process that ``fetch`` keeps."""
+        """End the git processes that ``fetch`` keeps."""
         self._changes.close()
+        self._names.close()
 
     def entries_here(self) -> Iterator[Entry]:
         """List the commits of a folder in a work tree. The list is empty if git knows no commit of the folder.

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
@@ -171,23 +172,39 @@ class Lasting:
             talk: a function that raises ``OSError`` or ``ValueError`` if git does not answer as expected.
 
         Raises:
-            TransientDocumentError: git ended or did not answer in time. The next call starts git again.
+            TransientDocumentError: git ended or did not answer in time, twice. Its cause is a ``TimeoutError`` if the
+                time was over. The next call starts git again.
             SourceUnavailableError: git is not installed.
         """
         with self._lock:
-            process = self._process or self._open()
-            in_time = threading.Timer(self._timeout_s, process.kill)  # ends what waits for its output
-            in_time.start()
-            try:
-                return talk(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout))  # both are pipes
+            with suppress(OSError, ValueError):
+                return self._try(talk)
+            try:  # a process may be ended from outside, as where memory is short
+                return self._try(talk)
             except (OSError, ValueError) as error:
-                self._close()
-                reason = "no answer in time" if in_time.finished.is_set() else error
                 raise TransientDocumentError(
-                    f"git did not deliver {wanted} ({reason}); the next sync tries again"
+                    f"git did not deliver {wanted} ({error}); the next sync tries again"
                 ) from error
-            finally:
-                in_time.cancel()
+
+    def _try(self, talk: Callable[[IO[bytes], IO[bytes]], Answer]) -> Answer:
+        """Return the result of ``talk``. If it fails, end git; raise ``TimeoutError`` if the time was over."""
+        process, is_late = self._process or self._open(), threading.Event()
+
+        def stop() -> None:
+            is_late.set()
+            process.kill()  # ends what waits for its output
+
+        in_time = threading.Timer(self._timeout_s, stop)
+        in_time.start()
+        try:
+            return talk(cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout))  # both are pipes
+        except (OSError, ValueError) as error:
+            self._close()
+            if is_late.is_set():
+                raise TimeoutError("no answer in time") from error
+            raise
+        finally:
+            in_time.cancel()
 
     def close(self) -> None:
         """End the git process. A later ``ask`` starts a new one."""
