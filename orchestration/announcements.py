@@ -59,6 +59,7 @@ class Receiver(Protocol):
         Args:
             event_id: the same at every attempt, because the receiver may get an event twice.
             event: JSON.
+            seconds: the longest time to wait for the receiver.
         """
 
 
@@ -142,7 +143,7 @@ class Outbox:
         return True
 
     def _failures(self) -> tuple[int, float]:
-        """Return the receiver's number of consecutive failures, and the time of the last failure; zeros without one."""
+        """Return how often the receiver has failed since its last success, and when it last failed; zeros if never."""
         try:
             failures, at = json.loads((self._folder / PAUSE).read_text(encoding="utf-8"))
             return int(failures), float(at)
@@ -185,7 +186,7 @@ class Webhook:
         return f"webhook at {_host(self._url)}"
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
-        """Post an event; see ``Receiver.send``."""
+        """Post an event. Return what went wrong; ``None`` if the receiver has the event."""
         if wrong := unusable_proxy(self._url):
             return wrong
         headers = {"Content-Type": "application/json", **signature_headers(event_id, event, self._secret)}
@@ -253,7 +254,7 @@ class KafkaTopic:
         return f"Kafka at {self._bootstrap}"
 
     def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
-        """Send an event and wait until the brokers store it; see ``Receiver.send``."""
+        """Send an event, and wait until the brokers store it. Return what went wrong; ``None`` if they have it."""
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError:

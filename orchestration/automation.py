@@ -233,7 +233,7 @@ def ledger_sensor(settings: Settings, job: dg.UnresolvedAssetJobDefinition) -> d
 
 
 def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition) -> dg.SensorDefinition:
-    """Return the sensor that starts the code domain's query map weekly, and after many new commits."""
+    """Return the sensor that starts the learning of the code domain's query map: weekly, and after many new commits."""
 
     def look(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         if has_unfinished_run(context.instance, QUERY_MAP_DOMAIN.value):
@@ -253,7 +253,13 @@ def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition)
 def _sensor(
     name: str, look: Callable[..., Any], does: str, every_s: int = LOOK_INTERVAL_S, **fields: Any
 ) -> dg.SensorDefinition:
-    """Return an active sensor."""
+    """Return an active sensor.
+
+    Args:
+        look: called every ``every_s`` seconds. It returns runs to start, or why there are none.
+        does: the description for the UI.
+        fields: further arguments of ``dg.SensorDefinition``.
+    """
     return dg.SensorDefinition(
         name=name,
         evaluation_fn=look,
@@ -315,7 +321,10 @@ def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resti
 
 
 def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
-    """Return a request for a run of one domain. Dagster runs each ``run_key`` only once."""
+    """Return a request for a run of one domain.
+
+    Dagster ignores a request whose ``run_key`` it has seen before. A request without a key always starts a run.
+    """
     return dg.RunRequest(
         run_key=run_key,
         asset_selection=[*domain_keys(domain), LEDGER_KEY, ANSWERS_KEY],

@@ -100,7 +100,10 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 
 
 def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Describe an evaluation by the figures of its curves, which ``_curve`` names, and a table of measures."""
+    """Return one figure for each curve of each set, the number of queries, and a table of all measures.
+
+    ``_curve`` names the figures.
+    """
     numbers: dict[str, float | int | str] = {}
     for place, evaluation in enumerate(evaluated):
         run = evaluation.result.scope(scope)
@@ -134,7 +137,7 @@ def known_metadata(known: Sequence[Evaluation]) -> Metadata:
 
 
 def _curve(name: str, place: int, domain: str, set_name: str) -> str:
-    """Return a curve's name: ``name`` for the first set (``place`` 0), with the set's title in front for other sets."""
+    """Return the name of a curve: ``MRR`` for the first set (``place`` 0), ``code tickets MRR`` for another set."""
     return f"{set_title(domain, set_name)} {name}" if place else name
 
 

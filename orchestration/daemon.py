@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def end_with_starter(number: signal.Signals) -> None:
-    """Send this process a signal when its standard input closes."""
+    """Send this process a signal when the process that started it ends, which closes the standard input."""
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), number)

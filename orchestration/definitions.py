@@ -39,11 +39,11 @@ def build_definitions(
     refresh_cron: str = DEFAULT_CRON,
     evaluation_cron: str = EVALUATION_CRON,
 ) -> dg.Definitions:
-    """Return the assets of the served domains, their job, schedule and sensors.
+    """Return the assets of the served domains, with their jobs, schedules and sensors.
 
     Args:
         domains: the domains to show. The default are the served domains.
-        progress, outcomes, opened: see ``resources.domain_syncs``.
+        progress, outcomes, opened: the arguments of ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
         evaluation_cron: when the published generations are measured.
 

@@ -57,7 +57,7 @@ Refusal = tuple[int, str]
 
 
 def public_url(environment: Mapping[str, str]) -> str | None:
-    """Return the configured address at which a proxy on this machine serves the UI, or ``None``.
+    """Return the configured address at which a proxy on this machine serves the UI; ``None`` if there is none.
 
     Raises:
         ConfigError: the value is not an address, or no token is set, which a public address needs.
@@ -177,7 +177,7 @@ def _has_password(headers: Headers, token: str | None) -> bool:
 
 
 def _not_reading(scope: Scope, headers: Headers) -> Refusal | None:
-    """Return the refusal of a request that may write; ``None`` if it is permitted.
+    """Return the refusal of a request that may write; ``None`` for a request that is permitted.
 
     GraphQL is permitted as a ``POST`` of JSON, because pages of other sites cannot send JSON.
     """

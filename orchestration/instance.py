@@ -124,7 +124,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 
 
 def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
-    """Return the contents of ``dagster.yaml``."""
+    """Return the contents of ``dagster.yaml``, with runs recorded in PostgreSQL or in files below ``home``."""
     return {
         **IN_MEMORY,
         "nux": {"enabled": False},

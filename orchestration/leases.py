@@ -118,7 +118,7 @@ class HereRunLauncher(DefaultRunLauncher):
     _watch: LeaseWatch | None = None
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """Create the lease, then launch."""
+        """Create the run's lease, then launch the run."""
         renew(self._instance, context.dagster_run.run_id, executes=False)
         super().launch_run(context)
 
@@ -190,7 +190,7 @@ def is_gone(mark: str) -> bool:
 
 
 def _kernel() -> str:
-    """Return a name for what makes process ids unique: the host, or on Linux the boot and the namespace."""
+    """Return a name for the system in which a process id is unique: the host, or on Linux its boot and namespace."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
@@ -199,7 +199,7 @@ def _kernel() -> str:
 
 
 def _start_time(pid: int) -> int:
-    """Return a process's start time; on Linux in ticks since the boot, because the clock may change."""
+    """Return when a process started, in seconds since 1970; on Linux in ticks since the boot."""
     if Path("/proc/self/stat").exists():
         return int(
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]

@@ -132,7 +132,7 @@ def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo
 
 
 def _is_interruption(error: SerializableErrorInfo) -> bool:
-    """Tell whether an error is Ctrl-C: between steps, in a step, or in a query."""
+    """Tell whether Ctrl-C caused an error. It may come between steps, in a step, or in a query of DuckDB."""
     by_name = error.cls_name in {"DagsterExecutionInterruptedError", "KeyboardInterrupt"}
     return by_name or error.message.strip().endswith(f"RuntimeError: {QUERY_INTERRUPTED}")
 
@@ -157,7 +157,7 @@ def _reason_of_end(result: dg.ExecuteInProcessResult) -> str:
 
 
 def _message(error: SerializableErrorInfo) -> str:
-    """Return the message of the first error in a chain."""
+    """Return the message of the original error, which has no further cause."""
     while error.cause:
         error = error.cause
     return error.message.strip()

@@ -31,7 +31,7 @@ FORGET_AT_ONCE = 2_000
 
 
 class _Kept:
-    """Open connections to one file."""
+    """The connections to one file. They stay open between transactions."""
 
     _conn_string: str
     _engine: sa.Engine | None = None

@@ -75,7 +75,7 @@ class WatchedSource:
 
     @property
     def key(self) -> str:
-        """The source's name in the sensors."""
+        """The source's name in the sensors: ``domain/source``."""
         return f"{self.domain.value}/{self.id}"
 
 
@@ -163,12 +163,12 @@ class Watch:
         told = self._told.pop(domain)
         try:
             if sum(map(len, told.values())) > MAX_PATHS or not self._is_done(domain, told):
-                self._leave(domain, told)
+                self._tell_changed(domain, told)
         except DomainBusyError:
             self._told[domain] = told
         except NornWeaveError as error:
             log.warning("%s: what changed is left to the next look: %s", domain.value, error)
-            self._leave(domain, told)
+            self._tell_changed(domain, told)
 
     def _is_done(self, domain: Domain, told: Mapping[str, set[str]]) -> bool:
         """Sync some paths. Return ``False`` if the sensor must start a run for them instead.
@@ -200,7 +200,7 @@ class Watch:
             self._tell(replace(self._watched, ledger=new_mark()))
         return True
 
-    def _leave(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
+    def _tell_changed(self, domain: Domain, told: Mapping[str, set[str]]) -> None:
         """Tell the sensors that these sources have changed."""
         wanted = {f"{domain.value}/{each}" for each in told}
         marks = {
@@ -253,7 +253,7 @@ def new_mark() -> str:
 
 
 def main() -> int:
-    """Watch until a signal comes, the starter ends or the settings change."""
+    """Watch until a signal comes, the starting process ends or the settings change. Return the exit code, 0."""
     if not os.read(0, 1):
         return 0
     heed_signals()

@@ -164,7 +164,9 @@ def run_webserver(
 
     Args:
         processes: the code servers and the daemon. They are stopped at the end.
-        url: the public address behind a proxy.
+        port: the port on the loopback address.
+        token: what requests must show; ``None`` if they need no token.
+        url: the public address behind a proxy; ``None`` if there is no proxy.
         is_over: set when another Dagster has taken over.
         note: called every few seconds while the server works.
 

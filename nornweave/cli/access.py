@@ -35,7 +35,7 @@ def who(
     domain: DomainsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who may see a document, and who says so."""
+    """Show who may see a document, and which settings or metadata say so."""
     from nornweave.ask.rights import people_of
 
     settings = settings_of(context)
@@ -69,7 +69,7 @@ def can(
     domain: DomainsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether somebody may see a document, by any of their tokens, and why; exit 1 for no."""
+    """Say whether a person may see a document with any of their tokens, and why. The exit code is 1 if they may not."""
     from nornweave.ask.rights import people_of, person_in
     from nornweave.config.load import did_you_mean
 
@@ -103,7 +103,8 @@ def refresh(
 ) -> None:
     """Ask sources for members of groups, without reading documents.
 
-    Exit code 1 if a source does not list all, 2 if the file of members is broken: then sources are asked all the same.
+    The exit code is 1 if a source does not list all members. It is 2 if the operator's file of members is broken; the
+    sources are asked even then.
     """
     from nornweave.carry.publishing import refresh_workspace
     from nornweave.connect.connectors import open_source

@@ -64,7 +64,7 @@ def without_member(text: str, path: Sequence[str]) -> str:
 
 
 def member_at(text: str, path: Sequence[str]) -> Any:
-    """Return the value at a path of keys of JSON; ``None`` if there is none.
+    """Return the value at a path of keys in a JSON text; ``None`` if there is no value.
 
     Raises:
         NotEditableError: as ``with_member``.
@@ -74,7 +74,10 @@ def member_at(text: str, path: Sequence[str]) -> Any:
 
 
 def _steps(text: str, path: Sequence[str]) -> list[tuple[int, list[_Member], _Member | None]]:
-    """Follow a path of keys; return for each object its start, its members, and the member on the path."""
+    """Return for each object on a path of keys its start, its members, and its member with the next key of the path.
+
+    If an object lacks the next key, the member is ``None`` and the path ends there.
+    """
     at, steps = _root(text), []
     for key in path:
         if text[at] != "{":
@@ -89,7 +92,7 @@ def _steps(text: str, path: Sequence[str]) -> list[tuple[int, list[_Member], _Me
 
 
 def _root(text: str) -> int:
-    """Return the start of the outermost object."""
+    """Return the offset of the ``{`` that opens the outermost object."""
     try:
         loaded = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
@@ -126,7 +129,7 @@ def _after_blank(text: str, at: int) -> int:
 
 
 def _insert_member(text: str, at: int, members: Sequence[_Member], key: str, value: Mapping[str, Any]) -> str:
-    """Return the text with a new member after the last one, in the same layout."""
+    """Return the text with a new last member in the object that starts at ``at``, in the layout of its ``members``."""
     name = json.dumps(key, ensure_ascii=False)
     if members:
         last = members[-1]

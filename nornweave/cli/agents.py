@@ -53,10 +53,11 @@ class Agent:
     Attributes:
         name: its name for ``--agent``.
         program: the name of its executable.
-        folders: one of these exists if the agent is used; below ``~`` or the project's folder.
-        files: its possible configuration files, in order; if none exists, the last one is made.
-        key: the key of the servers in the file.
-        entry: makes an entry from the words of the command.
+        folders: folders that the agent makes, below ``~`` or the project. If one exists, the agent counts as installed.
+        files: its possible configuration files. The first file that exists is edited; if none exists, the last one
+            is created.
+        key: the key in the file that holds the servers.
+        entry: returns the server's entry for a command, which is given word by word.
     """
 
     name: str
@@ -122,7 +123,7 @@ def is_ours(entry: object) -> bool:
 
 
 def edited(agent: Agent, command: Sequence[str] | None, text: str) -> str:
-    """Return the text of an agent's file with our entry, or without it if ``command`` is ``None``.
+    """Return the text of an agent's file with NornWeave's entry; without the entry if ``command`` is ``None``.
 
     Raises:
         NotEditableError: a person has to edit the file.
@@ -187,9 +188,13 @@ def uninstall(
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file, with its text before and after, ``None`` for no file. ``refused`` says why a person has to edit it.
+    """A change of one file.
 
-    ``noted`` are entries for ``_Origins.files``.
+    Attributes:
+        before, after: the text of the file; ``None`` if the file does not exist.
+        noted: the entries to add to ``_Origins.files``.
+        refused: why a person has to edit the file; empty if NornWeave can do it.
+        lines: what this person should add.
     """
 
     name: str
@@ -202,16 +207,16 @@ class _Change:
 
 
 class _Origins:
-    """What was there before ``install``, kept until ``uninstall``.
+    """The state before ``install``, stored until ``uninstall``.
 
     Attributes:
-        files: the files with our entry, each with its former text if taking the entry out does not give that back: an
-            empty file, or an object without members.
-        folders: the folders that were made.
+        files: the files with NornWeave's entry → their text before ``install``; ``None`` if removing the entry
+            restores this text. It does not restore an empty file or an empty object.
+        folders: the folders that ``install`` made.
     """
 
     def __init__(self) -> None:
-        """Read what is known."""
+        """Read the stored state; start with an empty one if there is none."""
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         self.place, known = state / NAME / "agents.json", dict[str, Any]()
         with suppress(OSError, ValueError, TypeError):
@@ -225,7 +230,7 @@ class _Origins:
         folder.mkdir(parents=True, exist_ok=True)
 
     def settle(self) -> None:
-        """Write what has to be known later, and remove the folders that are not needed any more."""
+        """Store the state, or delete it if no file has an entry any more. Remove the empty folders that were made."""
         self.files = {name: text for name, text in self.files.items() if Path(name).exists()}
         if self.files:
             self.make_folder(self.place.parent)
@@ -319,7 +324,12 @@ def _read(file: Path) -> str | None:
 
 
 def _carry_out(change: _Change, origins: _Origins, *, yes: bool, as_json: bool) -> str:
-    """Show a change, ask, and write it; return the outcome."""
+    """Show a change, ask for permission unless ``yes``, and write it.
+
+    Returns:
+        ``written``, ``unchanged``, ``not confirmed``, or ``refused`` if a person has to edit the file or somebody
+        changed it meanwhile.
+    """
     if change.refused:
         messages.print(f"{change.name}: {change.file}: {change.refused}", style="red", soft_wrap=True)
         if change.lines:

@@ -76,7 +76,10 @@ def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
 
 
 def space_finding(subject: str, free: int, used: int) -> CheckFinding:
-    """Compare the free space with the size of the index, both in bytes."""
+    """Compare the free space with the size of the index, both in bytes.
+
+    Return an error if less than ``LEAST_FREE_BYTES`` are free, a warning if a second index would not fit, else ``ok``.
+    """
     text = f"{free / _GIB:.1f} GiB are free, the index takes {used / _GIB:.1f} GiB"
     if free < LEAST_FREE_BYTES:
         remedy = "free space, or move 'data_dir' to a larger disk; `domains.<name>.storage.keep_generations: 1` helps"
@@ -261,7 +264,7 @@ def _look_at_memberships(settings: Settings) -> Iterator[CheckFinding]:
 
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
-    """Open a source and list it. Of a remote source only the first page is read."""
+    """Open a source and list it. Only the first page of a remote source is read."""
     finding = partial(CheckFinding, "source", source.id)
     for key in ("token_env", "credentials_env"):
         name = getattr(source, key, None)
@@ -351,7 +354,7 @@ def look_at_index(settings: Settings, domain: Domain, *, can_sync: bool) -> Iter
 
 
 def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
-    """Report the condition under which each judged set holds a generation back, and judged places without a match."""
+    """Report when each judged set of a domain prevents a publication, and its places that match no document."""
     from evals.gate import holds_back
     from evals.judgments import JudgmentError
     from evals.sets import read_domain_sets, wrong_judgments
@@ -381,7 +384,7 @@ def look_at_judged(settings: Settings, domain: Domain) -> Iterator[CheckFinding]
 
 
 def look_at_judged_across(settings: Settings) -> Iterator[CheckFinding]:
-    """Report sets judged across domains, which hold nothing back, and their places without a match."""
+    """Report the sets judged across domains, which never prevent a publication, and places that match no document."""
     from evals.sets import wrong_judgments
 
     finding = partial(CheckFinding, "judged", "all domains")

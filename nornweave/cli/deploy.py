@@ -51,7 +51,10 @@ def worker(
 
 
 def _encoder(settings: Settings, name: str, version: str) -> Encoder:
-    """Return the encoder of a domain by this machine's settings. A message never chooses the model."""
+    """Return the encoder of a domain. This machine's settings choose the model, never the message from the broker.
+
+    ``version`` is the version that the message wants. Only its precision is used.
+    """
     from nornweave.carry.wiring import encoder_of
 
     if name not in {domain.value for domain in Domain}:
@@ -84,7 +87,7 @@ def publish(
     full: Annotated[bool, typer.Option(help="Copy files again that the store has, as after damage there.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Copy the published generations to the object store of `publish:`, for replicas. Each sync does so by itself."""
+    """Copy the published generations to the object store of `publish:`, for replicas. Each sync does this, too."""
     from nornweave.ask.views.status import copy_document
     from nornweave.carry.publishing import publish_domains
 

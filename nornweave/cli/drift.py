@@ -100,7 +100,10 @@ def drift(
 
 
 def _with_baseline(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
-    """Return the options with the baseline. While a baseline is written, neither an older one nor the lock is used."""
+    """Return the options with the baseline from a file; without a baseline for ``None``.
+
+    If a baseline is to be written, use neither an older baseline nor the lock.
+    """
     from nornweave.disagree.drift.baseline import read_baseline
 
     if is_written:

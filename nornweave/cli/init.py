@@ -53,7 +53,7 @@ def init(
 ) -> None:
     """Look around for repositories, documents, exports and papers, and write a commented nornweave.yaml.
 
-    It is written to the file of --config; paths in it are relative to that.
+    The configuration is written to the file of --config. Paths in it are relative to the folder of this file.
     """
     file: Path = context.obj
     if add:
@@ -80,7 +80,7 @@ def _look_around(file: Path, folder: Path, *, force: bool, as_json: bool) -> Non
 
 
 def _add(file: Path, places: Sequence[str], *, as_json: bool) -> None:
-    """Add the sources that can be read at each place."""
+    """Add the sources that can be read at each place to a configuration, and print them."""
     taken = {source.id for source in load_settings(file).sources} if file.exists() else set()
     added = []
     for place in places:

@@ -215,7 +215,7 @@ def dismiss(
     undo: Annotated[bool, typer.Option("--undo", help="Take it back.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that two statements are no conflict. This holds wherever they stand, until it is taken back."""
+    """Say that two statements are no conflict. This applies in every document that states them, until it is undone."""
     from nornweave.carry.ledger_file import dismiss
 
     pair = dismiss(settings_of(context), conflict_id, undo=undo)
@@ -268,9 +268,9 @@ def serve(
 def _settings_to_serve(
     context: typer.Context, from_url: str | None, data_dir: Path | None
 ) -> Iterator[tuple[Settings, Callable[[], bool]]]:
-    """Yield the settings to serve with, and a function that tells whether there are new ones.
+    """Yield the settings to serve with, and a function that tells whether they have changed since its last call.
 
-    With ``--from`` they are the settings of a replica.
+    With ``--from``, the settings are those of a replica. Otherwise they never change.
     """
     if from_url is None:
         yield settings_of(context), lambda: False

@@ -58,7 +58,10 @@ def settings_of(context: typer.Context) -> Settings:
 
 
 def run(commands: Callable[[], object]) -> None:
-    """Run a command line. Deliberate errors of NornWeave are printed as messages without a traceback."""
+    """Run a command line. Deliberate errors of NornWeave are printed as messages without a traceback.
+
+    The exit code is 2 after an error in the configuration or a question, and 1 after other deliberate errors.
+    """
     try:
         commands()
     except (ConfigError, QueryError) as error:

@@ -32,7 +32,7 @@ def push(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Hand files in; the next sync of the domain indexes them, and handing one in again replaces it."""
+    """Hand in files. The next sync of the domain indexes them. A file that is handed in again is replaced."""
     documents = _documents(files, path, _metadata(metadata or []))
     receipts = _put(context, domain, documents)
     rejected = [each for each in receipts if each["status"] == "REJECTED" and each["reason"] != "duplicate"]
@@ -66,7 +66,10 @@ def _documents(files: Sequence[Path], prefix: str, metadata: Mapping[str, JsonVa
 
 
 def _place(file: Path, prefix: str) -> str:
-    """Return a path in the inbox: the path as given, or only the name for an absolute path or one with ``..``."""
+    """Return the path of a file in the inbox, below the folder ``prefix``.
+
+    ``a/b.md`` stays ``a/b.md``. Only the name of an absolute path, or of a path with ``..``, is used.
+    """
     given = PurePosixPath(file.as_posix())
     name = given.name if given.is_absolute() or ".." in given.parts else str(given)
     folder = prefix.strip("/")

@@ -45,7 +45,7 @@ def evaluate(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure retrieval on judged sets, and compare with the published generation and the last time."""
+    """Measure retrieval on judged sets. Compare the result with the last evaluation of each set."""
     from evals import report
     from evals.evaluation import evaluate_published
     from evals.feedback_set import sets_of_answers
@@ -113,7 +113,7 @@ def evaluations(
 
 
 def _print_evaluations(evaluations: Sequence[EvaluationDocument]) -> None:
-    """Print a row for each evaluation: what was served, with intervals."""
+    """Print a row for each evaluation: its set, its generation, and the measures of the answers with intervals."""
     from nornweave.ask.views.evaluations import set_title
 
     if not evaluations:

@@ -96,7 +96,10 @@ def query(
 
 
 def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) -> int:
-    """Print an answer, as text if ``characters`` per domain are given; return the exit code."""
+    """Print an answer, and return the exit code: 0, or 1 if no domain was searched.
+
+    If ``characters`` is given, print the answer as plain text with at most this many characters per domain.
+    """
     from nornweave.ask.answer.text_renderer import render_answer
     from nornweave.ask.views.answer import answer_document
     from nornweave.cli.report import print_answer
@@ -246,7 +249,7 @@ def graph(
     source: SourceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which files a file imports, and which import it; exit 1 if it is not published."""
+    """Show which files a file imports, and which files import it. The exit code is 1 if the file is not published."""
     with _code_texts(settings_of(context)) as (texts, deadline):
         found = texts.graph(file, deadline, source)
     if found is None:

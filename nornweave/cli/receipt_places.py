@@ -37,7 +37,7 @@ _SHOWN = 10
 
 
 def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> list[Place]:
-    """Return every place, in the order in which they are purged.
+    """Return every place that may have remains of a deleted document, in the order in which the places are purged.
 
     Args:
         writer: the locked writer of the domain; ``None`` for a replica, which writes nothing.
@@ -59,7 +59,10 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
 
 
 def known_text(settings: Settings, deleted: Deleted) -> Deleted:
-    """Return the document with parts of its text that no other document has, read from kept generations."""
+    """Return the document with those parts of its text that no other document has.
+
+    The text is read from kept generations. If none of them has the document, no parts are known.
+    """
     stores = {domain: store_of(settings, domain) for domain in {*settings.served_domains, deleted.domain}}
     store = stores[deleted.domain]
     texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
@@ -263,7 +266,7 @@ def _names(value: Any, deleted: Deleted) -> bool:
 
 
 def _bytes(data_dir: Path, deleted: Deleted) -> Search:
-    """Search the bytes of all files in ``data_dir``."""
+    """Search the bytes of all files in ``data_dir`` for a document. Return how many files have it, and their names."""
     looked = [file for file in sorted(data_dir.rglob("*")) if file.is_file() and not file.is_symlink()]
     holding = [file for file in looked if deleted.is_in_file(file)]
     names = tuple(str(file.relative_to(data_dir)) for file in holding[:_SHOWN])

@@ -278,7 +278,10 @@ def _score_part(item: Mapping[str, Any], source: str) -> str:
 
 
 def _where(citation: Mapping[str, Any]) -> str:
-    """Return the place of a citation, with its path as filters and ``why`` read it."""
+    """Return the place of a citation as a line: ``code  src/app.py:3-9  (repo)  title``.
+
+    Filters and ``nornweave why`` accept the path in this form.
+    """
     place = f"{citation['domain_id']}  {citation['source_path']}"
     if citation["line_range"]:
         place += ":{}-{}".format(*citation["line_range"])

@@ -124,7 +124,12 @@ def run_sync(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Materialise the domains and print the outcomes; return the exit code."""
+    """Sync the domains and print the outcomes.
+
+    Returns:
+        The exit code: 0 after success, 1 after a failure, 130 after Ctrl-C. With ``strict`` it is ``DOCUMENTS_FAILED``
+        if only documents failed.
+    """
     check_folder(settings.data_dir, make=True)
     with translate_full_disk(settings.data_dir), ProgressBars(messages) as bars:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
@@ -149,9 +154,12 @@ def run_sync(
 
 
 def _report(outcomes: Outcomes, failed_after: Mapping[str, str], *, strict: bool, as_json: bool) -> int:
-    """Print the outcomes of a sync, and its problems on stderr; return the exit code.
+    """Print the outcomes of a sync, and its problems on stderr. Return the exit code, as ``run_sync`` does.
 
     In JSON a domain that failed as a whole has ``error`` instead of its report.
+
+    Args:
+        failed_after: asset → error, for steps that failed after the domains.
     """
     if as_json:
         print_json(
@@ -195,7 +203,7 @@ def _print_outcomes(outcomes: Outcomes) -> None:
 
 
 def _sync_failed(outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:  # noqa: C901
-    """Print problems on stderr; return whether a domain, a whole source or a step after them failed."""
+    """Print problems on stderr. Return whether a domain, a source, a judged set or a step after the domains failed."""
     failed = False
     for domain, outcome in outcomes.items():
         if not isinstance(outcome, SyncReport):
@@ -240,7 +248,7 @@ def _say(line: str, style: str) -> None:
 
 
 def preview_sync(settings: Settings, domains: Sequence[Domain], options: SyncOptions, *, as_json: bool) -> int:
-    """Print the changes that a sync of these domains would make; return the exit code."""
+    """Print the changes that a sync of these domains would make. Return 1 if a source cannot be listed, else 0."""
     with ProgressBars(messages) as bars:
         changes = {domain: _changes(settings, domain, options, bars) for domain in domains}
     if as_json:
@@ -302,7 +310,7 @@ def _as_json(changes: Changes) -> dict[str, Any]:
 
 
 def _why(wanted: DueDocument) -> str:
-    """Return the reason why a document would be read."""
+    """Return why a document would be read, such as ``new`` or ``changed``."""
     if wanted.stored is None:
         return "new"
     if wanted.stored.outcome == "transient":

@@ -86,6 +86,6 @@ class FusionSettings(BaseModel):
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of ``fusion:`` with the overrides of the environment."""
+    """Return the values of ``fusion:``. A variable such as ``FUSION_MAX_SOURCES`` overrides ``fusion_max_sources``."""
     stated_there = {name: environment.get(name.upper(), "").strip() for name in FusionSettings.model_fields}
     return {**stated, **{name: value for name, value in stated_there.items() if value and name != "normalization"}}

@@ -141,7 +141,14 @@ def _read_sources(entries: tuple[Mapping[str, Any], ...], kinds: SourceKinds, fi
 
 
 def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefix: str) -> SourceSettings:
-    """Validate a source with the settings class of its ``type``."""
+    """Return the settings of a source, an instance of the class for its ``type``.
+
+    Args:
+        entry: the keys and values of the source.
+        kinds: type → class.
+        file: the configuration file, for messages.
+        prefix: the place of the source in the file, such as ``sources.0``, for messages.
+    """
     if "type" not in entry:
         raise ConfigError(f"{file}{line_of(file, prefix.split('.'))}: key '{prefix}.type' is missing")
     name = entry["type"]
@@ -193,7 +200,10 @@ def _defaults_of(domain: Domain) -> Mapping[str, Any]:
 def _all_filters(
     built_in: tuple[FilterSettings, ...], defaults: Mapping[str, Any], stated: Any, file: Path, prefix: str
 ) -> tuple[FilterSettings, ...]:
-    """Join built-in and declared filters. A declaration equal to a built-in filter is ignored."""
+    """Return the built-in filters and the declared filters of a domain.
+
+    ``stated`` is the value of the key ``filters``. Entries that ``defaults``, the domain file, has as well are ignored.
+    """
     own = [each for each in stated if each not in defaults["filters"]] if isinstance(stated, list) else stated
     declared = _validate(DomainFilters, {} if own is None else {"filters": own}, file, prefix)
     try:

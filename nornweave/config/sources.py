@@ -54,7 +54,11 @@ class SourceSettings(FrozenSettings):
 
     @property
     def required_path(self) -> Path:
-        """The folder or file of a local source."""
+        """The folder or file of a local source.
+
+        Raises:
+            ConfigError: the source has no ``path``.
+        """
         if self.path is None:
             raise ConfigError("key 'path' is missing")
         return self.path

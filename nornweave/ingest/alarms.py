@@ -143,7 +143,7 @@ class AlarmBook:
     def _events(
         self, found: Mapping[tuple[AlarmKind, str], str], run_id: str, at: datetime, *, over: bool = False
     ) -> list[dict[str, Any]]:
-        """Return one event for each kind of alarm."""
+        """Return one event for each kind of alarm in ``found``. With ``over``, the events say that the alarms ended."""
         events = []
         for kind in AlarmKind:
             items = [{"subject": subject, "text": text} for (of, subject), text in found.items() if of is kind]

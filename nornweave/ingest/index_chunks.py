@@ -103,7 +103,7 @@ def _setting_keys(facts: Sequence[Fact]) -> set[str]:
 
 
 def _written(fact: Fact) -> tuple[str, ...]:
-    """Return the names of a setting. Those of files and options have their owners, too: ``cli.timeout``."""
+    """Return the names of a setting. A setting in a file, or an option, has ``cli timeout`` besides ``timeout``."""
     return called(fact) if fact.side == "configuration" or fact.form == "option" else (fact.name,)
 
 

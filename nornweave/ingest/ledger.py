@@ -82,10 +82,12 @@ def refresh_ledger(settings: Settings) -> Ledger:
 
 
 def copied_sources(dated: Iterable[tuple[str, str, datetime | None]]) -> set[tuple[str, str]]:
-    """Return the sources whose dates say when they were copied: all are of one hour, and have a time of day.
+    """Return the sources whose documents have the date of a copy, not of a change.
+
+    A source counts as copied if all of its dates lie within ``COPIED_WITHIN`` and they have a time of day.
 
     Args:
-        dated: of each passage its domain, its source and the date of its document.
+        dated: the domain, the source and the document's date for each passage.
     """
     spans: dict[tuple[str, str], list[datetime]] = defaultdict(list)
     for domain, source_id, at in dated:

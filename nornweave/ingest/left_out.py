@@ -54,7 +54,7 @@ class SourceReading:
         known: the number of files in languages or markup that the domain knows. Files that the configuration or git
             leaves out are not counted.
         known_left_out: how many of the ``known`` files are left out.
-        notices: see ``Listing``.
+        notices: what people should know about the listing, as in ``Listing.notices``.
         past: the number of commits and releases that are read besides the files.
     """
 
@@ -97,7 +97,7 @@ class SourceReading:
 
 
 def label_of(reason: str) -> str:
-    """Return the short form of a reason, for counting."""
+    """Return the part of a reason before ``:`` or ``;``, for counting: ``"too large: 9 MB" → "too large"``."""
     found = _LABEL.match(reason)
     return found[0].strip() if found else "other"
 

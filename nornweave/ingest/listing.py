@@ -81,6 +81,10 @@ def verified_by(
     """Return when the sources confirmed the documents of a generation.
 
     Args:
+        listings: source id → its listing. A source that could not be listed keeps its earlier confirmations.
+        before: the result of the last sync.
+        generation: the published generation; ``None`` if nothing is published.
+        listed_from: when the sync began to list the sources.
         unconfirmed: source id and path of documents that no source lists, or whose new version could not be read. They
             keep their earlier confirmation.
     """

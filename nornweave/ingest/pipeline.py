@@ -52,14 +52,14 @@ def run(
     *,
     gate: Gate | None = None,
 ) -> SyncReport:
-    """Bring one domain up to date and publish it.
+    """Bring one domain up to date and publish it. ``gate`` measures the candidate; without it, nothing is measured.
 
     Raises:
         DomainBusyError: another process is writing the domain.
         StoreError: the disk is full or the working file is damaged. The published generation stays.
         EncoderError: the model cannot be used. The chunks are stored, and the next sync embeds them.
         ReconciliationError: an invariant does not hold. Nothing is published.
-        QualityError: the candidate is worse than the published generation, and nobody accepts that.
+        QualityError: the candidate is worse than the published generation, and the options do not accept this.
     """
     with DomainSync(parts, options or SyncOptions(), progress, gate=gate) as sync:
         sync.list_changes()
@@ -217,7 +217,7 @@ class DomainSync:
 
         Raises:
             ReconciliationError: an invariant does not hold.
-            QualityError: the candidate is worse than the published generation, and nobody accepts that.
+            QualityError: the candidate is worse than the published generation, and no person has accepted this.
         """
         self.evaluate()
         if self.refusal:

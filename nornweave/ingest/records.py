@@ -170,7 +170,7 @@ class Build:
 
 
 def quality_refusal(report: QualityReport | None) -> QualityError | None:
-    """Return the error of a candidate that a gate refuses, or ``None``."""
+    """Return the error for a candidate that a gate refuses; ``None`` if it is not refused or was not measured."""
     if report is None or not report.refused:
         return None
     remedy = "`nornweave sync --accept-quality` publishes it all the same"

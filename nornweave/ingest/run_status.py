@@ -56,7 +56,7 @@ def record_failure(folder: Path, run_id: str, error: str) -> None:
     """Record a run that ended with an error. The last finished run's report stays.
 
     Raises:
-        StoreError: see ``record_run``.
+        StoreError: as ``record_run``.
     """
     _record(folder, {"run_id": run_id, "error": error}, {})
 

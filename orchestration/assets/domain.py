@@ -104,8 +104,8 @@ def domain_keys(domain: Domain) -> list[dg.AssetKey]:
 def code_versions(configured: DomainSettings) -> dict[str, str]:
     """Return step → version. A version changes when the step may give another output for the same input.
 
-    These versions identify an encoder by its settings, because no model is loaded here. A sync identifies it by its
-    weights.
+    These versions identify an encoder by its settings, because no model is loaded here. A sync, which loads the
+    model, identifies the encoder by the model's weights.
     """
     chunker, embedding = chunker_of(configured).version, configured.embedding
     encoder = f"{embedding.model}/{embedding.dimensions}"

@@ -165,7 +165,12 @@ def _is_known(settings: Settings) -> bool:
 
 
 def _known_figures(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
-    """Return the figures of each set's last evaluation. Evaluations of refused candidates are ignored."""
+    """Return the figures of each set's last evaluation. Evaluations of refused candidates are ignored.
+
+    Args:
+        subject: a domain, or the name for answers over all domains.
+        generation: only evaluations of this generation count; ``None`` for all.
+    """
     known = history_of(settings).evaluations(domain=subject, scope=scope.value, generation=generation)
     newest: dict[str, Evaluation] = {}
     for evaluation in known:
