@@ -58,7 +58,7 @@ NO_CANDIDATES: Mapping[Domain, GenerationId] = MappingProxyType({})
 class Engine:
     """Serves the published generations. It is a context manager; every method may be called from any thread.
 
-    It loads, watches and closes. Questions are asked on behalf of a viewer, with ``as_seen_by``.
+    It loads the domains' generations, follows new ones and closes them. To ask a question, use ``as_seen_by``.
     """
 
     agent_type: type[Agent] = Agent
@@ -210,13 +210,13 @@ class Engine:
             )  # fmt: skip
 
     def _steps(self) -> Iterable[tuple[str, Callable[[], None]]]:
-        """Return the steps of one round of the watching thread."""
+        """Return the steps of one round of the watching thread, each with its name for the log."""
         yield "feedback", self.path.feedback.tidy
         for domain, agent in self.agents.items():
             yield domain.value, partial(self._follow, agent)
 
     def _follow(self, agent: Agent) -> None:
-        """Swap to the published generation."""
+        """Let an agent answer from the generation that is published now."""
         if agent.refresh():
             self._warn_of_groups(agent)
 
@@ -291,7 +291,7 @@ class QueryModels:
         return self._rerankers[model, device]
 
     def encoder_load(self) -> EncoderLoad:
-        """Return the finished and waiting work of all encoders together."""
+        """Return the numbers of encoded, remembered and waiting queries of all encoders together."""
         loads = [memo.load for memo in list(self._memos.values())]
         return EncoderLoad(*(sum(values) for values in zip(*loads, strict=True))) if loads else EncoderLoad(0, 0, 0)
 

@@ -164,8 +164,8 @@ class FeedbackBook:
         """Store the place of the file.
 
         Args:
-            keep_queries: remember answers. Otherwise no new answer can be judged, and ``tidy`` forgets those without a
-                judgment.
+            keep_queries: whether to remember answers. If not, no new answer can be judged, and ``tidy`` forgets all
+                answers without a judgment.
         """
         self.file = folder / FILE
         self._keep_queries = keep_queries
@@ -200,10 +200,10 @@ class FeedbackBook:
             self._lock.release()
 
     def add(self, query_id: str, chunk_id: str, useful: bool, *, asker: str = "") -> FeedbackDocument | None:
-        """Store a user's judgment of one item; a later one replaces it. It is on disk when this returns.
+        """Store a user's judgment of one item, in place of an earlier one. It is on disk when this returns.
 
         Returns:
-            The stored judgment; ``None`` if no such answer to ``asker`` is remembered.
+            The stored judgment; ``None`` if no answer to ``asker`` with this id is remembered.
 
         Raises:
             QueryError: the answer did not show the chunk.
@@ -299,7 +299,7 @@ class FeedbackBook:
 
     @contextmanager
     def _open_file(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file. If that fails, raise an error that says ``otherwise`` and does not name the path."""
+        """Open the file. If that fails, raise a ``StoreError`` that begins with ``otherwise`` and hides the path."""
         try:
             with closing(_open(self.file, FEEDBACK_PATIENCE_S, synchronous=synchronous)) as connection:
                 yield connection

@@ -122,7 +122,7 @@ def to_recalled(
 
 
 def _synthesise(question: Question, context: PromptContext, synthesizer: Synthesizer | None) -> Synthesis | None:
-    """Let a model write an answer if the question asks for one. If there is no text, give the reason."""
+    """Let a model write an answer; ``None`` if the question asks for none. If there is no text, give the reason."""
     if not question.synthesize:
         return None
     if synthesizer is None:

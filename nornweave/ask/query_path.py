@@ -57,9 +57,9 @@ class QueryPath:
     on_answer: Callable[[Answer], None] | None = None
 
     def sentence_encoder(self) -> SentenceEncoder | None:
-        """Return what encodes sentences for a comparison; ``None`` if no domain here uses the bundled model.
+        """Return the function that encodes sentences for a comparison; ``None`` if no domain uses the bundled model.
 
-        What counts as alike was fitted to that model; other models have other cosines.
+        The threshold for sentences that say the same was fitted to the bundled model. Other models have other cosines.
         """
         loaded = (agent.encoder() for agent in self.agents.values() if agent.encoding.is_loaded)
         memo = next((each for each in loaded if each and token_encoder(each.encoder)), None)

@@ -93,7 +93,7 @@ class Person:
 
     Attributes:
         shut_out: why the person may not ask; empty if they may.
-        reached: the principals in which the person is.
+        reached: principal → how the person belongs to it.
     """
 
     name: str

@@ -40,9 +40,13 @@ _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 @dataclass(frozen=True, slots=True)
 class AnswerableModel:
-    """The model, and ``nothing_below``: below this probability the question is of another field and has no answer.
+    """The models of how probable it is that an answer answers.
 
-    ``commits`` is the model of a leading commit, which answers if the model gives at least ``commit_from``.
+    Attributes:
+        model: the model for all answers.
+        nothing_below: below this probability the question is of another field and has no answer.
+        commits: the model for an answer whose first item is a commit.
+        commit_from: a probability from ``commits`` counts from this value on.
     """
 
     model: Model
@@ -59,7 +63,7 @@ class Answerable:
         probability: in (0, 1); ``None`` if a remote agent answered, because its search gives no signals.
         unknown_words: words of the question that occur nowhere in the asked domains, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
-        read_as: a note if the question was not read as it is: shortened, or with words left out.
+        read_as: a note on how the question was changed (shortened, or words left out); empty if it was not changed.
     """
 
     probability: float | None = None
@@ -82,7 +86,7 @@ class Answerable:
 
     @property
     def words(self) -> str:
-        """Return a warning for the reader; empty if something probably answers."""
+        """Return ``read_as`` and, if probably nothing answers, a warning; empty if there is neither."""
         return " ".join(filter(None, [self.read_as, self._doubt]))
 
     @property
@@ -143,8 +147,8 @@ def _asks(text: str) -> bool:
 def _unknown_words(text: str, known: Collection[str], probability: float) -> tuple[str, ...]:
     """Return the words of a question's subject that no domain holds.
 
-    In what is pasted these are only words of the lines that ask. Line numbers and addresses are no subject. If an
-    answer is probable, it says an ordinary word in other words, and only names are missed.
+    Line numbers and addresses do not belong to the subject. Of pasted text, only the lines that ask something do. If an
+    answer is probable, only names are returned, because the answer may use synonyms of other words.
     """
     lines = [line for line in text.splitlines() if _asks(line)] if _is_pasted(text) else [text]
     asked = ASKS_QUANTITY.sub(" ", without_past(_ADDRESS.sub(" ", "\n".join(map(without_lines, lines)))))
@@ -156,10 +160,10 @@ def _unknown_words(text: str, known: Collection[str], probability: float) -> tup
 
 
 def _of_commit(ranked: Sequence[tuple[RecallItem, float]], responses: Sequence[RecallResponse]) -> float:
-    """Return how probable it is that a commit in the first place answers; 0 unless it is probable.
+    """Return how probable it is that the first item answers, if it is a commit; 0 if it is not, or hardly probable.
 
-    Commits are short and say things in words of their own, so that the general model doubts nearly all of them. What
-    tells is how far one is ahead of the next passage, and how much nearer in meaning than chunks in general.
+    Commits are short and say things in words of their own, so the general model doubts nearly all of them. This model
+    uses how far the commit is ahead of the next item, and how much nearer in meaning it is than an average chunk.
     """
     if not ranked or ranked[0][0].metadata.get("kind") != COMMIT:
         return 0.0

@@ -54,8 +54,8 @@ _AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
 def query_type(text: str) -> QueryType:
     """Return the kind of a query by its words.
 
-    If several kinds match, the rarer one wins: a decision over a design over behaviour (``why did we decide …`` asks
-        for the decision).
+    If several kinds match, a decision comes before a design, and a design before behaviour. For example, ``why did we
+    decide …`` asks for a decision.
     """
     lowered = text.lower()
     return next((kind for kind, pattern in _TYPE_SIGNALS if pattern.search(lowered)), QueryType.AMBIGUOUS)

@@ -51,7 +51,10 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
-    """Return the scale for these items. ``auto`` chooses one that keeps scores which are comparable already."""
+    """Return the scale for these items, which is ``normalization`` unless that is ``auto``.
+
+    ``auto`` gives ``calibrated`` if the scores of all items are calibrated, ``minmax`` if none are, else ``mixed``.
+    """
     if normalization != "auto":
         return normalization
     calibrated = {fused.calibrated for fused in items}

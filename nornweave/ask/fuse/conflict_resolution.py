@@ -51,16 +51,16 @@ class ConflictRules:
     """How conflicts are settled.
 
     Attributes:
-        penalty: how much a lost conflict lowers relevance: min-max normalised relevance by this number, calibrated
-            relevance, which seldom reaches 0.6, by this share of itself.
+        penalty: how much a lost conflict lowers relevance. This number is subtracted from min-max normalised relevance.
+            Calibrated relevance, which seldom reaches 0.6, loses this share of itself.
         policy: ``demote`` keeps losers with a lower relevance, ``drop`` removes them.
-        tie_window_hours: under ``RECENCY_THEN_FLAG``, no side holds if the sides are not further apart in time.
+        tie_window_hours: under ``RECENCY_THEN_FLAG``, no side holds if their times differ by no more than this.
         query_type: decides the order of ``SOURCE_AUTHORITY``.
         stretched: whether relevance is min-max normalised.
         settle_from: the probability from which on a conflict is settled; a less certain one is only shown.
         question: what was asked; a conflict about something else is only shown.
-        is_chosen: whether the asker chose the strategy. If not, a side holds only if it is also the one closest to what
-            runs, which the ledger suggests.
+        is_chosen: whether the asker chose the strategy. If not, the side that the strategy prefers holds only if it is
+            also the closest to the running system.
     """
 
     strategy: ConflictStrategy = ConflictStrategy.RECENCY
@@ -76,7 +76,7 @@ class ConflictRules:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """The member that holds, ``None`` if none does, and the reason."""
+    """The member of a group that holds (``None`` if no member holds), and the reason."""
 
     winner: int | None
     reason: str
@@ -156,7 +156,10 @@ class _Lines:
         return self.origins.get(key_of(place, fact)) if fact else None
 
     def moments(self, group: _Group) -> dict[int, datetime]:
-        """Return member → when its line was written, if known for all; else member → the time of its document."""
+        """Return member → when its line was written, or, if one line's time is unknown, member → its document's time.
+
+        A member whose document has no known time is left out.
+        """
         facts = group.facts
         written = {member: self.origin(member, facts.get(member)) for member in group.members}
         known = {member: origin.written_at for member, origin in written.items() if origin and origin.written_at}
@@ -277,8 +280,8 @@ def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], l
 def _is_named(fact: Fact, asked: frozenset[str]) -> bool:
     """Tell whether the asked words name the setting of a fact.
 
-    They must contain two words of its name (one if it has only one), and every word of it that is not generic, such as
-    ``timeout``. If all words of the name are generic, they must also contain a word of the owner's name.
+    At least two words of the setting's name must be asked (one if the name has only one), and all its words that are
+    not generic. ``timeout`` is generic. If all words of the name are, a word of the owner's name must be asked as well.
     """
 
     def is_asked(word: str) -> bool:
@@ -338,7 +341,7 @@ def _demote(fused: FusedItem, rules: ConflictRules) -> FusedItem:
 
 
 def _moment(fused: FusedItem) -> datetime | None:
-    """Return when an item was written; ``None`` if unknown, and for a PDF file (its date is that of printing)."""
+    """Return when an item was written; ``None`` if unknown or for a PDF file, because its date tells of the printing."""
     moment = fused.citation.timestamp
     return None if moment is None or fused.citation.source_path.lower().endswith(".pdf") else aware(moment)
 
@@ -361,8 +364,9 @@ def find_disagreements(
         encode: encodes sentences, to find those that say one thing in other words; ``None`` compares by words alone.
 
     Returns:
-        The disagreements, ordered by ``first``, then ``second``: for each pair, thing and attribute only the one with
-        the highest confidence. If facts of a pair differ in an attribute, its sentences are not reported for it.
+        The disagreements, ordered by ``first``, then ``second``. For each pair, thing and attribute, only the
+        disagreement with the highest confidence is returned. If a pair disagrees on an attribute by its facts, a
+        disagreement of its sentences on this attribute is left out.
     """
     located = [fact for place, fused in enumerate(items) for fact in _locate_facts(place, fused)]
     best: dict[tuple[int, int, str, str], Disagreement] = {}

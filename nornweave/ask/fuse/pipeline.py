@@ -29,7 +29,7 @@ class Stopwatch:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure a block. A block that fails has no time."""
+        """Measure the time of a block. The time of a block that raises an error is not recorded."""
         started = time.perf_counter()
         with span(f"nornweave.{name}"):
             yield

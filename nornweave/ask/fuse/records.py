@@ -26,7 +26,8 @@ class FusedItem:
 
     Attributes:
         item: the agent's item, with its own score.
-        relevance: the agent's score, from stage 2 on comparable between agents, in [0, 1]; a lost conflict lowers it.
+        relevance: first the agent's score. From stage 2 on it is in [0, 1] and comparable between agents. A lost
+            conflict lowers it.
         calibrated: whether the agent declares that its scores compare with those of other calibrated agents.
         encoder: the encoder of ``item.vector``.
         corroborated_by: citations of the items that were merged into this one.
@@ -34,7 +35,7 @@ class FusedItem:
         score: weighted sum of the signals, in [0, 1]; the order of the ranking.
         signals: signal → its part of the score.
         penalty: how much a lost conflict lowered ``score``, ≥ 0.
-        conflict: the index of its first conflict among the answer's conflicts, if any.
+        conflict: the index of its first conflict among the answer's conflicts; ``None`` without a conflict.
         shown: the part of the content that is shown; ``None`` shows the whole.
     """
 
@@ -183,11 +184,11 @@ class Synthesis:
     """Result of stage 6: a model's text about the items.
 
     Attributes:
-        text: the answer with its citations, quoted as ``check_written`` does; ``None`` when there is none.
-        reason: why there is no text, or a remark on the text.
-        cited: the given chunks that the text cites.
-        unknown_citations: citations of nothing that was given; they are removed from the text.
-        links_left_out: the number of addresses of nothing that was given; they are removed from the text.
+        text: the answer as ``check_written`` returns it, with its citations; ``None`` if there is no text.
+        reason: why there is no text, or a remark on the text; ``None`` if there is nothing to remark.
+        cited: the items' chunks that the text cites.
+        unknown_citations: citations of other chunks, which were removed from the text.
+        links_left_out: how many addresses were removed from the text, because no item has them.
     """
 
     text: str | None
@@ -247,8 +248,9 @@ class Answer:
 
     Attributes:
         items: the shown items, in reading order.
-        extract: the sentences of the items that answer, the best first; empty if it is doubtful that anything answers.
-        nearest: the sentences that come nearest, the best first, if that is doubtful and something may answer.
+        extract: the sentences of the items that answer, the best first; empty if it is doubtful that any item answers.
+        nearest: the sentences that come nearest to an answer, the best first, if it is doubtful that any item answers
+            but one may answer; otherwise empty.
         conflicts: conflicts with a shown side; ``FusedItem.conflict`` is an index into them.
         answerable: how probable it is that one of the items answers.
         synthesis: a model's text about the items; ``None`` if none was asked for.

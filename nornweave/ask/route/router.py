@@ -54,11 +54,12 @@ A = TypeVar("A", bound=Recaller)
 
 
 def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
-    """Return the agents to ask: those of the named domains, else those that the words do not exclude.
+    """Return the agents to ask, which are those of the question's ``domains``.
+
+    Without ``domains``, they are those of the domains that ``choose_domains`` returns or that a filter names.
 
     Raises:
-        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
-            lost.
+        QueryError: a domain is not served, a filter is wrong, or a filter is set on a domain that is not asked.
     """
     for domain in question.domains or ():
         if domain not in agents:
@@ -78,7 +79,10 @@ def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: i
 
 
 def _signals_of(text: str) -> Mapping[Domain, float]:
-    """Return how strongly a query names each domain; what is in a repository's past, changelogs tell as well."""
+    """Return how strongly a query names each domain.
+
+    For a question about the past, documentation counts at least as much as code, because it contains the changelogs.
+    """
     signals = domain_signals(text)
     if not asks_for_past(text):
         return signals
@@ -92,7 +96,7 @@ def domain_signals(text: str) -> Mapping[Domain, float]:
     ``signal(d) = σ(w(d) − mean(w))`` with ``w(d) = 4`` if the text names the domain, else 0.
 
     Returns:
-        Every domain, in [0, 1]; 0.5 for each where none is named.
+        The signal of every domain, in [0, 1]. If the text names no domain, all signals are 0.5.
     """
     start = text[:MAX_CUED_CHARACTERS]
     weights = {domain: NAMED_WEIGHT if NAMED[domain].search(start) else 0.0 for domain in Domain}
@@ -111,7 +115,7 @@ def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, floa
         evidence: in [0, 1], comparable between domains: the calibrated score of a domain's best item.
 
     Returns:
-        Every domain, in [0, 1].
+        The signal of every domain, in [0, 1].
     """
     mean = math.fsum(evidence.values()) / len(evidence) if evidence else 0.0
     return MappingProxyType(
@@ -128,8 +132,8 @@ def choose_domains(
     """Return the domains to ask.
 
     These are all allowed domains, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
-    (``FUSION_MAX_SOURCES``). Domains that are 0.65 or more behind the first are left out: the query names
-    another one.
+    (``FUSION_MAX_SOURCES``). Domains that are 0.65 or more behind the first are left out, because the query names
+    another domain.
     """
     candidates = [domain for domain in Domain if domain in allowed]
     ordered = sorted(candidates, key=lambda domain: -signals.get(domain, NEUTRAL))

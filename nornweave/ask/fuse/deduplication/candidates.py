@@ -66,7 +66,7 @@ def candidate_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _hashed_words(text: str) -> Keys:
-    """Return a number for each word of a text, in order; another number in each process."""
+    """Return a number for each word of a text, in order. The numbers differ from process to process."""
     words = words_of(text)
     return np.fromiter(map(hash, words), np.int64, len(words)).view(np.uint64)
 
@@ -75,7 +75,8 @@ def _sharing(keys: Keys, owners: Places, least: NDArray[np.float64]) -> set[tupl
     """Return the pairs of texts that share enough of their keys, or that are neighbours among many with the same key.
 
     Args:
-        least: the required share for each text; for a pair the smaller one.
+        least: for each text, the share of its keys that it must share. For a pair, the smaller share of the smaller
+            number of keys is required.
     """
     count = len(least)
     bits = np.uint64(max(count, 1).bit_length())

@@ -152,10 +152,10 @@ def _misspelt(one: str, other: str) -> bool:
 
 
 def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Tell whether the same words have exchanged places (``on Linux a, on macOS b``).
+    """Tell whether the same words have exchanged places: ``on Linux a, on macOS b`` and ``on Linux b, on macOS a``.
 
-    Texts in which only neighbours or clauses have changed places (``b and a``) say the same, and are not meant. They
-    are told by this: every place from the first to the last difference differs.
+    If only neighbours or clauses are exchanged (``a and b``, ``b and a``), the texts say the same and the result is
+    ``False``. In such texts every word between the first and the last difference differs.
     """
     if len(mine) != len(theirs) or mine == theirs:
         return False
@@ -165,7 +165,7 @@ def _in_each_others_places(mine: Sequence[str], theirs: Sequence[str]) -> bool:
 
 
 def _other_bonds(first: TextReading, second: TextReading) -> bool:
-    """Tell whether a word stands beside another value in the other text (``one tablet``, ``two tablets``)."""
+    """Tell whether some word stands beside different values in the two texts (``one tablet``, ``two tablets``)."""
     before, after, ways = _bonds(first)
     before_there, after_there, ways_there = _bonds(second)
     for mine, theirs in ((before, before_there), (after, after_there)):
@@ -176,7 +176,10 @@ def _other_bonds(first: TextReading, second: TextReading) -> bool:
 
 
 def _bonds(text: TextReading) -> tuple[defaultdict[str, set[str]], ...]:
-    """Return each word's values directly before it and directly after it, and the words after ``from`` and ``to``."""
+    """Return three mappings from a word: to the values before it, to the values after it, and to the words after it.
+
+    The last mapping has only the words ``from`` and ``to``.
+    """
     before: defaultdict[str, set[str]] = defaultdict(set)
     after: defaultdict[str, set[str]] = defaultdict(set)
     ways: defaultdict[str, set[str]] = defaultdict(set)
@@ -214,7 +217,7 @@ def _same_text(
 
 
 def _matters(forms: Collection[str], text: TextReading) -> bool:
-    """Tell whether these words hold information that would be lost."""
+    """Tell whether information would be lost if these words of a text were dropped."""
     return any(text.sorts[form] > CONTENT for form in forms) or len(forms) > EDITED_SHARE * len(text)
 
 
@@ -228,7 +231,7 @@ def _compare_contained(first: TextReading, second: TextReading, one: Leftovers, 
 
 
 def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest: Leftovers) -> bool:
-    """Tell whether a longer text holds everything of weight in a text."""
+    """Tell whether ``longer`` says everything of weight that ``text`` says."""
     if len(text) < REMARK_WORDS or not rest.sentences or longer_rest.inner - rest.inner or not all(rest.code_matches):
         return False
     sentences, words = rest.sentences_there / rest.sentences, rest.words_there / rest.words
@@ -239,7 +242,7 @@ def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest
 
 
 def _split(matched: Sequence[bool]) -> bool:
-    """Tell whether a line that does not match stands between matching ones."""
+    """Tell whether a line that does not match stands between two lines that match."""
     if True not in matched:
         return False
     first, last = matched.index(True), len(matched) - matched[::-1].index(True)
@@ -264,7 +267,10 @@ def _same_meaning(first: TextReading, second: TextReading, cosine: float) -> Lik
 
 
 def _same_template(first: TextReading, second: TextReading) -> bool:
-    """Tell whether the texts have the same order of words with other words in some places, as no paraphrase has."""
+    """Tell whether two texts have most words in the same order, but each also has words that the other lacks.
+
+    Such texts say different things, because a paraphrase would change the order.
+    """
     shorter = min(len(first.said), len(second.said))
     if LCSseq.similarity(first.said, second.said) < PARALLEL_SHARE * shorter:
         return False

@@ -35,10 +35,10 @@ _CODE, _CONVERSATIONS = "code", "conversations"
 def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedItems:
     """Merge items that say the same.
 
-    An item is dropped only for one that says all of it. The two are compared directly and not through a third one. Of
-    two equal items the one with the higher score stays; of a text and a longer one that holds it, the longer. The item
-    that stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other citations
-    of all items merged into it, the highest score first. Items folded behind merged items are folded behind it.
+    An item is dropped only if another item says all of it. The two are compared directly and not through a third one.
+    Of two equal items, the one with the higher score stays. If one text contains the other, the longer one stays. The
+    item that stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the citations
+    of all items merged into it, highest score first. Items folded behind merged items are folded behind it.
 
     Returns:
         The items that stay, in the order of their first versions. The same items merge in whatever order
@@ -134,7 +134,7 @@ def _order_pair(one: int, other: int) -> tuple[int, int]:
 
 
 def _without_equal(items: Sequence[FusedItem], merged: dict[int, _Into]) -> list[int]:
-    """Merge items with equal text; return the others, longest first."""
+    """Merge items with equal text; return the indexes of the items that stay, longest text first."""
     first_of: dict[str, int] = {}
     alive = []
     for place in sorted(range(len(items)), key=lambda place: _precedence(items[place])):
@@ -160,7 +160,7 @@ def _precedence(fused: FusedItem) -> tuple[bool, float, tuple[str, ...], str]:
 def _without_alike(
     items: Sequence[FusedItem], alive: Sequence[int], pairs: _Pairs, merged: dict[int, _Into]
 ) -> list[int]:
-    """Let each item, longest first, absorb the items that add nothing to it."""
+    """Let each item, longest first, absorb the items that add nothing to it; return the indexes of those that stay."""
     partners = pairs.partners(alive)
     for winner in alive:
         for place in partners.get(winner, ()):
@@ -175,8 +175,8 @@ def _without_alike(
 def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
     """Tell whether the first item absorbs the other. A remote item never absorbs a local one.
 
-    Code that answers clearly better stays beside longer code: a person who names a function wants it, not a longer
-        copy.
+    Code that answers clearly better stays beside longer code that contains it, because a person who names a function
+    does not want a longer copy.
     """
     if one.citation.agent_id is not None and other.citation.agent_id is None:
         return False
@@ -187,9 +187,10 @@ def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
 
 
 def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
-    """Yield the pairs of items whose vectors, by the same encoder, are close enough to have the same meaning.
+    """Yield the pairs of items whose vectors are close enough for the same meaning, each pair with its cosine.
 
-    Code is compared by words only: functions that do nearly the same have nearly the same vector.
+    Only vectors of the same encoder are compared. Code has no pairs, because functions that do nearly the same have
+    nearly the same vector.
     """
     groups: dict[tuple[str, int], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
     for place in alive:
@@ -210,7 +211,7 @@ def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple
 
 
 def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
-    """Tell whether both state values of one subject and each has a value that the other lacks."""
+    """Tell whether two items state values of one subject, and each item has a value that the other lacks."""
     if not mine or not theirs:
         return False
     said, said_there = _by_subject(mine), _by_subject(theirs)

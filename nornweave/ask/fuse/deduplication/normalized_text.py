@@ -50,7 +50,7 @@ class TextReading:
         said: the content words, in order.
         ordered: the words in alphabetical order, joined by blanks: what ``token_sort_ratio`` compares.
         shingles: all runs of three words, in order. A text of fewer words is one shingle.
-        distinct: the shingles, for looking up.
+        distinct: the shingles as a set.
     """
 
     forms: tuple[str, ...]
@@ -193,7 +193,7 @@ def _remark_apart(line: str) -> tuple[str, str]:
 
 
 def _prose_words(text: str) -> list[tuple[str, int]]:
-    """Return the words. A capital inside a sentence marks a name; the capital of a first word does not."""
+    """Return the words, each with its kind. A capital marks a name, unless the word is the first of a sentence."""
     found = find_words(text)
     words = list(map(word, found))
     if _CAPITAL_INSIDE.search(text):

@@ -29,11 +29,12 @@ class Leftovers:
 
     Attributes:
         sentences, words: the number of sentences and words of the text.
-        sentences_there, words_there: the number of them that the other text holds in substance.
+        sentences_there: the number of sentences that the other text holds in substance.
+        words_there: the number of words in these sentences.
         slots: the words in short gaps (runs of missing words) of matching prose and of first lines of functions.
         turns: the words in any gap of a matching unit that reverse its sense, such as ``not``.
-        inner: the words in gaps inside short units, not at either end of them.
-        alone: the missing words of sentences that do not match.
+        inner: the words in gaps inside short units, not at either end of the unit.
+        alone: the missing words of sentences that do not match, and of long gaps in sentences that match.
         code_differs: whether some line of code matches although words of it are missing.
         code_matches: for each line of code, in order, whether it matches.
         lines: matching line of code → its operators.
@@ -54,7 +55,7 @@ class Leftovers:
 
 
 def leave(text: TextReading, covered: bytes) -> Leftovers:
-    """Return the words of a text that the other one does not cover."""
+    """Return the words of a text that the other text does not have, given the result of ``cover``."""
     rest = Leftovers(text.sorts, sentences=len(text.units), words=len(text))
     for unit in text.units:
         there = covered.count(1, unit.start, unit.end)
