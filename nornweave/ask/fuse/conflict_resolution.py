@@ -341,7 +341,7 @@ def _demote(fused: FusedItem, rules: ConflictRules) -> FusedItem:
 
 
 def _moment(fused: FusedItem) -> datetime | None:
-    """Return when an item was written; ``None`` if unknown or for a PDF file, whose date only tells when it was printed."""
+    """Return when an item was written; ``None`` if unknown or for a PDF file, whose date only tells of its printing."""
     moment = fused.citation.timestamp
     return None if moment is None or fused.citation.source_path.lower().endswith(".pdf") else aware(moment)
 
