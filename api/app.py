@@ -130,7 +130,7 @@ def _documented_app() -> FastAPI:
 
 
 def _service(settings: Settings, engine: Engine, agent: Domain | None, environment: Mapping[str, str]) -> Service:
-    """Return the service: what the app serves, and the door that finds viewers."""
+    """Return the service: the engine, the settings, and the door that finds viewers. ``agent`` is served alone."""
     return Service(
         engine=engine,
         door=Door(
@@ -154,7 +154,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
 
 
 def _surround(app: FastAPI, names: Collection[str] | None) -> None:
-    """Add the middleware of every request, innermost first."""
+    """Add the middleware of every request, innermost first. ``names`` are the accepted hosts; ``None`` accepts all."""
     service: Service = app.state.serving
     app.add_middleware(BodyLimit)
     app.add_middleware(

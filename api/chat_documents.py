@@ -58,7 +58,7 @@ class ChatAnswer(TypedDict):
 
 
 class ChatChoice(TypedDict):
-    """The only choice."""
+    """The only choice of an answer."""
 
     index: Literal[0]
     message: ChatAnswer
@@ -66,7 +66,7 @@ class ChatChoice(TypedDict):
 
 
 class ChatUsage(TypedDict):
-    """Tokens, estimated at four characters each."""
+    """Numbers of tokens, estimated at four characters each."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -95,7 +95,7 @@ class ChunkDelta(TypedDict):
 
 
 class ChunkChoice(TypedDict):
-    """The one choice, a piece of it."""
+    """A piece of the only choice of an answer."""
 
     index: Literal[0]
     delta: ChunkDelta
@@ -146,7 +146,7 @@ def completion(
     citations: list[ChatCitation],
     warnings: list[str],
 ) -> CompletionDocument:
-    """Return a whole answer."""
+    """Return a whole answer. ``created`` is the time in seconds since 1970, and ``text`` is the message."""
     return {
         "id": f"chatcmpl-{document['query_id']}",
         "object": "chat.completion",
@@ -169,7 +169,7 @@ def usage_of(document: FusionResult, text: str) -> ChatUsage:
 def chunk(
     query_id: str, model: str, created: int, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None
 ) -> CompletionChunk:
-    """Return a piece of an answer."""
+    """Return a piece of an answer. ``finish_reason`` is ``"stop"`` in the last piece and ``None`` before."""
     return {
         "id": f"chatcmpl-{query_id}",
         "object": "chat.completion.chunk",

@@ -138,7 +138,15 @@ def problem_response(
     instance: str | None = None,
     extensions: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return a problem document as a response. ``errors`` is left out if empty; ``extensions`` are added."""
+    """Return a problem document as a response.
+
+    Args:
+        kind: the last part of its ``type``; ``None`` if the status says it all.
+        headers: further headers of the response.
+        errors: the fields that are wrong; left out if empty.
+        instance: the id of this occurrence; left out if ``None``.
+        extensions: further members of the document.
+    """
     phrase = HTTPStatus(status).phrase
     problem: Problem = {
         "type": f"urn:nornweave:problem:{kind}" if kind else "about:blank",
@@ -165,7 +173,7 @@ class _ProblemResponse(Response):
         return json.dumps(content, ensure_ascii=False).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         if scope["path"].startswith("/v1/"):
             problem = json.loads(bytes(self.body))
             self.body = self.render({"error": chat_error(problem), **problem})
@@ -259,8 +267,8 @@ async def _validation(request: Request, error: RequestValidationError) -> Respon
 class Unexpected:
     """Turns an unhandled exception into a 500 with an incident id; the log has the traceback under it.
 
-    A middleware, not a handler of ``Exception``: Starlette raises the error once more after such a handler, and the
-    server would log it a second time.
+    It is a middleware and not a handler of ``Exception``, because Starlette raises the error again after such a
+    handler, and the server would log the error a second time.
     """
 
     def __init__(self, app: ASGIApp) -> None:

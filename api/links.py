@@ -50,12 +50,12 @@ def permalinks(base: str) -> Link:
 
 
 def page_links(public_url: str | None, request: Request) -> Link:
-    """Return a function that links a passage to its page below ``own_address``."""
+    """Return a function that links a passage to its page. The arguments are those of ``own_address``."""
     return permalinks(own_address(public_url, request))
 
 
 def own_address(public_url: str | None, request: Request) -> str:
-    """Return the configured address, else this server's own, without a final slash.
+    """Return ``public_url``, the configured address, or for ``None`` this server's own address without a final slash.
 
     ``Host`` is what a client wrote. It counts if it is a name of this machine or the address that was reached; any
     other name is not passed on into links that people and models follow.

@@ -110,7 +110,7 @@ class Metrics:
                     counter.labels(agent.agent_id).inc(self._since((agent.agent_id, name), getattr(agent.counts, name)))
 
     def _since(self, what: object, count: int) -> int:
-        """Return how much a count has grown since the last call. A count that became smaller has restarted at 0."""
+        """Return how much the count of ``what`` has grown since the last call. A smaller count has restarted at 0."""
         before, self._seen[what] = self._seen.get(what, 0), count
         return count - before if count >= before else count
 

@@ -72,7 +72,7 @@ TAGS = [
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Declare problem documents for these statuses."""
+    """Return the declaration of a route's responses with these statuses, which are problem documents."""
     return {
         status: {
             "description": HTTPStatus(status).phrase,

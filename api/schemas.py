@@ -79,7 +79,7 @@ class RecallBody(Body):
     now: Annotated[Moment | None, Field(description="What recency is counted from; null is the present.")] = None
 
     def question(self, domain: Domain, arrived: Question) -> Question:
-        """Return the question for the query path."""
+        """Return ``arrived`` with the fields of this body, as a question to ``domain``."""
         return replace(
             arrived,
             text=self.query_text,
@@ -123,11 +123,11 @@ class LivenessDocument(TypedDict):
 
 
 class DomainReadiness(TypedDict):
-    """Whether a domain answers, and from which generation; otherwise, or if it is degraded, the reason.
+    """Whether a domain answers, and from which generation. ``reason`` says why it does not answer or is degraded.
 
-    ``generation`` is the one that answers, ``published`` the one that should. ``age_s`` is the age of ``generation``.
-    ``behind_s`` tells for how long ``published`` has been published without answering (0 if it answers), or for how
-    long the store of a replica has not said which generation that is.
+    ``generation`` is the generation that answers, and ``published`` the one that should. ``age_s`` is the age of
+    ``generation``. ``behind_s`` is 0 if ``published`` answers, else the seconds since its publication. On a replica it
+    may also be the seconds since the store last named a generation.
     """
 
     ready: bool

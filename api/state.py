@@ -149,10 +149,12 @@ class Serving(Shared):
         return self.engine.agents.askable() if self.alone is None else self.domains
 
     async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
-        """Do work that asks the domains of a question: in its turn, by its deadline, once one agent has started.
+        """Return the result of ``work``, which asks the domains of a question.
+
+        The work begins when one of their agents has started and its turn has come. It ends by the question's deadline.
 
         Raises:
-            ProblemError: 503, none of them takes requests or too much else is going on.
+            ProblemError: 503, no agent takes requests, or too many questions are waiting.
         """
         asked = [agent for agent in self.agents if question.domains is None or agent.domain in question.domains]
         if asked or not self.askable:
@@ -160,12 +162,21 @@ class Serving(Shared):
         return await self.questions.run(lambda: work(self.engine.answers), question.left_s)
 
     async def find(self, query: FindQuery, deadline: Deadline) -> FindDocument:
-        """Find lines in the served documents, in turn; raises as ``SeenTexts.find``."""
+        """Return the lines that ``query`` finds in the served documents, when its turn has come.
+
+        Raises:
+            ProblemError: 503, no agent takes requests, or too many searches wait. Errors of ``SeenTexts.find``.
+        """
         await wait_for_start([agent for agent in self.agents if agent.domain in query.domains], deadline)
         return await self.finding.run(lambda: self.engine.texts.find(query, deadline.at), deadline.left_s)
 
     async def uses(self, name: str, source_id: str | None, deadline: Deadline) -> UsesDocument:
-        """Find the uses of a name, in turn; raises as ``SeenTexts.uses``."""
+        """Return the uses of a name of code, when its turn has come. ``source_id`` limits them to a source.
+
+        Raises:
+            QueryError: the code domain is not served.
+            ProblemError: 503, its agent takes no requests, or too many searches wait. Errors of ``SeenTexts.uses``.
+        """
         if Domain.CODE not in self.domains:
             raise QueryError("name", "the code domain is not served here")
         await wait_for_start([agent for agent in self.agents if agent.domain is Domain.CODE], deadline)
@@ -228,7 +239,8 @@ _CLOSED = frozenset({AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLIN
 async def wait_for_start(agents: Sequence[SeenAgent], deadline: Deadline | None) -> None:
     """Wait while agents load. A client that asks at startup waits some seconds rather than being refused.
 
-    Waiting ends early enough to leave time for the agents that have started.
+    Waiting ends early enough to leave time for the agents that have started. Without a deadline it ends after
+    ``MAX_START_S``.
 
     Raises:
         ProblemError: 503, no agent takes requests.

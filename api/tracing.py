@@ -73,7 +73,7 @@ class Tracing:
 
 
 class _TraceSuffix(logging.Filter):
-    """Gives each log record the end of its line."""
+    """Gives each log record the text ``trace_id=…`` for the end of its line; an empty text outside of requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         trace_id = current_trace_id()

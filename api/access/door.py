@@ -95,7 +95,7 @@ class Door:
         """Read the configuration.
 
         Args:
-            data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
+            data_dir: the folder that holds the ended sessions and, with ``access``, the key of sessions.
             registration_token: lets agents register, and nothing else.
             client_secret: the secret of this service at the identity provider, if there is one.
             shared_key: the key of sessions to use instead of the one in ``data_dir``.
@@ -143,7 +143,7 @@ class Door:
         """Return the entry of a token; ``None`` if the token is not valid.
 
         Raises:
-            ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.
+            ProblemError: 429, the address sent many wrong tokens; 503, access rights cannot be looked up now.
         """
         self.check_attempts(address, token)
         entry = await self._entry(token)
@@ -184,7 +184,11 @@ class Door:
         return DoorEntry(viewer, {})
 
     async def by_header(self, scope: Scope) -> Viewer | None:
-        """Return the viewer by the ``Authorization`` header alone; raises as ``enter``."""
+        """Return the viewer that the ``Authorization`` header alone names; ``None`` if it has no valid token.
+
+        Raises:
+            ProblemError: as ``enter``.
+        """
         header: bytes = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, given = header.partition(b" ")
         if self._registration_token and hmac.compare_digest(given.strip(), self._registration_token.encode()):
@@ -213,7 +217,10 @@ class Door:
         return (session, viewer) if viewer else None
 
     async def _signed_in(self, session: Session) -> Viewer | None:
-        """Return the viewer of somebody who signed in at the provider. The provider is asked again when that is due."""
+        """Return the viewer of a person who signed in at the provider; ``None`` if this person may not ask any more.
+
+        The provider is asked again if its last answer is too old.
+        """
         if self.people is None or self._provider is None:
             return None
         name = str(session.who.get("name"))
@@ -228,10 +235,10 @@ class Door:
         return self._viewer(groups, name) if groups is not None and self._provider.admits(groups) else None
 
     async def ask_provider(self, work: Callable[[], T]) -> T:
-        """Call the provider in a thread, within a time limit. Few such calls run at once.
+        """Return the result of ``work``, which asks the provider. It runs in a thread, and few such calls run at once.
 
         Raises:
-            ProblemError: 503, it takes too long; or what the work raises.
+            ProblemError: 503, the work takes too long. Errors of the work are raised as they are.
         """
         try:
             with anyio.fail_after(_ANSWERS_WITHIN_S):
@@ -240,7 +247,7 @@ class Door:
             raise broken_access() from error
 
     def _returning(self, who: Mapping[str, Any]) -> Viewer | None:
-        """Return the viewer of a session. A token that was removed from the file ends its sessions."""
+        """Return the viewer of a session's content; ``None`` if its token was removed or its person may not ask."""
         if who.get("kind") == "service":
             return self._by_service_token if self._service_token else None
         if who.get("kind") == "file" and self._file:

@@ -96,7 +96,7 @@ class Provider:
         """Return the identity of an ID token that the provider made for this client; ``None`` if it is not valid.
 
         Args:
-            nonce: of the browser's request to the provider; ``None`` for a renewed token.
+            nonce: the nonce of the browser's request to the provider; ``None`` for a renewed token.
 
         Raises:
             ProblemError: 503, the provider's keys are not known.
@@ -122,7 +122,7 @@ class Provider:
             return None
 
     def _header(self, token: str) -> tuple[str | None, str | None]:
-        """Return the algorithm and the key id of a token; ``None`` for an algorithm that is not allowed."""
+        """Return a token's algorithm (``None`` if it is not allowed) and its key id (``None`` if it has none)."""
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
         is_allowed = algorithm in self._settings.algorithms and "crit" not in header
@@ -168,7 +168,7 @@ def _has_shape(token: str) -> bool:
 
 
 def _claim(claims: Mapping[str, Any], name: str) -> object:
-    """Return the claim of this name, which may hold dots; otherwise the claim at this dotted path."""
+    """Return the claim ``a.b``, or else the claim ``b`` inside the claim ``a``; ``None`` if both are missing."""
     if name in claims:
         return claims[name]
     found: object = claims
@@ -215,7 +215,7 @@ class SigningKey:
     algorithm: object
 
     def fits(self, algorithm: str) -> bool:
-        """Tell whether the key can check this algorithm: the one that it names, otherwise any of its kind."""
+        """Tell whether the key can check this algorithm. A key that names no algorithm fits every one of its kind."""
         return self.jwk.key_type == _KINDS[algorithm[:2]] and self.algorithm in {None, algorithm}
 
 
@@ -240,7 +240,9 @@ class SigningKeys:
         return self._find(key_id, algorithm) if self._age < self._settings.keys_fresh_s else None
 
     def usable(self, key_id: str | None, algorithm: str) -> SigningKey | None:
-        """Return the key that a token names. If it names none, return the only key for its algorithm, else ``None``.
+        """Return the key that a token names; ``None`` if the provider has no such key.
+
+        If the token names no key, return the only key for its algorithm; ``None`` if there are several.
 
         Raises:
             ProblemError: 503, no keys could be read for a day.
@@ -288,7 +290,7 @@ def fetch_description(issuer: str) -> Mapping[str, Any]:
     """Fetch the provider's description of itself (OpenID Connect Discovery 1.0).
 
     Raises:
-        UnreadableError: the description names another issuer; also as ``fetched``.
+        UnreadableError: the description names another issuer. All errors of ``fetch_json`` are raised, too.
     """
     document = fetch_json(issuer.rstrip("/") + DISCOVERY)
     if document.get("issuer") != issuer:

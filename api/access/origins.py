@@ -42,7 +42,7 @@ def client_address(scope: Scope) -> str:
 
 
 def answered_names(host: str) -> frozenset[str]:
-    """Return the names under which a server that listens on ``host`` alone answers."""
+    """Return the names to which a server answers if it listens only on ``host``: ``host`` and the local names."""
     return LOCAL_NAMES | {f"[{host}]".lower() if ":" in host else host.lower()}
 
 
@@ -77,7 +77,9 @@ TOOLS = "/mcp"
 
 
 def foreign_page(headers: Headers, own: Collection[str]) -> str | None:
-    """Name the header that shows a page of another origin; ``None`` for our pages and for programs.
+    """Return which header shows that a page of another origin sent the request: ``found Origin …, expected …``.
+
+    ``None`` means that one of our pages or a program sent it.
 
     Another port of this machine is another origin. A page without an origin of its own (``null``) is foreign.
 

@@ -185,7 +185,7 @@ class BearerAuth:
         """Store the viewer in the request's scope; return a refusal if the request may not pass, else ``None``.
 
         Raises:
-            ProblemError: 503, who asks cannot be looked up.
+            ProblemError: 503, access rights cannot be looked up now.
         """
         viewer = await self._door.by_header(scope)
         if viewer is None:
@@ -203,7 +203,10 @@ class BearerAuth:
         return None
 
     def _is_meant(self, scope: Scope, session: str) -> bool:
-        """Tell whether a request with a session comes from our pages: other sites can make a browser send a cookie."""
+        """Tell whether a request with a session is harmless or comes from one of our pages.
+
+        The cookie does not prove this, because other sites can make a browser send it. The CSRF token does.
+        """
         if scope["method"] in {"GET", "HEAD"} or scope["path"] in self._forms:
             return True
         return is_csrf_token(Headers(scope=scope).get(CSRF_HEADER, ""), session, self._door.secret or "")

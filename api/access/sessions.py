@@ -62,8 +62,8 @@ def new_session(
 
     Args:
         now: the present, seconds since 1970.
-        who: its owner, as JSON values.
-        until: when it ends at the latest.
+        who: the owner of the session, as JSON values.
+        until: when the session ends at the latest; ``None`` if it lasts as long as any session.
         purpose: the cookie is valid for this purpose only.
     """
     expires = (time.time() if now is None else now) + LASTS_S

@@ -103,10 +103,10 @@ class SignIn:
 
         Args:
             base: the address of this server as people know it.
-            target: the path that they asked for.
+            target: the path that the person asked for.
 
         Raises:
-            ProblemError: 503, the provider does not state this address, or does not answer now.
+            ProblemError: 503, the provider's description lacks this address, or the provider does not answer now.
         """
         address = self._place("authorization_endpoint")
         self._check_answers(address)
@@ -140,14 +140,15 @@ class SignIn:
         return Begun(cookie=name, value=value, target=str(who_of(value).get("next", "/"))) if is_its else None
 
     def finish(self, base: str, given: Mapping[str, str], begun: Begun) -> SignedIn:
-        """Redeem the code that the provider sent the browser back with.
+        """Redeem the code with which the provider sent the browser back. Return the person who signed in.
 
         Args:
             base: the same address as in ``begin``.
             given: the query parameters; ``begun`` has checked their ``state``.
 
         Raises:
-            ProblemError: 400, another issuer answered; 403, the provider refuses; 503, it cannot be asked.
+            ProblemError: 400, another issuer answered; 403, the provider refuses, or the person may not ask here; 503,
+                the provider cannot be asked.
         """
         says_iss = self._document().get("authorization_response_iss_parameter_supported") is True
         if given.get("iss", None if says_iss else self._settings.issuer) != self._settings.issuer:
@@ -251,13 +252,13 @@ class SignIn:
             return self._described
 
     def _check_answers(self, address: str) -> None:
-        """Look whether the provider answers, unless that was seen a moment ago. A browser is not sent where nobody is.
+        """Check that the provider answers, before a browser is sent there. A result is used again for a moment.
 
-        Its description is enough: browsers may reach an address that this machine does not. So is the address: a
-        description that cannot be read again does not keep anybody out.
+        An answer at ``address`` or at the provider's description is enough, because browsers may reach an address that
+        this machine does not reach.
 
         Raises:
-            ProblemError: 503, neither answers.
+            ProblemError: 503, there is no answer at either address.
         """
         with self._looking:
             if self._now() - self._read_at < ASK_AGAIN_S:
@@ -274,7 +275,7 @@ class SignIn:
 
 
 def _is_there(address: str) -> bool:
-    """Tell whether an address answers soon, and not as a proxy does for a service that is down."""
+    """Tell whether an address answers soon. Status 404 and 5xx do not count, because a proxy may send them."""
     try:
         with httpx.stream("GET", address, timeout=LOOK_S, follow_redirects=False) as response:
             return response.status_code < httpx.codes.INTERNAL_SERVER_ERROR and response.status_code != 404

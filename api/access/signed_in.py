@@ -133,7 +133,11 @@ class SignedInPeople:
         self._keep(session, signed_in)
 
     def end(self, session: str) -> str | None:
-        """End a session and forget its tokens; return its ID token, for signing out; raises as ``begin``."""
+        """End a session and forget its tokens. Return its ID token for signing out; ``None`` if there is none.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         kept = self._kept(session)
         self._ended.end(session)
         if kept is None:

@@ -21,7 +21,7 @@ FileState: TypeAlias = tuple[int, int, int]
 
 
 class TokenFile:
-    """Looks tokens up. Every method may be called from any thread."""
+    """Finds the entries of tokens in the file of tokens. Every method may be called from any thread."""
 
     def __init__(self, file: Path) -> None:
         """Read the file. A broken file admits nobody until it is corrected.
@@ -42,15 +42,20 @@ class TokenFile:
         return self.entry(hash_of(token))
 
     def entry(self, hashed: str) -> TokenEntry | None:
-        """Return the entry with this hash, as ``find`` does."""
+        """Return the entry of the token with this hash; ``None`` if it is unknown or has expired.
+
+        Raises:
+            ProblemError: as ``find``.
+        """
         # The time that it takes may tell how much of a hash is right; that says nothing about a token with this hash.
         entry = self._current().get(hashed)
         return entry if entry and entry.is_valid(present()) else None
 
     def _current(self) -> Mapping[str, TokenEntry]:
-        """Return the entries.
+        """Return the entries of the file by hash.
 
-        A broken file raises: nobody knows which tokens were removed from it.
+        Raises:
+            ProblemError: 503, the file is broken, so nobody knows which tokens were removed from it.
         """
         state = state_of(self._file)
         with self._lock:
@@ -78,6 +83,6 @@ def state_of(file: Path) -> FileState | None:
 
 
 def broken_access() -> ProblemError:
-    """Return a 503 that says: who may ask cannot be looked up now."""
+    """Return a 503 which says that access rights cannot be looked up now."""
     detail = "who may ask cannot be looked up now; the log of the server says why"
     return unavailable("access-unavailable", detail, RETRY_S)

@@ -63,7 +63,7 @@ class SearchArguments(Arguments):
     as_of: AsOfField = None
 
     def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
-        """Return the question for the query path, checked as a body of ``POST /query``."""
+        """Return ``arrived`` with these arguments, which are checked like a body of ``POST /query``."""
         body = QueryBody(
             query=self.query,
             domains=self.domains,

@@ -33,7 +33,7 @@ PATH = "/mcp"
 class ProtocolEndpoint:
     """Answers requests to ``/mcp`` while ``run`` runs; an ASGI app.
 
-    The SDK is loaded with the first request: that takes a second of CPU time, a quarter of the API's start.
+    The SDK is loaded with the first request, because loading it takes a second, a quarter of the API's start.
     """
 
     def __init__(self, load: Callable[[], StreamableHTTPSessionManager]) -> None:
@@ -44,7 +44,7 @@ class ProtocolEndpoint:
         self._ending: asyncio.Event | None = None
 
     def route(self) -> Route:
-        """Return the route for POST alone. There are no streams and no sessions: other methods get a 405."""
+        """Return the route, for POST alone. Other methods get a 405, because there are no streams and no sessions."""
         return Route(PATH, endpoint=self, methods=["POST"], include_in_schema=False)
 
     @asynccontextmanager

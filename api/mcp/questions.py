@@ -44,15 +44,17 @@ def handle(start: int, asked: Mapping[str, Any], published: object) -> str:
 
     Args:
         start: the number of the part's first item, from 0.
+        asked: the arguments of the call.
+        published: the generations from which the result was made.
     """
     return f"{start}-{_digest(asked)}-{_digest(published)}"
 
 
 def place_of(after: str | None, asked: Mapping[str, Any], published: object) -> HandlePlace:
-    """Read a handle. Without a handle the place is the beginning.
+    """Return the place that the handle ``after`` names; the beginning for ``None``. The rest is as in ``handle``.
 
     Raises:
-        QueryError: the text is no handle, or belongs to another question.
+        QueryError: the text is not a handle, or it belongs to a call with other arguments.
     """
     if after is None:
         return HandlePlace(0)

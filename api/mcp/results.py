@@ -72,7 +72,7 @@ logger = logging.getLogger(__name__)
 
 
 def failure(error: Exception, allowed: Sequence[str]) -> str:
-    """Return the message of an error, written for a model."""
+    """Return the message of an error, written for a model. ``allowed`` are the names of the tool's arguments."""
     match error:
         case ValidationError():
             return _wrong_arguments(error, allowed)

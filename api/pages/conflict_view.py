@@ -45,7 +45,7 @@ def ledger_view(ledger: LedgerDocument) -> dict[str, Any]:
 
 
 def entry_of(entry: LedgerEntryDocument) -> dict[str, Any]:
-    """Return an entry of the ledger. Its first side holds, even against a comment in the same domain."""
+    """Return an entry of the ledger for the page. If the ledger suggests a side, the first side is said to hold."""
     roles = ("holds" if entry["suggested"] else "says", *["says"] * len(entry["sides"]))
     return {
         **entry,
@@ -79,7 +79,7 @@ def _side(
 
 
 def stated(text: str, terms: Collection[str], *, is_code: bool) -> tuple[TextRun, ...]:
-    """Return a quotation with the words of a question marked."""
+    """Return a quotation with the words of a question marked. The markup of a quotation that is not code is removed."""
     return highlighted(as_read(text, is_code=True), terms) if is_code else sentence_runs(text, terms)
 
 

@@ -43,13 +43,13 @@ class Excerpt:
 
 
 def code_excerpt(text: str, terms: Collection[str], first_line: int | None, language: str = "") -> Excerpt:
-    """Choose the neighbouring lines of code that hold the most different terms, the earliest of equals.
+    """Return the neighbouring lines of code that hold the most different terms; the earliest lines if several do.
 
     Args:
         text: the text of the passage.
         terms: the terms of the question (``query_terms_of``).
         first_line: the number of its first line; ``None`` if its lines have no numbers.
-        language: for the colours; empty for none.
+        language: the language of the code, for its colours; empty for no colours.
     """
     text = text.rstrip()
     lines = list(marked_code(lines_of(text), colours_of(text, language), terms))
@@ -65,12 +65,13 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
 
 
 def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", format: str = "markdown") -> Excerpt:  # noqa: A002
-    """Choose the neighbouring blocks of a passage that hold the most different terms.
+    """Return the neighbouring blocks of a passage that hold the most different terms.
 
     Entries of a list and rows of a table count as blocks. The head of a table stays above the chosen rows.
 
     Args:
-        format: of the document; a passage of ``html`` is plain text.
+        title: the title of the passage. Headings at the beginning that repeat it are left out.
+        format: the format of the document. A passage of ``html`` is plain text.
     """
     text, format = (_with_tables(text), "markdown") if format == "html" else (text, format)  # noqa: A001
     return _chosen(_without_title(blocks_of(text, terms, format=format), title))
@@ -93,7 +94,7 @@ def _with_tables(text: str) -> str:
 
 
 def prose_excerpt(text: str, terms: Collection[str], *, title: str = "") -> Excerpt:
-    """Choose the neighbouring paragraphs of a plain text that hold the most different terms."""
+    """Return the neighbouring paragraphs of a plain text that hold the most different terms."""
     paragraphs = paragraphs_of(text)
     blocks = [Block(tag="p", lines=(1, 1), runs=highlighted(paragraph, terms)) for paragraph in paragraphs]
     return _chosen(_without_title(blocks, title))

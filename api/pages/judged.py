@@ -79,7 +79,7 @@ class JudgedQuestions:
 
 
 def _asking_headings(texts: SeenTexts) -> Sequence[str]:
-    """Return headings that the viewer may see and that begin as questions do, in turn by their first word."""
+    """Return headings that the viewer may see and that begin with a word such as *how*. These words take turns."""
     asking = [
         [
             each["text"]

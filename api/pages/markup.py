@@ -72,7 +72,7 @@ class _Reading:
     breaks: bool
 
     def lines(self, node: SyntaxTreeNode, within: tuple[int, int] | None) -> tuple[int, int]:
-        """Return the first and last line number of a node; without its own, those of its parent."""
+        """Return the first and last line number of a node; ``within``, those of its parent, if it has none itself."""
         if node.map is None or not self.numbers:
             return within or (1, 1)
         first = min(node.map[0], len(self.numbers) - 1)
@@ -88,15 +88,15 @@ def blocks_of(
     cited: range = range(0),
     breaks: bool = False,
 ) -> tuple[Block, ...]:
-    """Read a text as markup.
+    """Return the blocks of a text with markup.
 
     Args:
-        text: of a document or a passage.
+        text: the text of a document or a passage.
         terms: words to mark.
-        format: of the document; office formats are read as Markdown.
-        first_line: the number of its first line.
-        cited: numbers of lines that are cited.
-        breaks: keep line breaks of the text, as messages do.
+        format: the format of the document. Office formats are read as Markdown.
+        first_line: the number of the text's first line.
+        cited: the numbers of the cited lines.
+        breaks: keep the line breaks of the text, as in messages.
     """
     if breaks:
         lines = list(_fences_apart(enumerate(lines_of(text), first_line)))

@@ -208,7 +208,10 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _last_change(change: ChangeDocument | None) -> tuple[str, str] | None:
-    """Return the address and the text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``."""
+    """Return the address and the text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``.
+
+    ``None`` is returned for ``None``, a document whose last commit is unknown.
+    """
     if change is None:
         return None
     by = f" by {change['author']}" if change["author"] else ""

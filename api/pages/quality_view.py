@@ -94,9 +94,9 @@ def worst_of(
     """Return the questions whose first right place has the worst rank, with their right places.
 
     Args:
-        evaluation: the one that measured them.
-        ranks: by query, 1 / rank of the first right place; 0 if it is not among the ten.
-        questions: of its set, by query.
+        evaluation: the evaluation that asked the questions.
+        ranks: query → 1 / rank of the first right place; 0 if it is not among the first ten.
+        questions: query → question, for the set of the evaluation.
     """
     scope = [("domain", evaluation["domain"])] if evaluation["domain"] != "all" else []
     bad = sorted((value, query) for query, value in ranks.items() if value < 1 and query in questions)[:MAX_WORST]

@@ -33,9 +33,9 @@ def domain_status(
     """Return a domain's status for the page.
 
     Args:
-        document: the report of its syncs.
-        health: of its agent, in this process.
-        running: its running sync, if any.
+        document: the report of the domain's syncs.
+        health: the health of the domain's agent in this process.
+        running: the running sync of the domain; ``None`` if no sync runs.
     """
     return {
         "domain": domain,
@@ -85,7 +85,10 @@ def run_words(run: Mapping[str, Any]) -> str:
 
 
 def preview_words(listing: Listing | None) -> tuple[str, tuple[str, ...]]:
-    """Return a sentence about the documents of a new source, and its first paths."""
+    """Return a sentence about the documents of a new source, and its first paths.
+
+    ``None`` stands for a remote source, which answers but is not listed. It has no paths.
+    """
     if listing is None:
         return "It answers. What it holds is known once it is synced.", ()
     count, left_out = len(listing.entries), len(listing.skipped)

@@ -89,7 +89,7 @@ def marked_code(lines: Sequence[str], colours: Sequence[Mark], terms: Collection
 
 
 def _over(marks: Sequence[Mark], above: Sequence[Mark]) -> list[Mark]:
-    """Return marks below others: the parts under ``above`` are cut away."""
+    """Return ``marks`` and ``above``, in order. Parts of ``marks`` that overlap ``above`` are cut away."""
     cut: list[Mark] = []
     for mark in marks:
         start = mark.start
@@ -122,7 +122,10 @@ def _visible(text: str, kind: str) -> Iterator[TextRun]:
 
 
 def window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
-    """Return the range of pieces with the most different matches. The beginning counts a little more."""
+    """Return the range of at most ``limit`` pieces with the most different matches. The beginning counts a little more.
+
+    A few pieces more than ``limit`` are returned whole.
+    """
     limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
     words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]
     starts = range(max(1, len(pieces) - limit + 1))

@@ -130,10 +130,10 @@ class Conversation(Body):
         return [f"ignored {said}"] if said else []
 
     def question(self, served: tuple[Domain, ...], arrived: Question, *, synthesize: bool) -> Question:
-        """Return the question for the query path.
+        """Return ``arrived`` with the text of the question and the domains of the model.
 
         Raises:
-            QueryError: no such model, no question, or one that is too long.
+            QueryError: the model does not exist, the conversation has no question, or the question is too long.
         """
         models = model_domains(served)
         if self.model not in models:
@@ -175,7 +175,7 @@ class ChatBody(Conversation):
 
     @property
     def said(self) -> Sequence[ChatMessage]:
-        """See ``Conversation``."""
+        """Return the messages, oldest first."""
         return self.messages
 
 
@@ -194,7 +194,7 @@ class ResponsesBody(Conversation):
 
     @property
     def said(self) -> Sequence[ChatMessage]:
-        """See ``Conversation``."""
+        """Return the messages, oldest first. An ``input`` that is only text is one message."""
         return self.input if isinstance(self.input, list) else (ChatMessage(role="user", content=self.input),)
 
 

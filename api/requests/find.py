@@ -35,7 +35,7 @@ Names = Annotated[list[Name], Field(max_length=MAX_VALUES)]
 
 
 class FindParameters(Parameters):
-    """The lines to find."""
+    """Which lines to find."""
 
     text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
     regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
@@ -77,7 +77,7 @@ class UsesParameters(Parameters):
 
 
 class CompleteParameters(Parameters):
-    """The beginning that somebody has typed."""
+    """The typed text to complete."""
 
     prefix: Annotated[
         str,

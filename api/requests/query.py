@@ -105,10 +105,10 @@ class QueryBody(Body):
     ] = "json"
 
     def question(self, served: tuple[Domain, ...], arrived: Question) -> Question:
-        """Return the question for the query path.
+        """Return ``arrived`` with the fields of this body.
 
         Raises:
-            QueryError: a domain that is not served, or a wrong time.
+            QueryError: a domain is not served, or ``as_of`` is neither a past time nor a generation.
         """
         return replace(
             arrived,
@@ -206,7 +206,7 @@ class FuseBody(Body):
         return sum(len(response.items) for response in self.responses)
 
     def question(self, arrived: Question) -> Question:
-        """Return the agents' question in the form that fusion takes."""
+        """Return ``arrived`` with the question that the agents answered, and the options of this body."""
         return replace(
             arrived,
             text=self.original_text,

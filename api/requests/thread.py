@@ -90,12 +90,12 @@ def in_thread(question: str, before: Sequence[str]) -> str:
 
 
 def leans(question: str, earlier: str = "") -> bool:
-    """Tell whether a question needs the earlier one to be understood, by the words of both.
+    """Tell whether a question needs the earlier question to be understood, by the words of both.
 
-    After a question for the value of a setting, *it* may be the setting or the product: "how do I change it?", but "how
-    do I install it?" and "does it support Flask 3?". After one that names nothing, *it* is the product if something is
-    done with it or it does something. Words for values alone ask for a value of the earlier subject: "which environment
-    variable?".
+    After a question for the value of a setting, "how do I change it?" needs it, because *it* is the setting. "How do I
+    install it?" and "does it support Flask 3?" do not, because *it* is the product. After a question that names
+    nothing, *it* is the product in any question about a task, or with the answer yes or no. A question with only words
+    for values, such as "which environment variable?", needs the earlier one.
     """
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
@@ -158,7 +158,7 @@ def _names(text: str) -> list[str]:
 
 
 def _dashed(text: str) -> list[str]:
-    """Return the flags and the words with a dash of which no part is a function word, as in *point-in-time*."""
+    """Return flags and words with a dash, such as ``read-only``. ``point-in-time`` has a function word: left out."""
     return [
         word
         for word in _WORD.findall(text)

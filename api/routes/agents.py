@@ -92,7 +92,7 @@ def _confirm_groups(response: Response, request: Request) -> Response:
 
 
 def _body_field(field: str, domain: Domain) -> str:
-    """Return the name of a field in the body of a recall, which has filters of one domain only."""
+    """Return the name of a field as the body of a recall has it: ``filters.code.language → filters.language``."""
     if field in {"query", "text"}:
         return "query_text"
     prefix = f"filters.{domain.value}"

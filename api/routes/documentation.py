@@ -48,7 +48,7 @@ def page() -> Response:
 
 @router.get(PAGE + "/{name}")
 def part(name: str) -> Response:
-    """Return a file of the page; 404 for any other name."""
+    """Return a file of the page. A name that is not one of its files gets a 404."""
     if f"{PAGE}/{name}" not in FILES:
         raise ProblemError(404, f"no such path: {PAGE}/{name}")
     path, media_type = FILES[f"{PAGE}/{name}"]

@@ -73,7 +73,7 @@ class EmbeddingsDocument(TypedDict):
     responses=problem_responses(400, 413, 415, 422, 429, 503),
 )
 async def embeddings(body: EmbeddingsBody, serving: Served) -> Response:
-    """Encode texts as questions to a domain are encoded: the model `nornweave:code` is the encoder of `code`.
+    """Encode texts with the encoder of a domain, as questions. The model `nornweave:code` is the encoder of `code`.
 
     The model `nornweave` is the encoder of all domains, if all have the same one.
     """

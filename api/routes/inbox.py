@@ -167,7 +167,7 @@ async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Qu
 async def withdraw(domain: DomainName, source_path: SourcePath, serving: Served) -> Response:
     """Take a document out of the inbox; the next sync removes it from the index. A repetition changes nothing.
 
-    Documents of other sources have to be removed there: 409 names the source.
+    A document of another source has to be removed in that source. The answer is then 409 and names the source.
     """
     serving.viewer.check_operates()
     served = serving.agent(domain).domain

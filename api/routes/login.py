@@ -155,7 +155,7 @@ def _again(request: Request, target: str, error: str) -> Response:
 def _set_cookie(request: Request, response: Response, name: str, value: str, base: str) -> None:
     """Set the cookie of a session, or of a sign-in that has begun.
 
-    The second has to be sent when the provider sends the browser back.
+    The browser sends the cookie of a sign-in even on the way back from the provider, which is another site.
     """
     is_session = name == COOKIE
     response.set_cookie(
@@ -193,7 +193,7 @@ async def leave(request: Request) -> Response:
 
     Raises:
         StoreError: the session cannot be ended here.
-        ProblemError: see ``checked_form``.
+        ProblemError: as ``checked_form``.
     """
     await checked_form(request)
     service = service_of(request)
@@ -256,7 +256,7 @@ async def browsers_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that a browser sent from one of our pages. Programs use commands instead.
 
     Raises:
-        ProblemError: see ``checked_form``.
+        ProblemError: as ``checked_form``.
     """
     if not {"origin", "sec-fetch-site"} & set(request.headers):
         raise ProblemError(403, "only a page of this server may ask for that; programs use `nornweave sync`")

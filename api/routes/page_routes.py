@@ -109,7 +109,7 @@ def is_from_here(request: Request) -> bool:
 
 
 def came_from(request: Request) -> tuple[str, str]:
-    """Return the question of the page in ``Referer`` and the address of its answer; empty without one."""
+    """Return the question of the page in ``Referer`` and the address of its answer; two empty texts for other pages."""
     referer = urlsplit(request.headers.get("referer", ""))
     pairs = parse_qsl(referer.query)
     asked = next((value for name, value in pairs if name == "q"), "")

@@ -86,7 +86,7 @@ async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> 
     tags=["conflicts"],
 )
 async def dismiss(conflict_id: ConflictName, serving: Served) -> Response:
-    """Say that two statements are no conflict. For operators. It holds wherever the two stand, also after syncs."""
+    """Say that two statements are no conflict. For operators. This applies in every document, also after syncs."""
     return json_response(await store_dismissal(serving, conflict_id))
 
 

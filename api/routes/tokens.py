@@ -43,7 +43,7 @@ class TokenBody(Body):
 
 
 class TokenDocument(TypedDict):
-    """A token that was made. Nobody here knows its secret."""
+    """A token that was made, without its secret, which is not stored."""
 
     id: str
     name: str
@@ -117,7 +117,11 @@ def own_tokens_of(serving: Serving) -> OwnTokens:
 
 
 async def list_tokens(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
-    """Return the tokens of a viewer; for an operator, all if wanted."""
+    """Return the viewer's own tokens. With ``everybodys``, return the tokens of everybody to an operator.
+
+    Raises:
+        NotPermittedError: ``everybodys`` is set, and the viewer is not an operator.
+    """
     own = own_tokens_of(serving)
     if everybodys:
         serving.viewer.check_operates()

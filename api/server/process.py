@@ -180,7 +180,7 @@ def _is_loaded(app: FastAPI) -> bool:
 
 
 def _exit_code(app: FastAPI) -> int:
-    """Return 0 if nothing runs any more; otherwise end the process here."""
+    """Return 0 if nothing runs any more. Otherwise end the process at once: with 1 if a request runs, else with 0."""
     if app.state.serving.in_threads:
         sys.stderr.write("a request did not end in time; it is abandoned\n")
         sys.stderr.flush()
@@ -193,7 +193,7 @@ def _exit_code(app: FastAPI) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve as one of several processes."""
+    """Serve as one of several processes, with the arguments from ``workers.starting``. Return the exit code."""
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     config, host, descriptor, when, *agent = arguments
     return serve_on(

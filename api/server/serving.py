@@ -85,7 +85,7 @@ def _supervise(
     drain: Callable[[], None],
     is_outdated: Callable[[], bool],
 ) -> int:
-    """Supervise processes that share a folder for their metrics."""
+    """Supervise processes that share a folder for their metrics. Return the exit code of ``supervise``."""
     with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
         forget = partial(mark_process_dead, path=metrics)
         running = start(Path(metrics))

@@ -67,7 +67,14 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
-    """Return a function that starts a process serving on ``listener``; its metrics go to a shared folder."""
+    """Return a function that starts a process which serves on ``listener``.
+
+    Args:
+        config: the configuration file.
+        host: the name or address that ``listener`` was opened for.
+        agent: the only domain to serve; ``None`` for all.
+        metrics: the folder in which the processes share their metrics.
+    """
     shared = listener.fileno()
     command = [sys.executable, "-m", "api.server.process", str(config), host, str(shared)]
     alone = [agent.value] if agent else []
@@ -94,10 +101,18 @@ def supervise(
 ) -> int:
     """Keep ``count`` serving processes running until a signal comes, then let them end.
 
-    A process writes to its standard output once it serves, and ends with its standard input. ``announce`` is called
-    when the first one serves, ``forget`` with the pid of each that ended, ``drain`` at the end, while they still serve.
-    While ``is_outdated`` is true, each in turn is replaced by a new one. Returns the exit code: 1 when a process failed
-    while it ended or before any of them served, otherwise 0.
+    A process writes to its standard output once it serves, and ends when its standard input closes.
+
+    Args:
+        start: starts a process.
+        announce: called when the first process serves.
+        received: the signals that have come. The list grows.
+        forget: called with the pid of each process that has ended.
+        drain: called at the end, while the processes still serve.
+        is_outdated: tells whether each process must be replaced by a new one.
+
+    Returns:
+        The exit code: 1 if a process failed at its end, or before any process served; otherwise 0.
     """
     places = [WorkerPlace(start) for _ in range(count)]
     is_serving = is_loaded = False
@@ -142,7 +157,7 @@ class WorkerPlace:
     _pause_s: float = 0.0
 
     def fill(self, others_serve: bool) -> None:
-        """Start a process if the place is empty and the pause is over."""
+        """Start a process if the place is empty and the pause is over. It is told whether other processes serve."""
         if self.process is None and self.now() >= self._not_before:
             try:
                 self.process, self._started_at = self.start(others_serve), self.now()
@@ -167,7 +182,10 @@ class WorkerPlace:
         self._wait_longer()
 
     def renew(self, received: Sequence[int], forget: Callable[[int], None]) -> None:
-        """Replace the process by a new one as soon as that serves; keep the old one if it fails."""
+        """Replace the process by a new one as soon as the new one serves.
+
+        If the new process fails or a signal is received, keep the old one. ``forget`` gets the old process's pid.
+        """
         try:
             successor = self.start(True)
         except OSError as error:
@@ -198,7 +216,7 @@ def _ending(code: int) -> str:
 
 
 def _wait_for_output(processes: Sequence[Worker]) -> bytes:
-    """Wait a moment for output of the processes; return it, empty if there is none."""
+    """Wait a moment for output of the processes, and return the output; empty if there is none."""
     readable, _, _ = select.select([process.stdout for process in processes if process.stdout], [], [], POLL_S)
     return b"".join([os.read(stdout.fileno(), 1024) for stdout in readable])
 

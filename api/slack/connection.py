@@ -100,13 +100,16 @@ class SocketMode:
         self._refusal: SlackAppError | None = None
 
     async def run(self) -> SlackAppError | None:
-        """Receive until Slack refuses the token; return that error."""
+        """Receive until Slack refuses the token. Return the error of the refusal."""
         async with anyio.create_task_group() as connections:
             connections.start_soon(self._connect, connections)
         return self._refusal
 
     async def _connect(self, connections: TaskGroup, pause_s: float = 0.0) -> None:
-        """Receive over one connection. The next one is opened when Slack announces the end, or at the end."""
+        """Open a connection after ``pause_s`` and receive over it.
+
+        The next connection is opened when Slack announces the end of this one, or else when it ends.
+        """
         await anyio.sleep(pause_s)
         is_last = True
         try:
