@@ -282,6 +282,13 @@ def test_a_flag_is_gone_where_it_was_declared_wherever_else_its_word_stands(
     (".env.example", "LAMP_LEVEL=3\n", "Set `LAMP_LEVEL`.", True),
     ("src/a.py", "beam_width = 3\n", "It replaces the old `beam_width` filter.", False),
     ("src/a.py", "beam_width = 3\n", "`beam_width`: this key was removed.", False),
+    ("src/a.py", "beam_width = 3\n", "We dropped support for the key `beam_width`.", False),
+    ("src/a.py", "beam_width = 3\n", "Removed in 2.0: `lamp_oil` and `beam_width`.", False),
+    ("src/a.py", "beam_width = 3\n", "`beam_width` was renamed.", False),
+    ("src/a.py", "beam_width = 3\n", "See how many lamps have been dropped via `beam_width`.", True),
+    ("src/a.py", "beam_width = 3\n", "Lamps are removed by `beam_width`.", True),
+    ("src/a.py", "beam_width = 3\n", "`beam_width` moths are dropped.", True),
+    ("src/a.py", "beam_width = 3\n", "The number of dropped lamps is `beam_width`.", True),
     ("src/a.py", "beam_width = 3\n", "## Deprecated keys\n\n* `beam_width`, use another.", False),
     ("src/a.py", "beam_width = 3\n", "Add the column:\n\n`text('beam_width')`\n\nAsk for `beam_width`.", False),
     ("src/a.py", "beam_width = 3\n", "Files older than this are removed. Set `beam_width`.", True),
@@ -347,3 +354,72 @@ def test_another_value_of_a_key_renames_nothing_while_code_has_the_old_one(
 
     found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
     assert [one.name for one in found if one.rule == "nornweave/gone"] == told
+
+
+FLAG_TABLE = """static struct option options[] = {
+    {"no-clobber", 0, NULL, 'c'},
+    {"glow", 0, NULL, 'g'},
+};
+void skip(void) { puts("skipped because of the no-clobber option"); }
+void help(void) { puts("  --glow, -g   shine"); }
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "names"), [
+    ('{"no-clobber"', '{"skip-existing"', ["--no-clobber"]),
+    ('    {"no-clobber", 0, NULL, \'c\'},\n', "", ["--no-clobber"]),
+    ('{"glow"', '{"shine"', []),  # the usage still has it
+])  # fmt: skip
+def test_a_message_with_the_word_of_a_flag_declares_no_flag(
+    tmp_path: Path, old: str, new: str, names: list[str]
+) -> None:
+    repository = Repository(tmp_path)
+    page = "# Lamp\n\nGive `--no-clobber` or `--glow`.\n"
+    base = repository.commit({"README.md": page, "lamp.c": FLAG_TABLE}, DATES[0])
+    repository.commit({"lamp.c": FLAG_TABLE.replace(old, new)}, DATES[1])
+    assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == names
+
+
+@pytest.mark.parametrize(("block", "path", "code", "old", "new", "names"), [
+    ("ruby\nlamp.formatter = Quay::Formats::DeepGlow.new", "lib/quay/formats/deep_glow.rb",
+     "module Quay\n  module Formats\n    class DeepGlow\n    end\n  end\nend\nrequire 'quay/formats/deep_glow'\n",
+     "DeepGlow", "NestedGlow", ["Quay::Formats::DeepGlow"]),
+    ("ruby\nlamp.formatter = Tide::DeepGlow.new", "lib/quay.rb", "class DeepGlow\nend\n", "DeepGlow", "Glow", []),
+    ("ruby\nconfig.quay.keep_old_log = true", "lib/quay.rb",
+     "def keep_old_log(app)\n  app if quay_config.keep_old_log\nend\n", "quay_config.keep_old_log",
+     "quay_config.keep_log", ["keep_old_log"]),
+    ("ruby\nconfig.tide.keep_old_log = true", "lib/quay.rb",
+     "def keep_old_log(app)\n  app if quay_config.keep_old_log\nend\n", "quay_config.keep_old_log",
+     "quay_config.keep_log", []),
+    ("ruby\nconfig.quay.keep_old_log = true", "lib/quay.rb",
+     "a = quay_config.keep_old_log\nb = other.keep_old_log\n", "quay_config.keep_old_log", "quay_config.log", []),
+    ("php\n$lamp->setGlowRate(3);", "src/Lamp.php", "<?php\nclass Lamp { function setGlowRate($n) {} }\n",
+     "setGlowRate", "setRate", ["setGlowRate"]),
+    ("php\n$lamp->glowRate = 3;", "src/Lamp.php", "<?php\nclass Lamp { public $glowRate = 1; }\n",
+     "glowRate", "rate", ["glowRate"]),
+    ("python\nif lamp.glow_rate == 3: dim()", "lamp.py", "glow_rate = 3\n", "glow_rate", "rate", []),  # only read
+])  # fmt: skip
+def test_what_a_block_makes_and_sets_is_gone_with_the_code(
+    tmp_path: Path, block: str, path: str, code: str, old: str, new: str, names: list[str]
+) -> None:
+    repository = Repository(tmp_path)
+    page = f"# Lamp\n\n```{block}\n```\n"
+    base = repository.commit({"README.md": page, path: code, "quay.rb": "module Quay; end\n"}, DATES[0])
+    repository.commit({path: code.replace(old, new)}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [one.name for one in found] == names
+
+
+@pytest.mark.parametrize(("page", "names"), [
+    ("- /healthcheck\n- /lamps\n", ["/healthcheck"]),
+    ("* /healthcheck\n", ["/healthcheck"]),
+    ("Not /healthcheck alone.\n", []),
+    ("- /healthcheck and more\n", []),
+])  # fmt: skip
+def test_an_item_of_a_list_that_is_a_route_alone_is_a_name(tmp_path: Path, page: str, names: list[str]) -> None:
+    repository = Repository(tmp_path)
+    code = 'URLS = [(r"/healthcheck", Health), (r"/lamps", Lamps)]\n'
+    base = repository.commit({"docs/a.md": f"# Open\n\n{page}", "lamp.py": code}, DATES[0])
+    repository.commit({"lamp.py": code.replace("/healthcheck", "/healthz")}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [one.name for one in found] == names

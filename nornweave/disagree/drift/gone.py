@@ -23,6 +23,7 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
+from nornweave.disagree.conflicts.records import PLACE_WORDS
 from nornweave.disagree.drift.files import GIT_S, SourceFile, git
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
@@ -57,24 +58,38 @@ _KEY = lazy_pattern(r"[ \t]*-?[ \t]*([a-z]\w*_\w+|[a-z]+[A-Z]\w+)(?:[ \t]*[:=](?
 _USED = lazy_pattern(
     r"(?:^[ \t]*|[.(=,!{\[>&:][ \t]*|\b(?:await|return|new|yield|in) )(?P<call>[A-Za-z_$][\w$]*)\("
     r"|(?<=[.:])(?P<member>[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b|[\"'](?P<route>/[\w-]+(?:/[\w{}:-]+)+)[\"']"
+    r"|(?<![\w.:])(?P<type>[A-Z]\w*(?:::[A-Z]\w*)+|[A-Z]\w*(?=\.new\b))"
+    r"|(?<![\w.>])(?P<owner>[\w$@]+(?:(?:\.|->)\w+)*)(?:\.|->)(?P<assigned>[a-z]\w*)[ \t]*=(?![=>~])"
 )
-"""What a line of a program calls, a member of what it names, and a route in a string."""
-_UNMARKED = lazy_pattern(r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+")
-"""What is spelt so is a name also where a page does not mark it as code."""
+"""What a line of a program calls, makes and sets, a member of what it names, and a route in a string."""
+_UNMARKED = lazy_pattern(
+    r"(?<![\w-])--[a-z][\w-]+|(?<![\w./-])[A-Za-z]\w*_\w+|^[ \t]*[-*+][ \t]+(?P<route>/[a-z][\w/{}:.-]*)[ \t]*$"
+)
+"""What is spelt so is a name also where a page does not mark it as code; so is a route that is an item of a list."""
 _GIVES = frozenset(("=", ":", "=>"))
 _WORDS = lazy_pattern(r"[^,\s]+")
 _PARTS = lazy_pattern(r"[^./:,\s]+")
-_QUALIFIER = lazy_pattern(r"::|[.]")
+_QUALIFIER = lazy_pattern(r"::|->|[.]")
 _URL = lazy_pattern(r"\bhttps?://[\w.:\[\]{}<>-]+(/[\w{}.:-]+(?:/[\w{}.:-]+)+)")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
 """As only names are spelt."""
+_THING = (
+    r"the|this|these|a|an|and|or|old|support (?:for|of)|use of|command|line|option|flag|setting|key|parameter|argument"
+    r"|variable|property|field|method|function|class|type|name|route|endpoint|header|column|file|alias|switch|module"
+    r"|(?:in|since|with) (?:version )?v?\d[\w.]*"
+)
+_HAS_BEEN = r"is|are|was|were|has|have|had|been|be|being|will|got|now|since|also|already|long"
 _PAST = r"deprecated|obsolete|removed|dropped|discontinued|renamed?"
+_BESIDE = rf"[^\w`\n]|`[^`\n]*`|\b(?:{_THING})s?\b"
 _MARKED_AS_GONE = (
-    rf"\b(?:old|former|formerly|previous|legacy|{_PAST})\b[^.;\n]{{0,20}}?NAME"
-    rf"|NAME\W{{0,6}}(?:\w+ ){{0,3}}(?:{_PAST}|replaced|no longer)\b"
+    r"\b(?:old|former|formerly|previous|legacy|deprecated|obsolete)\b[^.;\n]{0,20}?NAME"
+    rf"|\b(?:{_PAST}|renamed from)\b(?:{_BESIDE}){{1,16}}?NAME"
+    rf"|NAME`{{0,2}}(?:{_BESIDE}|\b(?:{_HAS_BEEN})\b){{0,20}}?"
+    rf"\b(?:(?:{_PAST}|replaced)\b(?! (?:if|when|unless|until|once|while)\b)|no longer\b)"
     r"|\badd\w* (?:\w+ ){0,3}columns?\b[^\n]*(?:\n[^\n]*){0,6}?NAME"  # the reader's own
 )
+"""What a page says of a name that it knows to be gone: *removed* has the name, or what it is, as object or subject."""
 _UNREAD_PROGRAMS = (
     "*.sh", "*.bash", "*.zsh", "*.fish", "*.pl", "*.pm", "*.scala", "*.groovy", "*.gradle",
     "*.m4", "*.ac", "*.am", "*.mk", "*.cmake", "*akefile",
@@ -89,12 +104,16 @@ TextOf = Callable[[SourceFile], str]
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A name on a page. ``line`` counts from 0; ``beside`` holds the long flags on the line of a one-letter name."""
+    """A name on a page. ``line`` counts from 0; ``beside`` holds the long flags on the line of a one-letter name.
+
+    ``owner`` is what a name is set on: ``config.lamp`` of ``config.lamp.level = 3``.
+    """
 
     written: str
     path: str
     line: int
     beside: tuple[str, ...] = ()
+    owner: str = ""
 
     @property
     def name(self) -> str:
@@ -102,9 +121,10 @@ class _Mention:
         return _bare(self.written).lstrip("/")
 
     @property
-    def spellings(self) -> tuple[str, str]:
-        """Two spellings of the name in code: with and without the slash at the beginning of a route."""
-        return _bare(self.written), self.name
+    def spellings(self) -> tuple[str, ...]:
+        """Spellings of the name in code: as written, without the slash of a route, and the last part of a class."""
+        *_, last = self.written.split("::")
+        return _bare(self.written), self.name, *([last] if last != self.written and last[:1].isupper() else [])
 
     @property
     def key(self) -> str:
@@ -142,6 +162,7 @@ class _Renamed:
             is not a string.
         has_dash: whether the word is written as a flag.
         near: the words around it.
+        owner: what it is read from, ``options`` of ``options.level``; empty for other words.
     """
 
     word: str
@@ -150,9 +171,13 @@ class _Renamed:
     role: str | None
     has_dash: bool
     near: frozenset[str]
+    owner: str = ""
 
     def is_of(self, mention: _Mention) -> bool:
-        """Tell whether a mention may mean this word. A single letter must be a flag or have its long flag beside it."""
+        """Tell whether a mention may mean this word. A single letter needs its dash, or its long name beside it."""
+        if self.owner:  # ``lamp_options.level`` is what ``config.lamp.level = 3`` sets
+            mine, theirs = ({*words_of(owner)} - PLACE_WORDS for owner in (self.owner, mention.owner))
+            return bool(mention.owner) and (not mine.isdisjoint(theirs) or not (mine or theirs))
         return len(self.word) > 1 or (mention.written[0] == "-" and (self.has_dash or mention.is_explained(self.near)))
 
 
@@ -187,21 +212,25 @@ def gone(
     programs = [file for file in new if file.kind == "code"] if said or of_pages else []
     left = _places_of(programs, text_of)
     known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
-    spelt = _spelt(programs, text_of) if of_pages or renamed else set()
+    spelt, spelt_flags = _spelt(programs, text_of) if said or of_pages else (set[str](), set[str]())
+    flags = {_key(word) for word in spelt_flags}
     texts = _texts(programs, text_of, renamed) if renamed else set()
     found = []
     for _, mentions in sorted(said.items()):
-        name = mentions[0].name
-        lost = next((one for spelling in mentions[0].spellings for one in renamed.get(spelling, ())
-                     if _is_lost(one, mentions[0], spelt, texts)), None)  # fmt: skip
+        name, is_flag = mentions[0].name, mentions[0].written[0] == "-"
+        owner, last = mentions[0].qualified
+        is_own = owner in removed or owner in known
+        setting = next((one for one in mentions if one.owner), mentions[0])
+        lost = next((one for spelling in mentions[0].spellings if is_own or _key(spelling) != last
+                     for one in renamed.get(spelling, ())
+                     if _is_lost(one, setting, spelt_flags if is_flag else spelt, texts)), None)  # fmt: skip
         if name in files:
             found.append(((name, 0), mentions))
         elif lost is not None:
             found.append(((lost.path, lost.line), mentions))
-        elif len(mentions[0].key) > 1 and left.keys().isdisjoint(mentions[0].keys):
+        elif len(mentions[0].key) > 1 and (flags if is_flag else left.keys()).isdisjoint(mentions[0].keys):
             key = next((one for one in mentions[0].keys if one in removed), "")
-            owner, last = mentions[0].qualified
-            if key and (key != last or owner in removed or owner in known):
+            if key and (key != last or is_own):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
     elsewhere = _in_unread_programs(root, commits[1], [mentions[0].name for _, mentions in found[:MAX_GONE]])
@@ -301,6 +330,10 @@ def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf)
                 role = role_of(was, at) if is_text else None
                 if role == "" and was[at - 1].text in _GIVES:  # of a key whose value can still be so
                     role = None
+                owners, others = (_QUALIFIER.split(word) for word in (one, other))
+                if old.kind == "name" and len(owners) > 1 and owners[:-1] == others[:-1]:
+                    owner = owners[-2] if owners[-1][:1].islower() else ""
+                    yield _Renamed(owners[-1], file.path, old.line, None, False, frozenset(), owner)
                 near = {word for token in was[max(0, at - NEAR) : at + NEAR] for word in words_of(token.text)}
                 yield _Renamed(_bare(one), file.path, old.line, role,
                                one.startswith("-"), frozenset(near))  # fmt: skip
@@ -336,10 +369,19 @@ def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[t
             yield one, other
 
 
-def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> set[str]:
-    """Return the names and strings of programs as spelt, and the parts of dotted names."""
+def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> tuple[set[str], set[str]]:
+    """Return the names and strings of programs as spelt with the parts of dotted names, and those that may be flags.
+
+    A sentence such as a message declares only the flags that it writes with their dashes.
+    """
     words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
-    return {_bare(part) for word in words for part in (*_WORDS.findall(word), *_PARTS.findall(word))}
+    spelt, flags = set(), set()
+    for word in words:
+        parts = {*_WORDS.findall(word), *_PARTS.findall(word)}
+        spelt |= {_bare(part) for part in parts}
+        is_sentence = len(word.split()) > 1
+        flags |= {_bare(part) for part in (_LONG.findall(word) if is_sentence else parts)}
+    return spelt, flags
 
 
 def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]) -> set[tuple[str, str]]:
@@ -361,6 +403,8 @@ def _is_lost(one: _Renamed, mention: _Mention, spelt: set[str], texts: set[tuple
     """
     if not one.is_of(mention):
         return False
+    if one.owner:
+        return not any(word.endswith(f".{one.word}") for word in spelt)
     is_flag = mention.written[0] == "-"
     left = any(text == one.word and (not is_flag or role == one.role) for text, role in texts)
     is_declared = bool(one.role) if is_flag else one.role is not None  # ``import debug from "debug"`` has no flag
@@ -441,15 +485,19 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                 continue
             marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
             said = {word for word in explained[line] if _TELLING.search(word)}
+            used = list(_USED.finditer(text)) if is_fenced else []
+            set_on = {one["assigned"]: one["owner"] for one in used if one["assigned"]}
             said |= {
-                match[match.lastgroup or 0]
-                for match in (_USED.finditer(text) if is_fenced else ())
-                if match.lastgroup != "call" or _TELLING.search(match["call"])
+                one[kind]
+                for one in used
+                for kind in (one.lastgroup or "",)
+                if kind not in {"call", "assigned"} or _TELLING.search(one[kind])
             }
             said |= (
                 set(_URL.findall(text))
                 if is_fenced
-                else {*_URL.findall(text), *_UNMARKED.findall(_CODE.sub(" ", text))}
+                else {*_URL.findall(text)}
+                | {one[one.lastgroup or 0] for one in _UNMARKED.finditer(_CODE.sub(" ", text))}
             )
             for stretch in [text] if is_fenced else marked:
                 words = _WORD.findall(stretch)
@@ -460,7 +508,7 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
                     is_alone = not is_fenced and (len(words) == 1 or is_route) and not _is_literal(word)
                     said |= {word} if is_telling or is_alone else set()
             said = {word for word in said if len(_key(word)) >= LEAST and word[0] + word[-1] != "__"}  # no emphasis
-            yield from (_Mention(word, file.path, line) for word in sorted(said))
+            yield from (_Mention(word, file.path, line, owner=set_on.get(word, "")) for word in sorted(said))
             letters = _LETTER.findall(text) if explained[line] or _LONG.search(text) else []
             yield from (_Mention(word, file.path, line, tuple(_LONG.findall(text))) for word in letters)
 
