@@ -81,7 +81,7 @@ def unread_language_of(path: str) -> str | None:
 
 
 def is_for_tools(path: str) -> bool:
-    """Tell whether a file is hidden or in a hidden folder, such as a workflow; ``.env`` files are settings."""
+    """Tell whether a file is hidden or in a hidden folder, such as a workflow. ``.env`` files do not count."""
     return re.search(r"(?:^|/)\.(?!env)", path) is not None
 
 

@@ -60,14 +60,14 @@ class Marks:
         return [line.strip() for line in lines_of(self.text)]
 
     def of(self, located: LocatedFact) -> str:
-        """Return the mark of the lines of a fact: digest, number of lines, and number of occurrences."""
+        """Return the mark of a fact's lines: their digest, their number, and how often they occur in the text."""
         span = located.fact.span
         count = 1 + self.text.count("\n", span.start, max(span.start, span.end - 1))
         digest = _digest(self._lines[located.fact.line : located.fact.line + count])
         return f"{digest}.{count}.{self._count(count)[digest]}"
 
     def has(self, mark: str) -> bool:
-        """Tell whether the text still has the lines of a mark as often as before."""
+        """Tell whether the text has the lines of a mark exactly as often as when the mark was made."""
         digest, count, times = mark.split(".")
         return self._count(int(count))[digest] == int(times)
 
@@ -103,7 +103,7 @@ def locked(compared: Sequence[CandidatePair], text_of: TextOf) -> list[LockedAgr
 
 
 def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[LockedAgreement]:
-    """Return the lines of a lock with a mark that is not found any more."""
+    """Return the entries of a lock of which the page's or the code's lines are not found any more."""
     marks: dict[str, Marks] = {}
 
     def has(path: str, mark: str) -> bool:
@@ -117,7 +117,7 @@ def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[Loc
 
 
 def followed(entries: Iterable[LockedAgreement], paths: Collection[str]) -> dict[Agreement, Lines]:
-    """Follow moved files: a missing path is replaced by the only new path with the same file name.
+    """Return the agreements of a lock, in which a missing path is replaced by the only new path with its file name.
 
     Args:
         paths: the paths of the present files.

@@ -239,9 +239,9 @@ def states_of(
 
 
 def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
-    """Tell whether a value belongs to the entry on a line, if several have one name: ``queue.size``, ``pool.size``.
+    """Tell whether a value belongs to the entry on ``line``, if several entries have one name, as ``size`` may.
 
-    The value is below the entry and before the next entry. A value of a longer name belongs to another option.
+    The value is below the entry and before the next of the ``places``. An empty value of a longer name does not belong.
     """
     if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
         return False

@@ -74,7 +74,7 @@ class Affinity:
     """The agreements and differences between each section of a page and each part of a code file.
 
     Attributes:
-        pairs: documented values beside those of code.
+        pairs: the documented values, each with a value of the code.
         paths: the paths of all files.
     """
 
@@ -105,15 +105,15 @@ class Affinity:
         return len(self._values[code.fact.name]) == 1
 
     def is_stated_once(self, page: LocatedFact) -> bool:
-        """Tell whether a page gives a fact's name only one value. Several values would be of several things."""
+        """Tell whether a page gives a fact's name only one value. Several values would belong to several things."""
         return len(self._stated[page.path, page.fact.name]) == 1
 
     def is_of_one_thing(self, one: FactConflict) -> bool:
-        """Tell whether a section is about a part of the code: they agree on most other names, at least ``AGREEING``.
+        """Tell whether a section is about a part of the code, because they agree on at least ``AGREEING`` other names.
 
-        The result is ``False`` if the page gives the name several values, or if other code has the page's value,
-        because then there are several things. A comment is about its own file, which counts as a name; comments in a
-        file of declarations (``client.d.ts``) are about other files.
+        They must not differ on more names. The result is ``False`` if the page gives the name several values, or if
+        other code has the page's value, because there are then several things. A comment is about its own file, which
+        counts as one more name. Comments in a file of declarations (``client.d.ts``) are about other files.
         """
         code, page, fact = one.first, one.second, one.second.fact
         is_own = page.path == code.path
@@ -193,7 +193,7 @@ def confidence_in(one: FactConflict, affinity: Affinity, files: int) -> float:
 
 
 def _is_requirement(one: FactConflict, affinity: Affinity) -> bool:
-    """Tell whether a page states the project's requirement: page and manifests name one version each."""
+    """Tell whether a page states what the project requires: the page and the manifests each name only one version."""
     path, heading = set(words_of(one.second.path)), set(one.second.fact.owner.split())
     is_one = affinity.has_one_value(one.first) and affinity.is_stated_once(one.second)
     is_its_own = affinity.is_of_its_package(one.first, one.second)
@@ -209,7 +209,7 @@ def _asks_for_newer(one: FactConflict) -> bool:
 
 
 def _is_of_another_language(one: FactConflict) -> bool:
-    """Tell whether the page's path names programming languages and the code is in none of them."""
+    """Tell whether the page's path names programming languages and the code is in another language."""
     named = set(words_of(one.second.path)) & EXTENSIONS.keys()
     return bool(named) and language_of(one.first.path) not in {None, *named}
 
@@ -222,7 +222,7 @@ def _is_default(one: FactConflict) -> bool:
 
 
 def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
-    """Tell whether a page gives the same full name one value, of the same kind as in the code."""
+    """Tell whether a page and the code give the same full name two values that can be compared simply."""
     code, page = one.first.fact, one.second.fact
     if page.attribute not in _STATED or page.qualifiers:
         return False
@@ -240,14 +240,14 @@ def _is_plain(one: FactConflict, affinity: Affinity) -> bool:
 
 
 def _says_both(page: Fact, code: Fact) -> bool:
-    """Tell whether a statement also has the code's number: ``defaults to 95% CI (0.05)``, ``5, on Linux 10``."""
+    """Tell whether the page's statement also has the code's number, as ``5, on Linux 10`` has both numbers."""
     return any(
         (one.value.kind, one.value.text) == (code.kind, code.value) for one in tokens_of(page.statement) if one.value
     )
 
 
 def _are_one_number(one: str, other: str) -> bool:
-    """Tell whether two numbers are equal after rounding (``.33`` and ``1/3``) or in units that are not written."""
+    """Tell whether two numbers are equal after rounding (``.33`` and ``1/3``), or by a factor between usual units."""
     low, high = sorted((abs(Fraction(one)), abs(Fraction(other))))
     is_rounded = high.denominator > 1 and low.denominator > 1 and high < ROUNDED * low
     return low > 0 and (is_rounded or high / low in _FACTORS)
@@ -258,15 +258,13 @@ STALE_NAMES, STALE_SHARE = 6, 0.6
 
 
 def stale_pages(pairs: Iterable[CandidatePair]) -> list[tuple[float, list[CandidatePair]]]:
-    """Return, for each page most of whose values differ from one code file, the share and a pair for each value.
+    """Return the pages of which most values differ from one code file. Such a page is about that file and out of date.
 
-    A section that agrees with the code about nothing is no evidence for a single value. A whole page that names what
-    one file declares, and gives most of it another value, is about that file and rotted.
-
-    A value that another file has is not counted.
+    A value with which another place of the code agrees is not counted.
 
     Returns:
-        The page with the most differing values first.
+        For each page the share of its values that differ, and a pair for each of them. The page with the most differing
+        values comes first.
     """
     settled: set[tuple[str, str]] = set()
     by_name: dict[tuple[str, str], dict[str, list[CandidatePair]]] = defaultdict(lambda: defaultdict(list))

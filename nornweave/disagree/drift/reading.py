@@ -32,7 +32,7 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts of one file, with lines from 0, and the places of its comments with their declarations."""
+    """The facts and the comments of one file. Lines count from 0."""
 
     file: SourceFile
     facts: tuple[Fact, ...]

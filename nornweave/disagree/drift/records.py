@@ -47,8 +47,8 @@ class Finding:
     """A disagreement.
 
     Attributes:
-        rule: ``nornweave/default``, …; see ``RULES``.
-        fingerprint: stays the same when lines move; changes with the paths, the name or a value.
+        rule: the id of one of the ``RULES``, such as ``nornweave/default``.
+        fingerprint: identifies the finding. It changes with the paths, the name or a value, but not with the lines.
         confidence: probability, in [0, 1], that an engineer who reads both calls it a contradiction.
         first: the side that probably describes the running system; ``second`` the documentation, or the less informed
             side.
@@ -104,15 +104,15 @@ class Coverage:
     """How many documented values are held to the code.
 
     Attributes:
-        documented: entries of pages that name an option, read or not; ``options_compared`` counts those with a
-            compared value, ``options_held`` those with a value that agrees.
+        documented: the number of documented options. ``options_compared`` of them have a value that is compared with
+            the code, and ``options_held`` have a value that agrees with the code.
         options_not_compared: reason → number of options.
-        read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
-            that it agrees with.
+        read: the number of documented values that were read. ``compared`` of them also have a value in the code, and
+            ``agree`` are equal to it.
         not_compared: reason → number of values.
-        others: what pages state beside values (names, lists of choices, statuses, required versions) → how many they
-            state, and of how many code has what they say: only these can a range of commits break.
-        programs: files of code that are read; ``unread`` counts, by language, programs that are not.
+        others: names, lists of choices, statuses or required versions → how many of them pages state, and how many of
+            these the code has too. A range of commits can break only the latter.
+        programs: the number of code files that are read. ``unread`` counts the other programs by language.
     """
 
     read: int = 0

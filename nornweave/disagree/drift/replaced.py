@@ -62,11 +62,13 @@ class _Replacement:
     """A value that replaced another.
 
     Attributes:
-        line: at the head, from 0.
-        key: words of the name that has the value; ``lead`` the token before the value.
+        line: the line of the new value at the head, from 0.
+        key: the words of the name that has the value.
+        lead: the token before the value.
         choices: the values of the same kind around it, in lower case; empty if it cannot be one of several choices.
-        is_default: its line calls it a default; ``is_required`` a requirement.
-        lines: of its file at the base, if that is a configuration; ``line_was`` its own.
+        is_default: whether its line calls it a default.
+        is_required: whether its line calls it a requirement.
+        lines: the lines of a configuration file at the base; empty for other files. ``line_was`` is the value's line.
     """
 
     path: str
@@ -115,7 +117,7 @@ def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: Text
 
 
 def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
-    """Yield the values of a program that other values replaced; in a configuration, only required versions."""
+    """Yield the values of a program that other values replaced. In JSON and the like only required versions count."""
     tokens, later = (tokens_of_code(text, PurePosixPath(path).suffix) for text in (old, new))
     lines = [line.strip() for line in lines_of(old)] if _SETTINGS.search(path) else []
     stated = frozenset(line for line in lines if _STATES.search(line))
@@ -157,7 +159,7 @@ def _value(token: CodeToken) -> str:
 
 
 def _quantities(tokens: Sequence[CodeToken], at: int, text: str) -> set[Value]:
-    """Return what the expressions around a number are with their units: 36,000 s of ``timedelta(hours=10)``."""
+    """Return the values with units of the expressions around a number: 36,000 s for ``timedelta(hours=10)``."""
     spans = ((tokens[first].start, tokens[last].end) for first in range(max(0, at - EXPRESSION), at + 1)
              for last in range(at, min(len(tokens), at + EXPRESSION)))  # fmt: skip
     read = (read_value(text[start:end]) for start, end in spans)
@@ -178,7 +180,7 @@ def _is_enumerated(tokens: Sequence[CodeToken], at: int) -> bool:
 
 
 def _key(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
-    """Return the words of the name that a value belongs to: the nearest before it that says something."""
+    """Return the words of the name to which a value belongs: the nearest telling name before it; empty if none."""
     for one in reversed(tokens[max(0, at - BACK) : at]):
         if tokens[at].line - one.line > 2 or one.text in {";", "}"}:
             break
@@ -192,7 +194,7 @@ def _key(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
 
 
 def _class_around(tokens: Sequence[CodeToken], at: int) -> tuple[str, ...]:
-    """Return the words of the class that has a constant whose own name says nothing: ``DEFAULT_VALUE = ON``."""
+    """Return the words of the class around a constant with a name that says nothing, such as ``DEFAULT_VALUE``."""
     for place in range(at - 1, max(0, at - CLASS_BACK), -1):
         if tokens[place - 1].text in _CLASSES and tokens[place].kind == "name":
             return tuple(word for word in words_of(tokens[place].text) if word not in _SAYS_NOTHING)
@@ -242,7 +244,7 @@ class _Page:
         return bool(is_named or calls_default or (one.is_default and _DEFAULT.search(text)))
 
     def _is_copied(self, one: _Replacement, line: int) -> bool:
-        """Tell whether a line and others of its block are those of the configuration that gave the old value."""
+        """Tell whether a page copied a configuration: a code block has the line of the old value and other lines."""
         if not one.line_was or self.lines[line].strip() != one.line_was:
             return False
         fences = [at for at, text in enumerate(self.lines) if text.lstrip().startswith(("```", "~~~"))]
@@ -253,7 +255,7 @@ class _Page:
         return len(block & one.lines) >= COPIED
 
     def _is_in_column(self, line: int, value: str) -> bool:
-        """Tell whether a value has a cell of its own below a heading that calls it a default."""
+        """Tell whether a value is alone in a table's cell below a heading such as *Default*."""
         cells = [cell.strip(" `\"'") for cell in self.lines[line].split("|")]
         while line and "|" in self.lines[line - 1]:
             line -= 1
@@ -261,7 +263,7 @@ class _Page:
         return any(cell == value and _DEFAULT.search(head) for cell, head in zip(cells, heads, strict=False))
 
     def is_choice(self, one: _Replacement, line: int) -> bool:
-        """Tell whether a page lists a value beside two values that stand around it in the code."""
+        """Tell whether a page lists the old value near two of the values that are around it in the code."""
         near = "\n".join(self.lines[max(0, line - NEAR) : line + NEAR + 1]).lower()
         listed = set(_LISTED.findall(near)) if len(one.choices) > 1 else set()
         return one.old.lower() in listed and len(one.choices & listed) > 1 and not _pattern(one.new).search(near)
@@ -272,7 +274,7 @@ def _pattern(value: str) -> re.Pattern[str]:
 
 
 def _has(word: str, said: Iterable[str]) -> bool:
-    """Tell whether some words hold a word, or a longer or shorter form of it: ``ext`` for ``extension``."""
+    """Tell whether the words ``said`` have a word, or a longer or shorter form of it: ``ext`` for ``extension``."""
     word = word.rstrip("0123456789") or word
     return any(
         one in {word, f"lib{word}"} or (min(len(word), len(one)) > 2 and (one.startswith(word) or word.startswith(one)))
@@ -281,7 +283,7 @@ def _has(word: str, said: Iterable[str]) -> bool:
 
 
 def _is_held(one: _Replacement, files: Iterable[SourceFile], text_of: TextOf) -> bool:
-    """Tell whether a program still gives the name the old value, or has the choice among the same others."""
+    """Tell whether a program still gives the name the old value, or has the old value among the same choices."""
     for file in files:
         text = text_of(file)
         tokens = tokens_of_code(text, PurePosixPath(file.path).suffix) if one.old in text else []

@@ -111,7 +111,7 @@ class DriftOptions:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """A report with the texts of its files, and all documented values beside those of the code."""
+    """A report, the texts of the files, and all documented values, each with a value of the code."""
 
     report: Report
     text_of: Callable[[str], str]
@@ -187,7 +187,7 @@ def _documented(
 def _kept(
     root: Path, entries: Sequence[LockedAgreement], moved: Sequence[LockedAgreement], near: _Read, texts: Texts
 ) -> Report | None:
-    """Return a report if no agreement of a lock broke; ``None`` if one may have, and everything must be read.
+    """Return a report if no agreement of a lock broke; ``None`` if one may have broken, so that all must be read.
 
     Args:
         moved: the lines of the lock whose places or spellings changed.
@@ -213,7 +213,7 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 
 
 def _of_one_kind(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Return the pairs without those of a number on a page and a switch of the code, which agree by chance."""
+    """Return the pairs without those of a number on a page and a boolean in code, which agree only by chance."""
     return [pair for pair in pairs if (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]
 
 
@@ -227,7 +227,7 @@ def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
-    """Return sentences about agreements of a lock with a side that is not found any more."""
+    """Return a sentence for each agreement of a lock of which the page's or the code's value is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
     return _named(
@@ -301,14 +301,14 @@ def _text(tree: Commit, file: SourceFile) -> str:
 
 
 def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement]) -> list[FactConflict]:
-    """Return the conflicts at documented places other than those of broken agreements."""
+    """Return the conflicts without those on a page's line that also has a broken agreement."""
     places = {(one.conflict.second.path, one.conflict.second.fact.line) for one in lost}
     return [one for one in conflicts if (one.second.path, one.second.fact.line) not in places]
 
 
 @dataclass(frozen=True)
 class _Read:
-    """All that was read: files, facts, comments, comparisons, failures, and values that the code uses."""
+    """What was read from some files: their facts and comments, and the files that could not be read."""
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
@@ -317,7 +317,7 @@ class _Read:
 
     @classmethod
     def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
-        """Return the facts of some of the files."""
+        """Return what was read from ``files``. ``found`` may have the facts of further files."""
         wanted = set(files)
         read = [one for one in found if one.file in wanted]
         return cls(files, located_facts(read), {one.file: one.comments for one in read}, failed)
@@ -329,7 +329,7 @@ class _Read:
 
     @cached_property
     def pairs(self) -> list[CandidatePair]:
-        """Documented values beside the values of the code, as read by the extractors."""
+        """Pairs of a documented value and a value of the code, both read by the extractors."""
         return [
             pair
             for pairs_of_fact in self.rivals.values()
@@ -338,7 +338,7 @@ class _Read:
         ]
 
     def compared(self, text_of: Callable[[str], str]) -> tuple[list[Compared], CodeNames]:
-        """Return each literal near a name on a page beside the code's values of that name, and all values in code."""
+        """Return each literal near a name on a page with each value of this name in code, and all values in code."""
 
         def text(file: SourceFile) -> str:
             return text_of(file.path)
@@ -349,10 +349,10 @@ class _Read:
         return Notation(text, self.comments, names.is_known).compared(self.files, names), names
 
     def all_pairs(self, text_of: Callable[[str], str]) -> tuple[list[CandidatePair], list[CandidatePair]]:
-        """Return documented values beside those of the code.
+        """Return two lists of pairs of a documented value and a value of the code.
 
-        Returns:
-            The pairs read by the extractors and learned templates, and all values that call themselves a default.
+        The first list is read by the extractors and by learned templates. The second list is read by the extractors,
+        and has also every other value that its page calls a default.
         """
         compared, names = self.compared(text_of)
         defaults = [one.pair for one in compared if "default" in one.page]

@@ -69,12 +69,12 @@ def compare(a: Value, b: Value) -> FactComparison:
 
 
 def compared_kinds(a: Value, b: Value) -> set[ValueKind]:
-    """Return the kinds that two values have when they are compared: ``"5"`` counts as a number beside a number."""
+    """Return the kinds of two values as they are compared: a string ``"5"`` is a number if the other value is one."""
     return {_plain(a, b).kind, _plain(b, a).kind}
 
 
 def _plain(value: Value, other: Value) -> Value:
-    """Read a string as a number or switch if the other side is one: ``"30s"``, ``"true"``."""
+    """Return a value to compare. A string such as ``"30s"`` or ``"true"`` is read if the other value is no string."""
     if value.kind == "string" and other.kind == "version" and _VERSION.match(value.text):
         return Value("version", value.text.lstrip("v"))
     is_empty = other.kind == "list" and value.text in {"{}", "[]", "()"}
@@ -123,7 +123,7 @@ def _compare_strings(a: Value, b: Value) -> FactComparison:
 
 
 def _is_end_of(text: str, member: str) -> bool:
-    """Tell whether a text is the end of a member: ``info`` of ``Level.INFO``, ``fnv1a_64`` of ``HASH_FNV1A_64``."""
+    """Tell whether a text is the end of a symbol: ``info`` of ``Level.INFO``, ``fnv1a_64`` of ``HASH_FNV1A_64``."""
     last = re.split(r"[.:]+", member)[-1]
     parts = last.split("_") if last.isupper() else [last]
     return any(_spelling("_".join(parts[at:])) == _spelling(text) for at in range(len(parts)))
@@ -139,7 +139,7 @@ def _compare_lists(a: Value, b: Value) -> FactComparison:
 
 
 def _member(text: str) -> str:
-    """Return the form of a list's member that is compared: for ``2ms`` its canonical number."""
+    """Return the form in which a member of a list is compared, such as the canonical number for ``2ms``."""
     value = read_value(text) if text[:1].isdigit() else None
     return value.text if value is not None and value.kind == "number" else _spelling(text)
 

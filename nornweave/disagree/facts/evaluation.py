@@ -15,14 +15,17 @@ COMPARISONS = frozenset(("==", "===", "!=", "!==", "<", ">", "<=", ">=", "is", "
 
 
 def negative(value: Value) -> Value:
-    """Return a value with a minus sign."""
+    """Return a number with a minus sign; ``UNKNOWN`` for a value that is neither a number nor unlimited."""
     if value.kind == "number":
         return replace(value, text=str(-Fraction(value.text)))
     return value if value.kind == "unlimited" else UNKNOWN
 
 
 def either(first: Value, second: Value) -> Value:
-    """Return the only known branch of a choice; ``UNKNOWN`` if two branches are known and differ."""
+    """Return the value of an expression with two branches: the only known one, or both if they are equal.
+
+    If both are known and differ, return ``UNKNOWN``.
+    """
     if first.is_literal and not second.is_literal:
         return replace(first, is_fallback=True)
     if second.is_literal and not first.is_literal:

@@ -137,11 +137,14 @@ def _too_generic(words: list[str]) -> bool:
 
 
 def is_other_of(written: str, name: str) -> bool:
-    """Tell whether a written name is more special than the generic name: ``rollingTimeout`` is not just *timeout*."""
+    """Tell whether a written name, such as ``rollingTimeout``, is more special than a generic name such as *timeout*.
+
+    The result is ``False`` if ``name`` is not generic.
+    """
     other = read_name(written) if is_generic(name) else None
     return other is not None and other.name.endswith(f" {name}")
 
 
 def is_generic(name: str) -> bool:
-    """Tell whether a name only gives the kind of a value (``timeout``, ``name``), as many things do."""
+    """Tell whether a name only gives the kind of a value. Many things have such a name: ``timeout``, ``name``."""
     return name in GENERIC

@@ -35,10 +35,10 @@ class Passage:
         text: the original text, which may be cut anywhere.
         start: offset of the text in its document, from which spans are counted.
         domain: ``code``, ``documentation``, ``conversations``, ``research`` or another agent's domain.
-        language: of code, a key of ``chunking/languages.py`` (``python``), or ``None``.
-        format: ``markdown``, ``rst``, ``html``, ``yaml``, ``slack``, … or the empty string.
-        path: of the document in its source.
-        title: the symbol or heading that names it.
+        language: the language of code (``python``), as ``chunking/languages.py`` names it; ``None`` for other texts.
+        format: the format of the document, such as ``markdown`` or ``slack``; empty if it is unknown.
+        path: the path of the document in its source.
+        title: the symbol or heading that names the passage.
         section: the heading path, ``A > B > C``.
         context: text from before the passage (class signature, heading path, earlier messages).
         timestamp: when it was written or last changed.
@@ -82,7 +82,7 @@ def cut_at_word(text: str) -> str:
 
 
 def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
-    """Tell whether a value is unknown, a secret, or another name of the thing: ``{"APP_LOG_LEVEL": "log_level"}``."""
+    """Tell whether a value is unknown, a secret, or only another spelling of the name, as in ``LEVEL = "level"``."""
     if not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
         return True
     return side == "code" and says_name(value, written)

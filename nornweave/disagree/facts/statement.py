@@ -27,11 +27,11 @@ _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
 
 def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Return start and end of the lines that state and describe a fact, and whether words describe it.
+    """Return the start and end of the lines that state and describe a fact, and whether words describe it.
 
-    Words may be in a string of those lines or of the call around them, in a comment after or directly above, or beside
-    a ``default`` that stands indented below its setting. Without
-    words the result is the fact's own lines, or only the first line if they are too long.
+    The words may be in a string in these lines or in the call around them, in a comment after or directly above the
+    lines, or beside a ``default`` that is indented below its setting. Without words the result is the fact's own lines,
+    or only the first of them if they are too long.
     """
     first, last = lines_at(text, start, end)
     if definition := definition_at(text, start):
@@ -50,7 +50,10 @@ def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
 
 
 def definition_at(text: str, start: int) -> tuple[int, int] | None:
-    """Return the lines of a setting with what stands indented below it, if ``default: …`` there begins at ``start``."""
+    """Return the start and end of a setting with its indented lines, if its ``default: …`` begins at ``start``.
+
+    Return ``None`` if no such default begins there, or if the lines are too long.
+    """
     line = text.rfind("\n", 0, start) + 1
     deep = start - line
     if not deep or not _DEFAULT_KEY.match(text, start) or text[line:start].strip():
@@ -76,7 +79,7 @@ MOST_OWNERS = 3
 
 
 def called(fact: Fact) -> tuple[str, ...]:
-    """Return the names by which people call a setting: its own, then with the names of its owners before it."""
+    """Return the names by which people call a setting: first its own name, then with its owners before it."""
     owners = fact.owner.split()[-MOST_OWNERS:]
     return tuple(" ".join((*owners[at:], fact.name)) for at in range(len(owners), -1, -1))
 
@@ -87,7 +90,7 @@ def is_declared(fact: Fact) -> bool:
 
 
 def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fact, tuple[int, int]]]:
-    """Yield each fact that has a value, and the range that describes its subject; an empty range if no text does.
+    """Yield each fact that has a value, and the range of the text that describes it; empty if no text describes it.
 
     In documentation the range runs from the fact's name, or else from the start of the line, to the end of the value's
     line. It includes the next paragraph if that is indented deeper, or if the value is just below the name.
@@ -123,7 +126,7 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
 
 
 def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[int, str]]:
-    """Yield the index of each fact whose value words describe, with one text: its name, its owner and these words.
+    """Yield the index of each fact that words describe, and a text with its name, its owner and these words.
 
     A name alone is enough for the number of a constant, an option or a key (``#define MAX_NESTING 16``), but not for
     the first value of a variable. Lists are left out, because somebody who asks for a value does not want a list.

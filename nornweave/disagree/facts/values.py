@@ -60,11 +60,11 @@ MAX_LISTED = 64
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in canonical form; see ``Fact``.
+    """A value in canonical form. The fields have the same meaning as in ``Fact``.
 
     Attributes:
-        text: canonical; equal texts of equal kind and unit are equal values.
-        is_fallback: it is the default in an expression that names something else first (``options.timeout || 30``).
+        text: the canonical text. Two values with the same text, kind and unit are equal.
+        is_fallback: whether it is the default in an expression that first names another value (``options.port || 30``).
     """
 
     kind: ValueKind
@@ -90,7 +90,7 @@ def number(value: Fraction, unit: str | None = None) -> Value:
     """Return a number; ``unit`` is canonical (``s``, ``byte``).
 
     Raises:
-        OverflowError: it has more than ``MAX_BITS`` bits.
+        OverflowError: the number has more than ``MAX_BITS`` bits.
     """
     if max(abs(value.numerator).bit_length(), value.denominator.bit_length()) > MAX_BITS:
         raise OverflowError
@@ -98,7 +98,7 @@ def number(value: Fraction, unit: str | None = None) -> Value:
 
 
 def measured(value: Fraction, word: str) -> Value:
-    """Return a number in a unit of ``units.UNITS``, converted to the canonical unit; raise what ``number`` raises."""
+    """Return a number in a unit of ``units.UNITS``, converted to its canonical unit. Errors are as in ``number``."""
     base, factor = UNITS[word]
     return number(value * factor, base)
 
@@ -150,7 +150,7 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
 
 
 def stated(fact: Fact) -> str:
-    """Return the value that a fact states; if it is denied, with ``not`` before it, or for a boolean its opposite."""
+    """Return the value that a fact states. A denied value has ``not`` before it; a denied boolean is its opposite."""
     if fact.negated and fact.kind == "boolean":
         return "false" if fact.value == "true" else "true"
     return f"not {fact.value}" if fact.negated else fact.value

@@ -63,8 +63,8 @@ class Ledger:
     Attributes:
         generations: domain → the published generation that was read.
         lines: the authors of the open entries' lines, if git knows them.
-        dismissed: pairs of statements that somebody dismissed as no conflict, newest last. Their
-            entries stay in the ledger.
+        dismissed: the pairs of statements of which somebody said that they do not conflict, newest last. Their entries
+            stay in the ledger.
     """
 
     made_at: datetime
@@ -181,7 +181,8 @@ def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collect
 
     Args:
         ledger: the complete ledger.
-        seen: returns those of some documents of a domain that the viewer may see; some may no longer exist.
+        seen: a function that returns which of some documents of a domain the viewer may see. Some may not exist any
+            more.
     """
     entries = [*ledger.open, *ledger.settled]
     places: dict[str, set[Place]] = {}

@@ -37,14 +37,14 @@ STRENGTHS = (4.0, 3.0, 2.0)
 
 @dataclass(frozen=True, kw_only=True)
 class CodeFact(LocatedFact):
-    """A literal beside a name in code. ``templates`` describe its place, widest first."""
+    """A literal beside a name in code. ``templates`` describe its place, from general to special."""
 
     templates: tuple[str, ...] = ()
     standing: int = 1
 
 
 def learned_fact(statement: CodeStatement | Statement, name: Name, owner: str, side: Side, template: str = "") -> Fact:
-    """Return as a fact the value that a template gives a name, on a page or in code."""
+    """Return a fact with the name and the value of a statement, which a template has read on a page or in code."""
     value = measured_in(statement.value, name.unit)
     return Fact(
         name=name.name,
@@ -78,7 +78,7 @@ def code_fact(statement: CodeStatement, path: str) -> CodeFact | None:
 
 
 def templates_of(one: LocatedFact) -> tuple[str, ...]:
-    """Return the templates of a value, widest first. An extractor of code counts as a template."""
+    """Return the templates of a value, from general to special. An extractor of code counts as a template."""
     if isinstance(one, CodeFact):
         return one.templates
     if one.fact.side == "documentation":
@@ -89,7 +89,7 @@ def templates_of(one: LocatedFact) -> tuple[str, ...]:
 
 
 class Rates:
-    """The share of agreements of each template."""
+    """For each template the share of its values that agree with the other side, such as the code for a page."""
 
     def __init__(
         self, seen: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], prior: Mapping[str, float]
@@ -104,7 +104,7 @@ class Rates:
         self._counts = {template: _totals(by_name) for template, by_name in seen.items()}
 
     def of(self, templates: Sequence[str]) -> float:
-        """Return the share of agreements of a literal's templates, smoothed from wide to narrow."""
+        """Return the share of agreements of a literal, smoothed from its general to its special ``templates``."""
         share = next((self._prior[one] for one in reversed(templates) if one in self._prior), UNKNOWN)
         for template, strength in zip(templates, STRENGTHS, strict=False):
             agreeing, differing = self._counts.get(template, (0.0, 0.0))
@@ -139,10 +139,10 @@ def shipped_prior() -> Prior:
 
 
 def believe(pairs: Iterable[CandidatePair], telling: Callable[[Fact], float], prior: Prior) -> tuple[Rates, Rates]:
-    """Return how far each template of pages and of code is believed.
+    """Return the rates of the templates of pages, and those of the templates of code.
 
     Args:
-        pairs: the values on pages beside all literals of that name in code; a page's ``fact.statement`` is its
+        pairs: the values on pages, each with every literal of the same name in code. A page's ``fact.statement`` is its
             template.
         telling: returns how unlikely a chance agreement on a value is, in [0, 1].
     """
@@ -178,7 +178,7 @@ def _seen(
     theirs: _Side,
     telling: Callable[[Fact], float],
 ) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return by template and name how well each literal of one side agrees with believed values of the other.
+    """Return template → name → how far each literal of one side agrees with the other side, and how far it differs.
 
     Args:
         groups: the pairs of each literal.

@@ -83,7 +83,7 @@ class CodeStatement:
     Attributes:
         written: the name as it is written; ``name`` is the same name, split into its parts.
         line: the line of the literal, from 0; ``start`` and ``end`` are its offsets in the text.
-        templates: descriptions of the place of name and literal, widest first.
+        templates: descriptions of the place of name and literal, from general to special.
         path: the file that defines the constant in this place; empty for a literal of the text itself.
         standing: ``DECLARED`` if the code calls it a default, ``TESTED`` if the code only tests a value.
     """
@@ -101,7 +101,10 @@ class CodeStatement:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A literal expression and its last token; ``place`` is its definition if a constant holds it, else ``None``."""
+    """A literal expression. ``last`` is the index of its last token.
+
+    ``place`` is the definition of the constant that stands for the literal; ``None`` if there is no constant.
+    """
 
     last: int
     value: Value
@@ -120,7 +123,7 @@ class CodeToken:
 
     @property
     def shape(self) -> str:
-        """The token in a template: one sign for any string or any number, otherwise its own word."""
+        """The token in a template: ``S`` for a string, ``0`` for a number, otherwise the text of the token."""
         return {"string": "S", "number": "0"}.get(self.kind, self.text)
 
     @property
@@ -135,7 +138,7 @@ class CodeToken:
 def code_statements(
     text: str, path: str, wanted: Callable[[Name], bool], constants: Definitions
 ) -> Iterator[CodeStatement]:
-    """Yield each literal of a program, or the constant for it, with each name to which it may belong.
+    """Yield each literal of a program, and each constant that holds a literal, with each name to which it may belong.
 
     Args:
         path: the path of the file.
@@ -248,7 +251,7 @@ def _value_at(
 
 
 def _end_of(tokens: Sequence[CodeToken], at: int) -> int:
-    """Return the place after an expression."""
+    """Return the index of the token after the expression that begins at a token."""
     depth = 0
     for place in range(at, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -264,7 +267,7 @@ def _end_of(tokens: Sequence[CodeToken], at: int) -> int:
 
 
 def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places after a name whose literals may belong to it, up to the next name."""
+    """Yield the indices of the tokens after a name that may begin its literal, up to the next name."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at + 1, min(at + AHEAD, len(tokens))):
         token = tokens[place]
@@ -277,7 +280,7 @@ def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Ite
 
 
 def _before(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the places before a name whose literals may belong to it. Before a key, only annotations count."""
+    """Yield the indices of the tokens before a name that may begin its literal. A key has it only in an annotation."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]

@@ -27,7 +27,7 @@ _ALONE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)\w+)*$")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The value of a constant and its place: ``line`` from 0, ``start`` and ``end`` in the text."""
+    """The value of a constant as it is written, and its place. ``line`` counts from 0."""
 
     written: str
     path: str
@@ -56,9 +56,9 @@ class Definitions:
                 self._by_name[name].append(Definition(match["value"].strip(), path, line, at, match.end("value")))
 
     def find(self, written: str, path: str) -> Definition | None:
-        """Return the definition that a name means in a file; ``None`` if there is none or it is not certain.
+        """Return the definition that a name means in the file ``path``; ``None`` if it is missing or uncertain.
 
-        If several definitions differ, the result is that of this file, or of the file with the class before the name.
+        If several definitions differ, the one in this file is preferred, or the one in the file named like the class.
         """
         for _ in range(MAX_FOLLOWED):
             owner, name = _parts(written)
@@ -77,13 +77,13 @@ class Definitions:
         return None
 
     def name(self, written: str, path: str) -> str:
-        """Return the name that a constant holds: ``RETRIES = "deliveryAttempts"``; empty if it holds none."""
+        """Return the string that a constant holds, if it is a name (``RETRIES = "attempts"``); empty otherwise."""
         found = self.find(written, path)
         value = found.value if found else None
         return value.text if value is not None and value.kind == "string" and words_of(value.text) else ""
 
 
 def _parts(written: str) -> tuple[str, str]:
-    """Return the written class of a constant, if any, and its own name."""
+    """Return the class that is written before a constant, and its own name. The class is empty if none is written."""
     parts: Sequence[str] = re.split(r"\.|::|->", written)
     return (parts[-2] if len(parts) > 1 else ""), parts[-1]

@@ -96,9 +96,9 @@ class CodeNames:
         return any(key in self._by_key for key in (*_keys(name.name), f"{name.owner}{name.name}".replace(" ", "")))
 
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
-        """Return the code's values of a statement's name; for a qualified name, only those of its owner if it has any.
+        """Return the code's values of a statement's name. If its owner has some of them, return only these.
 
-        Values read by templates of code are left out if the name has many of them, or if the statement is an example.
+        Values read by templates of code are left out if they are more than ``most``, or if the statement is an example.
         """
         most = 0 if is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
@@ -137,7 +137,10 @@ def is_example(template: str) -> bool:
 
 
 def _nearest(manifests: Sequence[LocatedFact], page: str) -> list[LocatedFact]:
-    """Return the manifests of the innermost package around a page; without one, those with the commonest value."""
+    """Return the manifests of the innermost package around a page. Without a package return those with the usual value.
+
+    The result is empty if most of them do not have the same value.
+    """
     around = [one for one in manifests if page.startswith(_folder(one))]
     if around:
         innermost = max(map(len, map(_folder, around)))
@@ -167,7 +170,7 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A statement of a page beside a value of the code, each also as it is written."""
+    """A statement of a page and a value of the code. ``page`` and ``code`` are their templates."""
 
     pair: CandidatePair
     page: str
@@ -212,7 +215,7 @@ class Templates:
         }
 
     def rate(self, one: Compared) -> float:
-        """Return the share of agreements of its templates, smoothed from wide to narrow."""
+        """Return the share of agreements of a statement, smoothed from its general to its special templates."""
         share = PRIOR
         for level, (_, strength) in zip(_levels(one), _STRENGTH, strict=True):
             agreeing, differing = self._counts.get(level, (0.0, 0.0))
@@ -225,7 +228,7 @@ def _levels(one: Compared) -> tuple[Template, Template, Template]:
 
 
 def stated(compared: Iterable[Compared], templates: Templates) -> list[CandidatePair]:
-    """Return the pairs whose templates state values. Their strength is the templates' share of agreements."""
+    """Return the pairs whose templates mostly agree with the code. Their strength is the share of agreements."""
     rated = ((one.pair, templates.rate(one)) for one in compared)
     return [replace(pair, strength=rate) for pair, rate in rated if rate >= STATES_FROM]
 
@@ -277,7 +280,7 @@ class CodeNotation:
     _pages: dict[SourceFile, tuple[LocatedFact, ...]] = field(default_factory=dict)
 
     def pairs(self, files: Iterable[SourceFile], facts: Iterable[LocatedFact]) -> list[CandidatePair]:
-        """Return the pages' values of names beside all literals near these names in code, and known values."""
+        """Return pairs of a value on a page and a value of the same name in code: a known value, or any literal."""
         listed = list(files)
         pages = [fact for file in listed for fact in self._stated(file)]
         wanted = {joined for fact in pages for joined in ("".join(fact.fact.name.split()), "".join(_full_name(fact)))}

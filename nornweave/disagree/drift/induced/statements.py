@@ -54,10 +54,10 @@ class Statement:
 
 
 def statements_of(text: str, known: Known, subject: str = "", *, is_comment: bool = False) -> Iterator[Statement]:
-    """Yield each literal of a page with the names to which it may belong: the nearest name, its item's, its heading's.
+    """Yield each literal of a page with each name to which it may belong: the nearest, its item's and its heading's.
 
     Args:
-        subject: the subject of the text, as in a heading.
+        subject: the name that the text is about. It counts like the name in a heading.
     """
     plain = surface_of(text, comment=is_comment)
     walk = Walk(lambda token: known(token.name), head=subject if subject and known(subject) else "")

@@ -64,7 +64,7 @@ def read_call(site: ValueSite, reading: Reading) -> None:
 
 
 def _is_value(arguments: Sequence[str], at: int, reading: Reading) -> bool:
-    """Tell whether an argument is a boolean, a number or none, and not a description."""
+    """Tell whether the argument at an index is a boolean, a number or an empty value, and not a description."""
     value = reading.constants.read(arguments[at]) if at < len(arguments) else None
     return value is not None and value.kind in {"boolean", "number", "none"}
 
@@ -96,7 +96,7 @@ def read_chains(reading: Reading) -> None:
 
 
 def read_givers(reading: Reading) -> None:
-    """Read the defaults from functions that return only a default and say so in their name: ``default_port``."""
+    """Read the defaults from functions that only return a default, as their name says: ``default_port``."""
     for match in _GIVES.finditer(reading.text) if "efault" in reading.text else ():
         name = match["name"].removeprefix("get").lstrip("_")
         site = ValueSite("kwarg", match.start("name"), match.end(), name, match.start("name"), match.span("value"))

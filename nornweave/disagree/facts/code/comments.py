@@ -25,10 +25,10 @@ class Comment:
     """A comment block or a docstring.
 
     Attributes:
-        start: offset of its first character in the passage's text; ``end`` is the offset after its last character.
+        start: the offset of its first character in the passage's text. ``end`` is the offset after its last character.
         subject: the written name of the declaration that it documents; empty for a class, which is in ``owner``.
         owner: the definitions around the declaration, outermost first.
-        is_remark: the comment documents no declaration that the grammar knows; its subject is the name below, if any.
+        is_remark: whether it documents no declaration that the grammar knows. Its subject is then the name below it.
     """
 
     start: int
@@ -74,7 +74,7 @@ def _blocks(text: str, sites: list[ValueSite]) -> Iterator[ValueSite]:
 
 
 def _goes_on(text: str, block: ValueSite, site: ValueSite) -> bool:
-    """Tell whether a comment is the next line of a run of line comments."""
+    """Tell whether the comment ``site`` continues the run of line comments ``block`` on the next line."""
     between = text[block.end : site.start] if site.start - block.end < MAX_BETWEEN else "x"
     is_next = not between.strip() and between.count("\n") <= 1 and not text.startswith("/*", site.start)
     return is_next and block.role == "comment" and _is_alone(text, block)

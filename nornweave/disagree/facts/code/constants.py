@@ -43,7 +43,7 @@ class Constants:
         self._defined[name] = text if known == text else None
 
     def resolve(self, name: str) -> Value | None:
-        """Return the value of a constant of this file, by its name or the last part of it."""
+        """Return the value of the constant with a name, or with its last part, in this file; ``None`` if unknown."""
         last = re.split(r"[.:>]+", name)[-1].lstrip("#$@")
         if last in self._values:
             return self._values[last]

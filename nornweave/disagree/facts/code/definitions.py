@@ -39,7 +39,7 @@ _GROUPS = frozenset({"class", "assign", "pair"})
 
 
 def read_statement(site: ValueSite, reading: Reading) -> None:
-    """Read the default or value that a place states for its name. Most assignments in functions state neither."""
+    """Add the default or value that a place states for its name. Most assignments in functions state neither."""
     text = reading.value_text(site).strip()
     if not text or (site.role == "assign" and _UNNAMED.match(site.name)):
         return
@@ -64,7 +64,7 @@ def read_statement(site: ValueSite, reading: Reading) -> None:
 
 
 def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> Attribute | None:
-    """Return what a place without a mark of defaults states: ``value``, ``default``, or ``None`` for neither."""
+    """Return what a place states if nothing marks it as a default: ``value``, ``default``, or ``None`` for neither."""
     if site.role in _MEMBERS:
         return None if (function is not None and not is_maker(function.name)) or _is_loose(site) else "value"
     if site.role == "assign" and (function is not None or (site.parent and site.parent.role in {"if", "call"})):
@@ -79,7 +79,7 @@ def _stated(site: ValueSite, function: ValueSite | None, reading: Reading) -> At
 
 
 def _is_default(site: ValueSite, function: ValueSite | None, reading: Reading) -> bool:
-    """Tell whether a place or the code around it marks a default."""
+    """Tell whether a place or the code around it marks the place's value as a default."""
     if site.role != "assign":
         return site.role == "param" or (site.role in _MEMBERS and default_by_place(site, reading))
     if function is None:
@@ -115,7 +115,7 @@ def _is_like(site: ValueSite, text: str) -> bool:
 
 
 def _asked(site: ValueSite, text: str) -> Value | None:
-    """Return the value of a switch as long as nobody sets it; ``None`` unless the text tests a switch of this name."""
+    """Return the value that a switch has until somebody sets it; ``None`` if the text tests no switch of this name."""
     found = _ASKED.match(text.rstrip(", ")) if text[-1] in "e)" or text[:2] == "!!" else None
     is_same = found and words_of(found["name"]) == words_of(re.split(r"\W+", site.bare_name)[-1])
     if not found or not is_same or not (found["of"] is None or STORES.search(found["of"])):
@@ -142,6 +142,6 @@ def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
 
 
 def _is_loose(site: ValueSite) -> bool:
-    """Tell whether no place around a keyword argument gives it a subject, as an assignment or a field would."""
+    """Tell whether a place is a keyword argument without an assignment, a field or the like around it."""
     named = {"assign", "field", "const", "pair", "kwarg", "param"}
     return site.role == "kwarg" and not any(place.role in named for place in site.ancestors())

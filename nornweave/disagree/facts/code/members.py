@@ -9,7 +9,7 @@ from nornweave.disagree.facts.values import Value
 
 
 def default_by_place(site: ValueSite, reading: Reading) -> bool:
-    """Tell whether the code around a place shows that it holds defaults."""
+    """Tell whether the code around a place shows that its values are defaults."""
     for place in site.ancestors():
         is_made = place.role == "function" and is_maker(place.name)
         if (place.role in NAMED_ROLES and says_default(place.name)) or is_made:
@@ -20,7 +20,7 @@ def default_by_place(site: ValueSite, reading: Reading) -> bool:
 
 
 def name_groups(reading: Reading) -> None:
-    """Store in the ``tag`` of groups and calls the name that a member gives them: ``{key: 'sameSite', …}``."""
+    """Store in the ``tag`` of each group and call the name that a member gives it: ``{key: 'sameSite', …}``."""
     for site in reading.sites:
         parent = site.parent
         if parent is None or parent.role not in {"group", "call"} or site.role not in {"pair", "kwarg"}:
@@ -33,7 +33,7 @@ def name_groups(reading: Reading) -> None:
 
 
 def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
-    """Read a key such as ``default=5`` and return ``True``; return ``False`` if the key describes no option."""
+    """Add the fact of a key such as ``default=5``. Return whether the key describes an option."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
     if key not in KEYS or value is None:
@@ -47,9 +47,9 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
 
 
 def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
-    """Return the name of the option that a key describes, and the place of the name; empty and ``None`` without one.
+    """Return the name of the option that a key describes, and its place; an empty name and ``None`` without an option.
 
-    The name is in the group of the key (``key: 'sameSite'``); otherwise it is the name whose value the group is.
+    The name is stated in the group of the key (``key: 'sameSite'``), or else the group is the value of the name.
     """
     for place in site.ancestors():
         if place.tag:

@@ -32,10 +32,10 @@ class Base:
     Attributes:
         owner: the names of classes and functions in the passage's title and context.
         function: the function around the passage, if the title ends in one.
-        is_class: the passage is directly in a class, as far as the title shows.
-        is_part: the passage begins inside a definition, because its first line is indented.
-        is_body: the passage is in a function, as far as title and context show.
-        is_default: the title or the file name shows that the passage holds defaults.
+        is_class: whether the title shows that the passage is directly in a class.
+        is_part: whether the passage begins inside a definition, because its first line is indented.
+        is_body: whether the title and the context show that the passage is in a function.
+        is_default: whether the title or the file name shows that the passage holds defaults.
     """
 
     owner: str
@@ -114,7 +114,7 @@ class Reading:
         return len(self.facts) >= MAX_FACTS or time.thread_time() > self.deadline
 
     def value_text(self, site: ValueSite) -> str:
-        """Return the value of a place as written; empty if there is none or it is too long."""
+        """Return the value of a place as it is written; empty if the place has no value or a very long one."""
         if site.value is None or site.value[1] - site.value[0] > MAX_SPAN:
             return ""
         return self.text[site.value[0] : site.value[1]].removeprefix("=>")  # a property of C#
@@ -133,7 +133,10 @@ class Reading:
         name: str = "",
         owner: str | None = None,
     ) -> None:
-        """Add a fact of a place, unless its value is not known."""
+        """Add a fact of a place, unless its value is unknown or too long, or there are too many facts.
+
+        ``name`` and ``owner`` replace those of the place.
+        """
         if value is None or len(self.facts) >= MAX_FACTS:
             return
         if value.kind == "string" and len(value.text) > MAX_STRING:

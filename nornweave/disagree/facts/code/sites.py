@@ -41,11 +41,11 @@ class ValueSite:
     """A place in the text. All offsets count characters of the text.
 
     Attributes:
-        name: its name as written, without quotes.
-        value: the span of its value, if it has one.
-        tag: the name that a member gives to its call or group (``key: 'sameSite'``), if any.
-        arguments: the arguments of a call, as written.
-        parent: the smallest place that contains this one.
+        name: its name as it is written, without quotes.
+        value: the start and end of its value; ``None`` if it has no value.
+        tag: the name that a member gives to its call or group (``key: 'sameSite'``); empty without such a member.
+        arguments: the arguments of a call, as they are written.
+        parent: the smallest place that contains this place; ``None`` if no place does.
     """
 
     role: Role
@@ -64,7 +64,7 @@ class ValueSite:
         return _SELF.sub("", self.name)
 
     def ancestors(self) -> Iterator[ValueSite]:
-        """Yield the places that contain this one, innermost first."""
+        """Yield the places that contain this place, innermost first."""
         place = self.parent
         while place is not None:
             yield place
@@ -172,7 +172,7 @@ class _Reader:
         return self.text[node.start_byte - self.shift : node.end_byte - self.shift]
 
     def _name(self, site: ValueSite, node: Node) -> bool:
-        """Set the name; return ``False`` if the place is not worth keeping."""
+        """Set the name of a place. Return ``False`` if the name is too long, so that the place is left out."""
         start, end = node.start_byte - self.shift, node.end_byte - self.shift
         site.name_start = start
         if site.role == "call":  # of some grammars the name has what the method is called on, of others it has not

@@ -21,11 +21,11 @@ class Entry:
     """A key with its value.
 
     Attributes:
-        key: as it is written, without quotes.
-        value: as it is written, without a comment.
-        start, end: offsets of key and value in the text.
+        key: the key as it is written, without quotes.
+        value: the value as it is written, without a comment.
+        start, end: the offsets of the start of the key and the end of the value in the text.
         parents: the keys above, outermost first.
-        is_remark: the entry is commented out.
+        is_remark: whether the entry is commented out.
     """
 
     key: str
@@ -141,10 +141,10 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 
 
 def directive_entries(text: str) -> Iterator[Entry]:
-    """Yield the settings in lines ``key value``; unless most lines have this form, those of ``line_entries``.
+    """Yield the settings in lines ``key value``. If few lines have this form, yield those of ``line_entries`` instead.
 
-    A line that opens a block, ``server {``, is the parent of the lines in the block. If a file has all its settings in
-    comments and its sentences have a blank after the comment mark, the comments without this blank are its settings.
+    A line that opens a block, ``server {``, is the parent of the lines in the block. In some files all settings are in
+    comments. These are the comments without a blank after the mark, if the sentences have such a blank.
     """
     lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
     bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]

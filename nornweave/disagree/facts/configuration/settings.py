@@ -78,9 +78,9 @@ def is_secret(entry: Entry) -> bool:
 
 
 def without_descriptions(entries: Iterable[Entry]) -> list[Entry]:
-    """Return entries without those that only describe a setting which is defined with its type and its default.
+    """Return the entries without those that only describe a setting, if it is defined with its type and its default.
 
-    Of ``timeout: {type: {name: Int, minval: 0}, default: 3000}`` the default stays, and the bound of its type goes.
+    For example, ``timeout: {type: {name: Int, minval: 0}, default: 3000}`` has only the entry with the default.
     """
     read = list(entries)
     keys: dict[tuple[str, ...], set[str]] = {}

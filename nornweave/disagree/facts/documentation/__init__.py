@@ -67,7 +67,7 @@ def _of_manual(passage: Passage) -> Iterator[Fact]:
 
 
 def _items(blocks: Iterable[Block], section: str = "") -> Iterator[tuple[str, Span, str]]:
-    """Yield the items of a manual page: the name in the tag, the text, the section."""
+    """Yield each item of a manual page: the name in its tag, the span of its text, and its section or outer item."""
     for block in blocks:
         section = block.info if block.kind == "heading" else section
         tags = block.info.split(", ") if block.kind == "term" else []

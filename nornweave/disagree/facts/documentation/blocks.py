@@ -18,12 +18,12 @@ class DocumentedBlock:
     """A part of a text of one kind.
 
     Attributes:
-        start: offset of its first line; ``end`` is the offset after its last character.
+        start: the offset of its first line. ``end`` is the offset after its last character.
         indent: the number of columns before its first word.
-        body: offset at which its own words begin (after a bullet or ``#``).
+        body: the offset at which its words begin, after a bullet or ``#``.
         level: the level of a heading, from 1.
-        info: for a table with ruled columns ``simple``, for one whose cells have marks of their own ``cells``, and
-            ``list`` if these are bullets; for fenced code its language.
+        info: for fenced code its language. For a table ``simple`` if its columns are ruled, ``cells`` if each cell has
+            a mark, ``list`` if these marks are bullets.
     """
 
     kind: Kind
@@ -93,7 +93,10 @@ class _Parser:
         return self.blocks
 
     def _add(self, kind: Kind, first: int, last: int, *, body: int = 0, level: int = 0, info: str = "") -> int:
-        """Add a block from line ``first`` to ``last``, its words at ``body`` of ``first``; return the next line."""
+        """Add a block from line ``first`` to ``last``. Return the line after it.
+
+        Its words begin at the column ``body`` of the first line.
+        """
         start = self.starts[first]
         block = DocumentedBlock(
             kind=kind, start=start, end=self.ends[last], indent=self.indents[first] - self.base,
@@ -142,7 +145,7 @@ class _Parser:
         )
 
     def _last(self, at: int, ends: Callable[[int], object] = lambda _: False) -> int:
-        """Return the last line before a blank one or before another block."""
+        """Return the last line before a blank line, or before a line for which ``ends`` is true."""
         while at + 1 < len(self.bodies) and self.bodies[at + 1] and not ends(at + 1):
             at += 1
         return at
@@ -180,13 +183,13 @@ class _Parser:
         return at
 
     def _cells(self, at: int) -> int:
-        """Add a table that a line closes which is like its first one; return the next line."""
+        """Add a table that begins at a line such as ``|===`` and ends at an equal line. Return the line after it."""
         mark = self.bodies[at][0] + "==="
         last = next((one for one in range(at, len(self.bodies)) if mark in self.bodies[one][at == one :]), at)
         return self._add("table", at, last, info="cells")
 
     def _listing(self, at: int) -> int:
-        """Return the line at which code of AsciiDoc begins, below its attributes and its title; 0 if none does."""
+        """Return the line at which a code block of AsciiDoc begins, below its attributes and title; 0 without one."""
         fence = at
         while fence + 1 < len(self.bodies) and _ABOVE_LISTING.match(self.bodies[fence]):
             fence += 1
@@ -211,7 +214,7 @@ class _Parser:
         return end
 
     def _ruled(self, first: int, ruler: int) -> int:
-        """Add a table up to a ruler before a blank line; return the next line. Blank lines may part its rows."""
+        """Add a table that ends at a ruler before a blank line. Return the line after it. It may have blank lines."""
         last = ruler
         for at in range(ruler + 1, len(self.bodies)):
             if _RULER.match(self.bodies[at]):
@@ -223,7 +226,7 @@ class _Parser:
         return self._add("table", first, self._last(last), info="simple")
 
     def _paragraph(self, at: int, kind: Kind, body: int) -> int:
-        """Add the lines up to a blank one or another block, and a table that begins in them; return the next line."""
+        """Add a block up to a blank line or another block, or up to a table that is added too. Return the next line."""
         last = self._last(at, self._starts)
         for one in range(at + 1, last + 1):
             if _RULER.match(self.bodies[one]):
@@ -240,6 +243,6 @@ def blocks_of(text: str, raw: str) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order and without overlaps.
 
     Args:
-        raw: the same text with its markup; for a comment with markers before its lines, ``text`` again.
+        raw: the same text with its markup. It is equal to ``text`` for a comment with marks before its lines.
     """
     return _Parser(text, raw).parse()

@@ -86,7 +86,7 @@ def only_value(text: str, block: DocumentedBlock) -> Token | None:
 
 
 def says_all(literal: Literal, text: str) -> bool:
-    """Tell whether a cell states only this value: nothing is before it, and the text after it explains it."""
+    """Tell whether a cell of a table states only this value. Text after the value may explain it."""
     row, at = literal.row, literal.at
     after = row[at + 1].text.lower() if at + 1 < len(row) else ""
     has_footnote = _FOOTNOTE.match(text, literal.token.end)
@@ -108,7 +108,7 @@ def is_assigned(literal: Literal) -> bool:
 
 
 def is_choice(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a literal begins an item that ends with ``(default)``, as a choice for the entry above does."""
+    """Tell whether a literal begins an item that ends with ``(default)``, because it is a choice of the entry above."""
     words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
     return not at and words[-3:] in (["(", "default", ")"], ["[", "default", "]"]) and len(words) > len("(d)")
 
@@ -120,7 +120,7 @@ def is_member(literal: Literal) -> bool:
 
 
 def _head(literal: Literal) -> list[str]:
-    """Return the text from the name of the literal's entry to the literal."""
+    """Return the texts of the tokens from the name of the literal's entry up to the literal; empty without a name."""
     row, at, item = literal.row, literal.at, literal.item
     if item is None or literal.role[0] in "FT":
         return []

@@ -21,7 +21,7 @@ STEM = 4
 
 
 def flagged(text: str, said: Sequence[Stretch]) -> Iterator[tuple[Token, Token, Stretch]]:
-    """Yield each number beside the last word of a later flag's name, with that flag and the number's sentence.
+    """Yield each number with the flag that is named after it, and the number's sentence: *20 turns … ``--max-turns``*.
 
     Args:
         said: the sentences of a paragraph, in order.

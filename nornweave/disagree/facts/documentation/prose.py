@@ -21,7 +21,7 @@ _I = re.IGNORECASE
 
 
 class Stated(NamedTuple):
-    """A statement of a sentence. Without a ``name`` it is about the name before it or the sentence's subject."""
+    """A statement of a sentence. If ``name`` is empty, it is about the name before it or the sentence's subject."""
 
     attribute: Attribute
     name: str
@@ -108,7 +108,10 @@ def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[St
 
 
 def _whose(text: str, start: int, verb: re.Match[str], noun: str) -> str:
-    """Return the subject of a verb (``events are kept for``) or else its object (``we keep events for``)."""
+    """Return the subject of a verb (*events* are kept for) or, if that is a speaker, its object (we keep *events* for).
+
+    The result is empty for a timeout.
+    """
     if noun == "timeout":
         return ""
     lead = _PASSIVE.sub("", text[start : verb.start()])

@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def path(self) -> str:
-        """Return the owner of things that belong to the subject: the subject's owner and its name."""
+        """Return the subject's owner and name, which are the owner of all things that belong to the subject."""
         return f"{self.owner} > {self.name}" if self.owner else self.name
 
 
@@ -116,7 +116,7 @@ class Reader:
             self._take_label(block)
 
     def _take_label(self, block: DocumentedBlock) -> None:
-        """Store the name in a paragraph that is only a name, as the subject of the fields or paragraph below."""
+        """If a paragraph is only a name, store this name as the subject of the fields or the paragraph below it."""
         said = _LABEL.fullmatch(self.text, block.start, block.end) if block.kind == "paragraph" else None
         if not _KEY.match(self.text, block.body):
             self.label = None
@@ -225,7 +225,11 @@ class Reader:
     def _before(
         self, row: Sequence[Token], at: int, subject: Subject | None, nouns: Container[str] | None
     ) -> Subject | None:
-        """Return the name before a place: the entry, the heading, the only name of the row, or a noun."""
+        """Return the subject before a place: a name in the row, a noun, or ``subject``, which may be ``None``.
+
+        Args:
+            nouns: the last words that a noun phrase may have; ``None`` if it may have any.
+        """
         names = [one for one in row if _is_mention(one)]
         behind = row[row.index(names[-1]) + 1 :] if names else ()
         is_near = names and len(behind) <= NEAR and not any(one.text.lower() in _APART for one in behind)

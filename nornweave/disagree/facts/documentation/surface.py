@@ -77,7 +77,7 @@ def _replaced(text: str, pattern: re.Pattern[str], replacement: _Replacement) ->
 
 
 def _tag(match: re.Match[str]) -> str:
-    """Return a tag replaced by blanks; by a backtick if it marks code, by ``- `` if it begins a list entry."""
+    """Return blanks in place of a tag, with a backtick if it marks code, or ``- `` if it begins a list entry."""
     closing, tag = match[1], match[2].lower()
     if tag in {"c", "code", "tt", "kbd", "samp", "var"}:
         return "`".ljust(len(match[0])) if closing else "`".rjust(len(match[0]))
@@ -85,7 +85,7 @@ def _tag(match: re.Match[str]) -> str:
 
 
 def _drawn(table: re.Match[str]) -> str:
-    """Return a table of HTML with marks for its cells; unchanged if it lays out more than words."""
+    """Return a table of HTML with marks for its cells; unchanged if its cells contain blocks such as lists."""
     return table[0] if _HOLDS_BLOCKS.search(table[0]) else _replaced(table[0], _TABLE_TAG, _drawn_tag)
 
 

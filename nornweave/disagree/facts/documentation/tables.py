@@ -56,7 +56,7 @@ def read_table(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None
 
 
 def _marked(text: str, block: DocumentedBlock) -> tuple[list[Row], Row | None]:
-    """Return the rows and the header of a table whose cells begin with marks, each on a line of its own or not."""
+    """Return the rows and the header of a table whose cells begin with marks; ``None`` if it has no header."""
     pattern = _BULLETS if block.info == "list" else _MARKED[text[block.start]]
     first, last = text.find("\n", block.start, block.end) + 1, block.end
     if block.info == "cells":

@@ -103,8 +103,8 @@ class Walk:
     """The context of the current line: the headings, the name in the last heading, the item and its last tokens.
 
     Attributes:
-        is_name: returns whether a token is a name for this reader.
-        is_strict: items begin only with a bullet or the first line of a block.
+        is_name: a function that tells whether a token is a name.
+        is_strict: whether only a bullet or the first line of a block may begin an item.
         headings: the level and words of each heading above, outermost first.
     """
 
@@ -165,7 +165,7 @@ class Walk:
         self.item, self.carried = above
 
     def _is_exchanged(self, text: str, block: DocumentedBlock) -> bool:
-        """Tell whether a block of JSON shows a request or a response: what is sent is no default."""
+        """Tell whether a block of JSON shows a request or a response, whose values are not defaults."""
         if text[block.body : block.body + 1] not in "{[" and not _VERB.match(text, block.body):
             return False
         above = _OPENS.sub("", text[max(0, block.start - 200) : block.start]).rstrip().rpartition("\n\n")[2]
@@ -192,7 +192,7 @@ class Walk:
         self.head = "" if len(beside) > BESIDE else max(names, key=lambda name: name.startswith("-"), default="")
 
     def _field(self, text: str, block: DocumentedBlock) -> int:
-        """Store the name of a field as the subject; return the offset of the name, or of the block if it has none."""
+        """Store the name of a field as the subject. Return the offset of the name, or of the block without a name."""
         match = _FIELD.match(text, block.start, block.end)
         if match is None:
             return block.start
@@ -264,7 +264,7 @@ class Walk:
 
 
 def _is_last(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is all that a line says after ``Default:``."""
+    """Tell whether a word is the only word of a line after ``Default:``."""
     lead = [one.text.lower() for one in row[max(0, at - 2) : at]]
     return lead in (["default", ":"], ["default", "="]) and all(one.text in ".])*_" for one in row[at + 1 :])
 
@@ -290,7 +290,7 @@ def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
 
 
 def _is_bracketed(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is all that brackets say after ``default:``: ``[default: green]``."""
+    """Tell whether a word is the only word in brackets after ``default:``, as in ``[default: green]``."""
     lead, behind = [one.text.lower() for one in row[max(0, at - 3) : at]], row[at + 1 : at + 2]
     return lead in (["[", "default", ":"], ["(", "default", ":"]) and bool(behind) and behind[0].text in "])"
 
