@@ -65,10 +65,7 @@ class WithCommits(SourceSettings):
         return self.model_copy(update={"history": silent})
 
     def commit_history(self, root: Path, *, is_partial: bool = False) -> CommitHistory | None:
-        """Return the settings of the commits to read.
-
-        ``None`` means that no commits are read, as in every domain other than code.
-        """
+        """Return the settings of the commits to read; ``None`` to read no commits, as in domains other than code."""
         from nornweave.connect.git.history import CommitHistory
 
         chosen = self._chosen_history

@@ -178,7 +178,7 @@ def _check(added: SourceSettings, others: Sequence[SourceSettings], settings: Se
 
 
 def _check_offered(keys: Mapping[str, Any], *, over_http: bool) -> dict[str, Any]:
-    """Check the keys. Return them in the form in which they are written to the file.
+    """Check the keys. Return them as they are written to the file. ``over_http`` adds ``public_addresses_only``.
 
     Raises:
         ConfigError: a key is not in ``OFFERED``.

@@ -32,7 +32,7 @@ _FIELDS = {
 
 
 def read_entries(values: Mapping[str, JsonValue], raw: bytes) -> list[Mapping[str, str]]:  # noqa: ARG001
-    """Parse the entries of RSS or Atom in a sandbox process."""
+    """Parse the entries of the RSS or Atom feed ``raw``. This function runs in the sandbox's process."""
     try:
         root = fromstring(raw)
     except (ValueError, SyntaxError) as error:

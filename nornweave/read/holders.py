@@ -97,7 +97,7 @@ class Notice:
     Attributes:
         holders: the set of words that identifies a holder → the holder's name as it is written.
         licences: the families of the licences that the text names.
-        library: the library that the head names with its version and its address; empty if it names none.
+        library: the library that the text names with its version and its address; empty if it names no library.
         is_element: whether the notice is in an XML element, as in protocol files.
     """
 

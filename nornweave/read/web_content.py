@@ -152,10 +152,7 @@ def length(tag: Tag) -> int:
 
 
 def title_of(root: Tag, named: str | None) -> str | None:
-    """Return the text of the first heading.
-
-    If there is no heading, return ``named``, the title that the page states.
-    """
+    """Return the text of the first heading; without a heading ``named``, the page's title, which may be ``None``."""
     heading = root.find("h1")
     said = _BLANK.sub(" ", heading.get_text()).strip() if isinstance(heading, Tag) else ""
     return said[:500] or named

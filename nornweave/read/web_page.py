@@ -165,7 +165,10 @@ def document_version() -> str:
 
 
 def write_page(body: Mapping[str, Any], changed_at: str | None) -> bytes:
-    """Return a page as bytes to store. The first line is JSON with its properties; its content follows."""
+    """Return the bytes of a page: a line of JSON with its properties, such as the time ``changed_at``, and its content.
+
+    ``changed_at`` is ``None`` if the time is unknown.
+    """
     known = {key: body.get(key) for key in ("url", "format", "title", "metadata")}
     content = base64.b64decode(body["raw"]) if "raw" in body else str(body["content"]).encode("utf-8", "replace")
     line = json.dumps({**known, "updated_at": changed_at}, sort_keys=True)

@@ -296,7 +296,7 @@ class ConfluenceFeed(Feed):
         yield RecordPage(gone=("space/",), records=records, confirmed=("user/",))
 
     def _contents(self, kind: str, known: Known, cursor: str | None) -> Iterator[RecordPage]:
-        """List all pages by id. A new page comes last, so it does not move other pages to another page of the list."""
+        """List all pages by id from ``cursor`` on; ``None`` means the start of the list. A new page comes last."""
         spaces = spaces_of(known)
         asked: dict[str, str | int] = {"status": "current", "sort": "id", "limit": WITHOUT_BODIES}
         if self._spaces:
@@ -316,7 +316,7 @@ class ConfluenceFeed(Feed):
             cursor = following
 
     def _with_bodies(self, kind: str, asked: Sequence[str], known: Known, cursor: str | None) -> RecordPage:
-        """Ask for pages with their bodies, and for the names of people in them."""
+        """Return pages with their bodies and the names of people in them. ``cursor`` becomes their position."""
         spaces = spaces_of(known)
         parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
         (base, results), _ = self._list(kind, {**parameters, "body-format": "storage"}, None)
@@ -333,7 +333,7 @@ class ConfluenceFeed(Feed):
     def _list(
         self, address: str, parameters: Mapping[str, str | int], cursor: str | None
     ) -> tuple[tuple[str, list[dict[str, Any]]], str | None]:
-        """Ask for one page of a list. Return the base address of the links in it, its results and the next cursor."""
+        """Return one page of a list (the base address of its links, and its results) and the next cursor, if any."""
         asked = {**parameters, "cursor": cursor} if cursor else parameters
         whole = address if address.startswith("wiki/") else f"{_API}/{address}"
         content = self._site.get(whole, asked).mapping()

@@ -184,7 +184,7 @@ def _count(tree: _Tree, root: Path, path: str, rules: Mapping[Domain, Rules]) ->
 
 
 def _head(file: Path, characters: int = 0) -> str:
-    """Return the first line of a file, shortened. The line is empty if the file cannot be read."""
+    """Return the first ``characters`` of a file, or its first line if that is 0; empty if it cannot be read."""
     try:
         with open_regular(file) as opened:
             return (opened.read(characters) if characters else opened.readline(200)).decode("utf-8", "replace")

@@ -197,7 +197,7 @@ def is_asked_for(source: WithGlobs, path: str) -> bool:
 def _affected_paths(within: Within, sidecar: str | None) -> Within | None:
     """Return the paths that a change affects; ``None`` if it affects the whole source.
 
-    A changed file with rules, such as ``.gitignore``, affects its whole folder.
+    A changed file with rules, such as ``.gitignore``, affects its whole folder. A changed sidecar affects all files.
     """
     paths = {posixpath.dirname(path) if posixpath.basename(path) in DECIDING else path for path in within.paths}
     return None if "" in paths or sidecar in paths else Within(frozenset(paths))

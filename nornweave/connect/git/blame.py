@@ -79,7 +79,7 @@ def is_shallow_clone(root: Path) -> bool:
 
 
 def is_own_repository(root: Path) -> bool:
-    """Tell whether a folder's repository belongs to the folder; see ``leads_outside``.
+    """Tell whether a folder's repository belongs to the folder, by the rules of ``leads_outside``.
 
     The result is ``False`` if git cannot answer.
     """
@@ -154,7 +154,7 @@ def _places(committed: str, lines: Mapping[int, str]) -> dict[int, int]:
 
 
 def _parse(raw: bytes, wanted: Collection[int], *, is_shallow: bool = False) -> dict[int, Origin]:
-    """Parse ``git blame --porcelain``, which describes each commit only at its first line."""
+    """Return the authors of the ``wanted`` lines from ``git blame --porcelain``, which describes each commit once."""
     commits: dict[bytes, dict[bytes, bytes]] = defaultdict(dict)
     lines: dict[int, bytes] = {}
     commit = b""

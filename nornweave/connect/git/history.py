@@ -175,7 +175,7 @@ class CommitHistory:
         """List the commits up to ``commit``, newest first. Then list the first release of each of these commits.
 
         Args:
-            web: the template for the web addresses of the repository's files, see ``address.file_url``.
+            web: the template for the web addresses of the repository's files; ``None`` to give entries no address.
 
         Raises:
             GitFailedError: the repository cannot be read.

@@ -230,7 +230,7 @@ class Network:
         return run_watched(["git", "--no-pager", *place, *arguments], environment, bounds, str(self.address.shown))
 
     def _environment(self, settings: Iterable[tuple[str, str]], *, is_local: bool) -> dict[str, str]:
-        """Return the environment variables for git. Addresses and secrets are in them, not on the command line."""
+        """Return git's environment, which has the addresses and secrets; no secret if the call ``is_local``."""
         secret = None if is_local else self._secret()
         known = [] if self.public_only else list(user_settings())
         known = [(key, value) for key, value in known if secret is None or not key.startswith("credential.")]

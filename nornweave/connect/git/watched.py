@@ -72,7 +72,7 @@ def stream(
     """Run a program and yield its output as it comes. Closing the iterator ends the program.
 
     The program has no terminal, so it cannot prompt. If this process is killed, the program ends when it next writes
-    output.
+    output. If it exceeds one of the ``bounds``, it is ended, and an error with its ``name`` is raised.
 
     Returns:
         The exit code, and the last part of the error output.

@@ -193,7 +193,7 @@ class GitlabFeed(ProjectFeed):
             at = following
 
     def _page_of(self, place: str, since: str | None, at: list[Any] | None) -> tuple[ApiAnswer, list[Any] | None]:
-        """Ask for a page of threads that were created or changed after a moment.
+        """Ask for a page of the threads that changed after ``since``; of all threads if that is ``None``.
 
         Return the answer and the next position, which is a moment and a page number; ``None`` after the last page.
         """
@@ -299,7 +299,7 @@ class GitlabWiki(ProjectFeed):
         yield RecordPage(records=tuple(_page(each, base) for each in pages), listed=("wiki/",), expected=len(pages))
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
-        """Return a page as JSON."""
+        """Return a wiki page as JSON."""
         return json.dumps(next(body for _, body in records), ensure_ascii=False, sort_keys=True).encode(
             "utf-8", "replace"
         )

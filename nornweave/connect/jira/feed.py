@@ -220,7 +220,7 @@ class JiraFeed(Feed):
         return FeedRecord(key=_SITE, body={"url": url.rstrip("/") if is_address else self._site.address})
 
     def _search(self, token: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """List issues with the time of their last change. Return the issues and the token of the next page."""
+        """Return issues with the time of their last change, and the token of the next page; ``None`` at the end."""
         asked = {"jql": self._jql, "fields": ["updated"], "maxResults": BRIEF}
         content = self._site.post(_SEARCH, {**asked, "nextPageToken": token} if token else asked).mapping()
         following = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
@@ -229,7 +229,7 @@ class JiraFeed(Feed):
     def _store_changed(
         self, issues: Sequence[Mapping[str, Any]], known: Known, token: str | None
     ) -> Iterator[RecordPage]:
-        """Store the issues that differ from their stored version, each together with all of its comments."""
+        """Store the issues that differ from their stored version, each with its comments. ``token`` is their page."""
         position = {"token": token}
         changed = [id_of(each.get("id")) for each in issues if not _is_as_stored(each, known)]
         same = {id_of(each.get("id")) for each in issues}.difference(changed)

@@ -99,7 +99,7 @@ def read_log(text: str, began: date | None) -> tuple[list[Message], int]:
 
 
 def _lines(text: str, began: date | None) -> Iterator[_Line]:
-    """Yield each message's first line, together with the lines that continue the message."""
+    """Yield the lines of each message. ``began`` is the day of its first lines; ``None`` if it is unknown."""
     current: _Line | None = None
     is_apart = False
     for number, line in enumerate(text.translate(_MARKS).split("\n"), 1):
@@ -188,7 +188,8 @@ def _local(line: _Line, order: tuple[int, int, int]) -> datetime | None:
 def _split_speaker(text: str, *, is_export: bool, is_stamped: bool) -> tuple[str, str] | None:
     """Split the rest of a line into speaker and text; ``None`` for a notice.
 
-    In an export of a messenger any text before a colon is a name, and a line without a name is a notice.
+    If ``is_export`` (of a messenger), any text before a colon is a name, and a line without a name is a notice. If
+    ``is_stamped``, the line begins with a time, and the names and notices of chat programs are recognised.
     """
     plain = text.lstrip()
     if is_stamped and (match := _IN_ANGLES.match(plain) or _ACTION.match(plain)):

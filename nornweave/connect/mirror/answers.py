@@ -147,7 +147,7 @@ class ApiAnswer:
 
     @property
     def following(self) -> str | None:
-        """Return the next page's address from the ``Link`` header, or ``None``."""
+        """Return the next page's address from the ``Link`` header; ``None`` if the answer is the last page."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
         return urljoin(self.url, match[1]) if match else None
 

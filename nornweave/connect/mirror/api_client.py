@@ -60,7 +60,7 @@ class ApiOrigin:
             raise ConfigError(f"{base_url!r} would send {token_name} unencrypted; expected https")
 
     def address(self, target: str, page: str | None = None) -> str:
-        """Return the full URL of an address. The address is relative to the API's address, or comes from an answer.
+        """Return the full URL of an address, which is relative to the address of ``page``, or else of the API.
 
         Raises:
             OtherHostError: the address is on another host.
@@ -253,7 +253,7 @@ class ApiClient:
         follow: bool = True,
         wanted: Callable[[ApiAnswer], bool] | None = None,
     ) -> ApiAnswer:
-        """Send one request and follow redirects on the permitted host."""
+        """Send one request, a POST if it has a ``body``, and follow redirects on the permitted host if ``follow``."""
         method = "GET" if body is None else "POST"
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self.origin.parameters} or None

@@ -69,7 +69,7 @@ class Pass:
         position: the position after the last page that was stored; ``None`` at the start of the pass.
         since: the value of ``next_since`` from the last complete pass; ``None`` if there was none.
         next_since: the value that the next pass gets as ``since`` when this pass is complete.
-        listed: the key prefixes that this pass lists completely, see ``RecordPage.listed``.
+        listed: the key prefixes that this pass lists completely, as in ``RecordPage.listed``.
     """
 
     number: int = 0

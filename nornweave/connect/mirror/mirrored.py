@@ -50,7 +50,7 @@ class MirroredSource:
 
         Args:
             data_dir: the data folder of the workspace. The mirror is stored in it.
-            now: returns the current time, in seconds since 1970.
+            now: a function that returns the current time, in seconds since 1970.
 
         Raises:
             ConfigError: a glob is broken.

@@ -118,7 +118,10 @@ class ChannelReader:
     def _page(
         self, channel: Channel, events: Sequence[Mapping[str, Any]], latest: str, *, is_whole: bool
     ) -> Iterator[RecordPage]:
-        """Read a page of a channel's history. A record page ends after each thread whose replies are read."""
+        """Yield the records of a page of a channel's history, and end a record page after each thread that is read.
+
+        If ``is_whole``, the whole channel is read, so the old threads are not read for single replies.
+        """
         records: list[FeedRecord] = []
         for event in events:
             root = root_of(event)

@@ -111,8 +111,8 @@ class SlackFeed(Feed):
         Guests may read only the channels in which they are members. People of other workspaces are known only by their
         Slack account, because this workspace has not verified their e-mail addresses.
 
-        Without the scope for addresses Slack shows none. Then the earlier addresses of those who are still in the
-        workspace stay valid until a time limit.
+        If the token has no scope for e-mail addresses, Slack shows none. The earlier addresses of people who are still
+        in the workspace then stay valid until a time limit.
         """
         _, workspace = self._api.ask("auth.test")
         team, staff, guests, shows_addresses = str(workspace.get("team_id")), set[str](), set[str](), False
@@ -252,7 +252,7 @@ def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
 def _not_chosen(
     known: Known, chosen: Iterable[Channel], *, keep_private: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the key prefixes of channels that are no longer read: those to delete, then those to keep."""
+    """Return the key prefixes of channels that are no longer read: those to delete, and private ones to keep."""
     ids = {channel.id for channel in chosen}
     prefixes: dict[bool, list[str]] = {False: [], True: []}
     for key, body in known.under("channel/"):

@@ -282,7 +282,7 @@ def _shorten(question: Post) -> str:
 
 
 def _threads(posts: Sequence[Post]) -> Iterator[tuple[Post | None, list[Post]]]:
-    """Group answers with their questions. Answers whose question is missing come last."""
+    """Yield each question with its answers. The last question is ``None`` if some answers have no question."""
     questions = [post for post in posts if post.is_question]
     ids = {post.id for post in questions if post.id is not None}
     answers: dict[str | None, list[Post]] = {}

@@ -154,7 +154,7 @@ class StackExchangeFeed(Feed):
     def _tag(
         self, tag: str, state: Pass, known: Known, notes: dict[str, Any], at: Mapping[str, Any] | None
     ) -> Iterator[RecordPage]:
-        """List the questions of a tag from a position on, oldest first."""
+        """List the questions of a tag from the position ``at`` on, oldest first. ``None`` means the start."""
         since = None if state.is_full else ((state.since or {}).get("tags") or {}).get(tag)
         sort, moment = ("creation", "creation_date") if since is None else ("activity", "last_activity_date")
         place = _Place(**at) if at else _Place(start=since)

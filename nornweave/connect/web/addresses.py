@@ -130,7 +130,7 @@ class AddressScope:
 
 
 def scope_of(url: str, prefix: str | None) -> AddressScope:
-    """Return the scope of a source with this start address.
+    """Return the scope of a source with this start address. Without a ``prefix`` the folder of the address is used.
 
     Raises:
         ConfigError: an address has the wrong form, or the prefix is on another host.

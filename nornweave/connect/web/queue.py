@@ -150,5 +150,5 @@ class CrawlQueue:
 
 
 def record(key: str, body: Body, document: str = "") -> FeedRecord:
-    """Return a record of the crawl."""
+    """Return a record of the crawl. If it belongs to a document, ``document`` is the document's path."""
     return FeedRecord(key=key, document=document, body=body)

@@ -148,7 +148,7 @@ def _closest_agreements(
 
 
 def _meetings(alike: AlikePair) -> tuple[tuple[Statement, int], tuple[Statement, int]]:
-    """Return each of two statements with the number of the passage that it is compared with."""
+    """Return each of two statements with the number of the other statement's passage."""
     return (alike.one, alike.other.number), (alike.other, alike.one.number)
 
 
@@ -251,12 +251,12 @@ def _unsettled(
 
 
 class _Wording(NamedTuple):
-    """The words of a sentence of a pair.
+    """The words of one sentence of a pair.
 
     Attributes:
-        words: their stems, in order.
-        said: their stems and those of the passage's topic.
-        names: the stems of those that are written as names and are not its value.
+        words: the stems of the words, in order.
+        said: the stems of the words and of the passage's topic.
+        names: the stems of the words that are written as names and are not the sentence's value.
     """
 
     words: Sequence[str]
@@ -301,7 +301,7 @@ def _are_of_what_is_named(pair: _Pair, asked: Asked, passages: Sequence[Assertin
 def _one_each(
     pairs: Iterable[_Pair], passages: Sequence[AssertingPassage], *, per_sentence: bool = False
 ) -> Iterator[_Pair]:
-    """Yield the first pair of each passage, or each sentence, and other domain."""
+    """Yield the first pair of each passage, or of each sentence if ``per_sentence``, with each other domain."""
     taken: set[tuple[int, int, str]] = set()
     for pair in pairs:
         ends = {
@@ -481,7 +481,7 @@ def _are_numbered_apart(one: Context, other: Context) -> bool:
 
 
 def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
-    """Tell whether words weigh more than a share of others; equal weight is enough if both have the same subject."""
+    """Tell whether words weigh more than a share of others. If both have the same subject, as much is enough."""
     surplus = weigh(words) - share * weigh(others)
     return surplus > 0 or (surplus == 0 and is_same)
 

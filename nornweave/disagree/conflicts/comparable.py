@@ -37,7 +37,7 @@ class NameMatch(Enum):
 
 
 def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
-    """Compare two names by their words."""
+    """Return how the names of two facts match, by their words."""
     left, right = one.name_words, other.name_words
     if left == right:
         return NameMatch.SAME

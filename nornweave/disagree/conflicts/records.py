@@ -35,9 +35,9 @@ class LocatedFact:
 
     Attributes:
         domain, source_id, path: the place of its document.
-        section: the heading path around it, ``A > B``; in code the enclosing symbol, if known.
-        updated_at, revision, author: those of the line if known, else those of the document.
-        line_range: first and last line to cite, from 1.
+        section: the headings above it, ``A > B``. In code it is the enclosing symbol, if known.
+        updated_at, revision, author: the values of its line if they are known, else the values of the document.
+        line_range: the first and the last line to cite, from 1.
     """
 
     fact: Fact
@@ -54,7 +54,7 @@ class LocatedFact:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Return the key of its document."""
+        """Return the key of the fact's document: domain, source and path."""
         return self.domain, self.source_id, self.path
 
     @cached_property
@@ -103,7 +103,7 @@ class FactConflict:
         confidence: the probability, in [0, 1], that an engineer who reads both calls it a contradiction.
         name, attribute: the subject, in words for people.
         explanation: one sentence that names both values.
-        also: other places that state the same as one of the two.
+        also: other places with the same value as one of the two facts.
     """
 
     first: LocatedFact

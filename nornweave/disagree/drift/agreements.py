@@ -48,7 +48,7 @@ class Agreement:
     Attributes:
         key: the two places, named by their content and not by their lines.
         attribute: the stated property: ``default``, ``value``, …; ``learned`` if a template of the repository read it.
-        documented, coded: the value as each side writes it, for people.
+        documented, coded: the value as the page and the code write it, for people.
     """
 
     key: AgreementKey
@@ -63,7 +63,7 @@ class BrokenAgreement:
 
     Attributes:
         conflict: both places as they are now.
-        moved: which side changed, as in ``Finding``.
+        moved: the side that changed, as in ``Finding``.
         was: the value that both had.
     """
 

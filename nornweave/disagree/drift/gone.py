@@ -344,7 +344,7 @@ def _written(token: CodeToken) -> str:
 
 
 def role_of(tokens: Sequence[CodeToken], at: int) -> str:
-    """Return the function whose call has a token as an argument; empty if there is none."""
+    """Return the function whose call has a token as an argument; empty if the token is not an argument."""
     depth = 0
     for place in range(at - 1, max(-1, at - 40), -1):
         text = tokens[place].text
@@ -514,7 +514,7 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
 
 
 def _is_literal(word: str) -> bool:
-    """Tell whether a word is ``true``, ``null`` or a similar literal, which is no name."""
+    """Tell whether a word is ``true``, ``null`` or a similar literal, and therefore not a name."""
     value = read_value(word)
     return value is not None and value.kind in {"boolean", "none", "unlimited"}
 

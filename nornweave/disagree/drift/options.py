@@ -194,10 +194,10 @@ def states_of(
     stated: Iterable[LocatedFact],
     words: CodeWords,
 ) -> list[tuple[DocumentedOption, CandidatePair | None]]:
-    """Return every documented option with its state, by page and line, and the pair that plainly differs.
+    """Return every documented option with its state, by page and line, and the pair that plainly differs or ``None``.
 
     Args:
-        pairs: documented values beside the values of the code.
+        pairs: the documented values, each with a value of the code.
         stated: all values on pages, compared or not.
         words: the names of the code.
     """

@@ -45,10 +45,10 @@ def read_facts(
     """Read the facts of files.
 
     Args:
-        read: returns the bytes of a file, or why it cannot be read; called by one thread at a time.
+        read: a function that returns the bytes of a file, or why it cannot be read. Only one thread calls it at a time.
 
     Returns:
-        Facts of the files, and the files that failed, each by path.
+        The facts of the files, and the files that could not be read, both sorted by path.
     """
     listed = sorted(files, key=lambda file: file.path)
     reading = Lock()
@@ -73,18 +73,15 @@ def read_facts(
 
 
 def facts_in_sandbox(values: Mapping[str, Any], raw: bytes) -> Extracted:
-    """Read one file, in the sandbox's process."""
+    """Return the facts and comments of one file. This function runs in the sandbox's process."""
     return facts_of(values["path"], values["kind"], raw)
 
 
 def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
-    """Read one file.
-
-    Returns:
-        The facts and comments; none for generated and empty files.
+    """Return the facts and comments of one file. Generated and empty files have no facts or comments.
 
     Raises:
-        DocumentError: it is not text.
+        DocumentError: the file is not text.
     """
     if not raw.strip():
         return Extracted(())

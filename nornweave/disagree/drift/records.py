@@ -129,7 +129,7 @@ class Coverage:
 
     @property
     def held_share(self) -> float | None:
-        """The held share of the documented options; ``None`` if there are none."""
+        """The share of the documented options that agree with the code; ``None`` if no option is documented."""
         return self.options_held / self.documented if self.documented else None
 
 

@@ -211,7 +211,7 @@ class _Page:
         self._entries = sorted((line, written) for written, line in documented_options(text))
 
     def entry(self, line: int) -> str:
-        """Return the name of the entry that a line belongs to; empty if there is none."""
+        """Return the name of the entry to which a line belongs; empty if the line belongs to no entry."""
         at = bisect_right(self._entries, (line, "\uffff")) - 1
         return self._entries[at][1] if at >= 0 and line - self._entries[at][0] <= ENTRY_LINES else ""
 

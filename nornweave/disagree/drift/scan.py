@@ -86,8 +86,8 @@ class DriftOptions:
         baseline: known fingerprints → their subjects; ``None`` if there is no baseline.
         min_confidence: the least confidence of a finding, in [0, 1].
         exclude: globs of files that are left out.
-        use_lock: agreements of ``drift.lock`` that broke are findings.
-        only_lock: only these agreements are findings.
+        use_lock: whether broken agreements of ``drift.lock`` are findings.
+        only_lock: whether nothing else is a finding.
         settings: the settings of the repository.
     """
 
@@ -175,7 +175,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
 def _documented(
     read: _Read, pairs: Sequence[CandidatePair], text_of: Callable[[SourceFile], str], *, is_whole: bool
 ) -> list[tuple[DocumentedOption, CandidatePair | None]]:
-    """Return each option that the pages document, with its state and the pair that plainly differs, if any."""
+    """Return each documented option with its state, and the pair that plainly differs; ``None`` if no pair does."""
     words = CodeWords(is_whole=is_whole)
     for file in read.files:
         words.add(file, text_of)

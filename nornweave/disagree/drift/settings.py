@@ -62,7 +62,7 @@ NO_SETTINGS = DriftSettings()
 
 
 def read_settings(root: Path) -> DriftSettings:
-    """Read the settings of a folder; if there are none, the defaults.
+    """Return the settings of a folder. If the folder has no settings, return the defaults.
 
     Raises:
         ConfigError: a file cannot be read, is not TOML, or a key or glob in it is wrong.

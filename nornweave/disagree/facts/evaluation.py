@@ -37,7 +37,7 @@ def fold(operator: str, left: Value, right: Value) -> Value:
     """Return the result of an operator; ``UNKNOWN`` if it cannot be known or nobody would document it.
 
     Raises:
-        OverflowError, ZeroDivisionError: the result is no number of ``MAX_BITS`` bits.
+        OverflowError, ZeroDivisionError: the result is infinite or has more than ``MAX_BITS`` bits.
     """
     if operator in {"||", "??", "or", "?:"}:
         if left.is_literal and left.kind != "none":
@@ -112,7 +112,7 @@ def value_of_call(name: str, positional: list[Value], named: dict[str, Value]) -
 
 
 def _duration(name: str, parts: Sequence[str], positional: list[Value], named: dict[str, Value]) -> Value | None:
-    """Return the duration or size that a call makes: ``timedelta(hours=1)``, ``Duration.ofMillis(5)``."""
+    """Return the duration or size that a call makes (``timedelta(hours=1)``); ``None`` for other calls."""
     last = parts[-1].lower() if parts else ""
     if last in {"timedelta", "duration", "relativedelta"} and named:
         total = sum((Fraction(v.text) * UNITS[k][1] for k, v in named.items() if k in UNITS and v.kind == "number"),
@@ -130,7 +130,7 @@ def _duration(name: str, parts: Sequence[str], positional: list[Value], named: d
 
 
 def _collection(parts: Sequence[str], positional: list[Value], named: dict[str, Value]) -> Value | None:
-    """Return the list or empty value that a call makes: ``List.of(1, 2)``, ``Optional.empty()``."""
+    """Return the list or empty value that a call makes (``List.of(1)``, ``Optional.empty()``); ``None`` for others."""
     last = parts[-1].lower() if parts else ""
     if last in {"absent", "empty", "none", "nothing", "emptylist", "emptyset"} and not positional:
         return Value("list", "[]") if "list" in last or "set" in last else NONE

@@ -44,10 +44,10 @@ class Name:
     """A written name, split into its parts.
 
     Attributes:
-        name: words of its last component, lower case, separated by blanks, without a unit suffix; never empty.
-        owner: words of the components before it (``app.http.timeout``: ``app http``); may be empty.
+        name: the words of its last component in lower case, separated by blanks, without a unit; never empty.
+        owner: the words of the components before it, ``app http`` for ``app.http.timeout``; may be empty.
         unit: the unit that its suffix (``ms``) gives to a plain number; ``None`` without such a suffix.
-        attribute: the property that the name itself states (``DEFAULT_…``: ``default``); ``None`` if there is none.
+        attribute: the property that the name states, ``default`` for ``DEFAULT_PORT``; ``None`` if it states none.
     """
 
     name: str

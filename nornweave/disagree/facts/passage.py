@@ -104,16 +104,16 @@ def fact_of(
     """Return a fact from the parts that an extractor read.
 
     Args:
-        name: as it is written: ``--request-timeout``, ``server.requestTimeout``, ``DEFAULT_TIMEOUT_MS``.
-        value: the value that was read; a plain number gets the unit of ``unit``, or else of the name.
-        start: offset of the statement in ``passage.text``; ``end`` is after it.
-        owner: as it is written, outermost first (``HttpServer``, ``Configuration > Database``).
-        unit: a word of ``units.UNITS`` in the sentence (``milliseconds``).
-        statement: the line or sentence, if it differs from the lines of ``start`` and ``end``.
+        name: the name as it is written: ``--request-timeout``, ``server.requestTimeout``, ``DEFAULT_TIMEOUT_MS``.
+        value: the value that was read. A plain number gets the unit ``unit``, or else the unit of the name.
+        start: the offset of the statement in ``passage.text``. ``end`` is the offset after it.
+        owner: the owner as it is written, outermost first (``HttpServer``, ``Configuration > Database``).
+        unit: a word of ``units.UNITS`` in the sentence (``milliseconds``); ``None`` if there is no such word.
+        statement: the line or sentence; ``None`` for the lines from ``start`` to ``end``.
 
     Returns:
-        The fact; ``None`` if the name is not valid, the value is not known, or it is a secret, which no report may
-        show.
+        The fact; ``None`` if the name is not valid, the value is not known, or the value may be a secret, which no
+        report may show.
     """
     written = read_name(name)
     if written is None or _is_refused(value, name, written, side):

@@ -130,7 +130,7 @@ _SHOWN_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
 
 def show(kind: ValueKind, text: str, unit: str | None) -> str:
-    """Return a canonical value for people: ``48 hours``, ``64 KiB``, ``0.85``, ``"json"``."""
+    """Return a canonical value for people: ``48 hours``, ``64 KiB``, ``"json"``; ``0.85`` if ``unit`` is ``None``."""
     if kind == "string":
         return f'"{text}"'
     if kind == "list":

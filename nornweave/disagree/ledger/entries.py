@@ -29,7 +29,7 @@ class LedgerEntry:
 
     Attributes:
         entry_id: its id, which stays the same as long as the same documents say the same values.
-        sides: both sides; the one that probably describes the running system comes first.
+        sides: both facts. The fact that probably describes the running system comes first.
         also: other places that state the same as the second side.
         suggested: the domain whose value probably holds.
         confidence: the probability that it is a contradiction, in [0, 1].
@@ -149,14 +149,14 @@ def update(
     unread: Collection[str] = (),
     lines: Sequence[KnownLine] = (),
 ) -> Ledger:
-    """Update a ledger. Known conflicts keep their first date; missing ones become settled.
+    """Return a ledger with the present conflicts. Known conflicts keep their first date. Missing conflicts are settled.
 
     Args:
-        old: the ledger so far, if any.
+        old: the ledger so far; ``None`` if there is no ledger yet.
         found: the present conflicts.
-        generations: domain → generation that was read.
+        generations: domain → the generation that was read.
         now: the time of this reading.
-        unread: domains that could not be read; their conflicts stay open.
+        unread: the domains that could not be read. Their conflicts stay open.
         lines: the authors of the lines of ``found``.
     """
     known = {entry.entry_id: entry for entry in old.open} if old else {}

@@ -20,13 +20,13 @@ some 26 were right (docs/figures-archive.md)."""
 def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
     """Return the conflicts of a corpus, most confident first.
 
-    A conflict of code and documentation is judged by its section and class, as in ``nornweave drift``, which
-    also uses learned templates. A conflict that drift would not show is kept if the pair alone is convincing, with the
-    usual confidence of such pairs. Statements of people and papers are judged by the pair.
+    A conflict of code and documentation is judged by its section and class, as in ``nornweave drift``, but without
+    learned templates. A conflict that drift would not show is kept if the pair alone is convincing, with the usual
+    confidence of such pairs. A conflict with statements of people or papers is judged by the pair alone.
 
     Args:
-        facts: of all documents.
-        joined: indices of the pairs among them that share a name.
+        facts: the facts of all documents.
+        joined: the indices of each two facts that share a name.
     """
     rivals = rivals_of(facts, joined=joined)
     affinity = Affinity(chain.from_iterable(rivals.values()))

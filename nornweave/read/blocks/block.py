@@ -54,7 +54,7 @@ class Blocks:
     Attributes:
         text: the visible text. It has the length of the document, with blanks in place of hidden text. For HTML it is
             the readable text.
-        blocks: in order; they do not overlap.
+        blocks: the blocks in order. They do not overlap.
         hidden: the spans of hidden text, in order.
         said: spans of ``text`` with the text to show instead, in order. ``text`` itself is not changed by them.
     """

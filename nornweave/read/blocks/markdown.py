@@ -366,15 +366,10 @@ def _parts(stretch: Stretch, at: int, end: int) -> tuple[Block, ...]:
 
 
 def _line_kind(body: str, fence: str | None, last: str) -> tuple[Kind, str | None, bool]:
-    """Return the kind of a line in a list or quotation, the open fence, and whether the line continues a part.
+    """Return the kind of a line in a list, the fence that is open after it, and whether it continues the part above.
 
-    Args:
-        fence: the fence of the code block around the line; ``None`` outside of code.
-        last: the kind of the line above; empty for the first line.
-
-    Returns:
-        The second value is the fence that is open after the line. The third value is true if the line belongs to the
-        same part as the line above.
+    ``fence`` is the fence of the code block around the line; ``None`` outside of code. ``last`` is the kind of the line
+    above; empty for the first line.
     """
     if fence is not None:
         return "code", (None if closes_fence(body, fence) else fence), True

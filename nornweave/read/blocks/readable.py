@@ -114,14 +114,10 @@ class ReadableWriter:
         terms: int = 0,
         is_term: bool = False,
     ) -> None:
-        """Write a block.
+        """Write a block whose tag is at the offset ``at`` of the file. ``bullet`` is written before its text.
 
-        No blank line stands between the items of a list. A heading without a word becomes a paragraph.
-
-        Args:
-            at: the offset of the block's tag in the file.
-            terms: the number of lists of terms in which the block is nested.
-            is_term: whether the block is a term, whose explanation follows.
+        No blank line stands between the items of a list. A heading without a word becomes a paragraph. The block is
+        nested in ``terms`` lists of terms. If ``is_term``, it is a term, whose explanation follows.
         """
         follows = in_list and self._blocks and self._blocks[-1].kind == "list"
         text = "".join(pieces).rstrip() if kind == "code" else collapsed(pieces)

@@ -237,7 +237,7 @@ class UnseenParts:
     """
 
     def __init__(self, text: str, *, is_prose: bool = False) -> None:
-        """Store the text. In prose, ``<script>`` inside a block counts as a word unless the same block closes it."""
+        """Store the text. If ``is_prose``, ``<script>`` in a block is a word unless the same block closes it."""
         self._text = text
         self._is_prose = is_prose
         self._missing: set[str] = set()

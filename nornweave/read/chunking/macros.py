@@ -66,7 +66,7 @@ _NAME = re.compile(r"\s*(?:(\w+)|\"((?:[^\"\\\n]|\\.)*)\")\s*\Z")
 
 
 def repaired(source: bytes, tree: Tree, parse: Callable[[bytes], Tree | None]) -> Tree:
-    """Return the best syntax tree: ``tree``, or the tree of an edited ``source`` in which fewer bytes are errors."""
+    """Return ``tree``, or the tree that ``parse`` makes of an edited ``source`` if fewer bytes in it are errors."""
     cost, tried = _cost(tree), set[int]()
     for number in range(ROUNDS):
         quiet = _quiet(source)

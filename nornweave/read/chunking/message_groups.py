@@ -32,7 +32,7 @@ def group_messages(
     """Group neighbouring messages. Return each group as a range of positions. The ranges cover all messages in order.
 
     Args:
-        messages: in the order of the text.
+        messages: the messages in the order of the text.
         is_transcript: whether turns and pauses decide the groups.
         limit: the maximum number of tokens of one message. A longer message forms a group alone.
         group_limit: the maximum number of tokens of a group.

@@ -65,7 +65,7 @@ def chunk_messages(
 
 
 def _with_indent(text: str, piece: Span, first: int) -> Span:
-    """Return a piece with the blanks before it. They show that the piece continues a message."""
+    """Return a piece with the blanks before it, not before ``first``. They show that the piece continues a message."""
     before = text[first : piece.start]
     return Span(piece.start - len(before) + len(before.rstrip(" \t")), piece.end)
 

@@ -320,7 +320,7 @@ class _File:
         return next((one.start for one in reversed(self._enclosing(at)) if one.start in starts), None)
 
     def _meaning(self, name: str, start: int) -> tuple[Meaning | None, bool]:
-        """Return the meaning of a name at a position, and whether the name is local."""
+        """Return the meaning of a name at a position (``None`` if unknown or local), and whether the name is local."""
         if start in self._keywords or not self._table:
             return None, False
         before = self._text[max(0, start - _CHAIN_CHARACTERS) : start]

@@ -37,7 +37,7 @@ _INDENT = 200
 
 
 class Kind(StrEnum):
-    """The kind of a region."""
+    """The kinds of a region, which decide how regions are grouped and divided."""
 
     IMPORT = "import_block"
     PREAMBLE = "preamble"

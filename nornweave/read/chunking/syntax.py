@@ -555,7 +555,7 @@ def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class:
 
 
 def _receives(given: list[Node], grammar: Grammar, text: str, *, in_class: bool) -> int:
-    """Return 1 if the first parameter is a receiver or C's ``void``, else 0."""
+    """Return 1 if the first parameter is a receiver or C's ``void``, else 0. Python has receivers only ``in_class``."""
     if not given:
         return 0
     first = text[given[0].start_byte : min(given[0].end_byte, given[0].start_byte + 200)]

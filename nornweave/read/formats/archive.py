@@ -101,7 +101,7 @@ def read_xml(archive: ZipFile, name: str) -> Any | None:
 
 
 def properties(archive: ZipFile) -> tuple[str | None, datetime | None, dict[str, JsonValue]]:
-    """Return the properties of an office file: its title, the time of its last change, and its authors and tags."""
+    """Return the title, the time of the last change, and authors and tags of an office file; ``None`` if unknown."""
     core = read_xml(archive, _CORE)
     if core is None:
         return None, None, {}

@@ -151,7 +151,7 @@ def _is_reply(message: EmailMessage, subject: str) -> bool:
 
 
 def _own_text(part: EmailMessage, reading: _Reading, *, is_reply: bool) -> Iterator[str]:
-    """Yield the sender's text, and forwarded text with its author. In a reply, quotations are left out."""
+    """Yield the sender's text, and forwarded text with its author. If ``is_reply``, quotations are left out."""
     is_html = part.get_content_type() == "text/html"
     quoted = 0
     for passage in passages(_shown(part)):

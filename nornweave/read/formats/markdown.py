@@ -36,7 +36,7 @@ def joined(blocks: Iterable[str]) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return a code block. Its fence is longer than any fence in the text."""
+    """Return a code block in a ``language``, which may be empty. Its fence is longer than any fence in the text."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
@@ -55,7 +55,7 @@ def closed(text: str) -> str:
 
 
 def lowered(text: str, levels: int = 1) -> str:
-    """Return Markdown with its headings on a lower level. Code blocks are not changed, and level 6 stays."""
+    """Return Markdown with its headings ``levels`` lower. Code blocks are not changed, and level 6 stays."""
     parts = _FENCE.split(text)
     marks = _FENCE.findall(text)
     for number in range(0, len(parts), 2):

@@ -152,7 +152,7 @@ def _title(slide: Any) -> str:
 
 
 def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:
-    """Yield the text of shapes. The order is from top to bottom, and from left to right at the same height."""
+    """Yield the text of shapes from top to bottom, and from left to right. Add what cannot be read to ``left_out``."""
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         try:
             if _is_hidden(shape) or (depth == 0 and _is_beside_slide(shape)):

@@ -336,7 +336,7 @@ def _line_numbers(pages: Sequence[PdfPage]) -> list[set[int]]:
 
 
 def _columns(numbers: Iterable[GlyphFragment], side: Callable[[GlyphFragment], float]) -> Iterator[list[GlyphFragment]]:
-    """Yield columns of numbers that stand below each other, from the top."""
+    """Yield each column of numbers that have nearly the same ``side``, such as the left edge, from the top."""
     column: list[GlyphFragment] = []
     for number in sorted(numbers, key=side):
         if column and side(number) - side(column[-1]) >= 1:

@@ -29,7 +29,7 @@ def _warning(finding: Finding) -> str:
 
 
 def escaped(text: str, *, in_property: bool = False) -> str:
-    """Escape text for a workflow command; the runner ends a command at a line feed."""
+    """Return a text in which the signs are escaped that would end a workflow command, or a property of it."""
     for character, code in _IN_PROPERTIES if in_property else _IN_MESSAGES:
         text = text.replace(character, code)
     return text

@@ -27,7 +27,7 @@ def where(place: Place) -> str:
 
 
 def who(origin: Origin | None) -> str:
-    """Return date, author and commit, ``2026-01-20 by Ann (3f2a91c)``; empty if unknown."""
+    """Return the date, author and commit: ``2026-01-20 by Ann (3f2a91c)``; empty if ``origin`` is ``None``."""
     if origin is None:
         return ""
     if not origin.is_committed:

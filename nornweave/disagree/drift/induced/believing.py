@@ -144,7 +144,7 @@ def believe(pairs: Iterable[CandidatePair], telling: Callable[[Fact], float], pr
     Args:
         pairs: the values on pages, each with every literal of the same name in code. A page's ``fact.statement`` is its
             template.
-        telling: returns how unlikely a chance agreement on a value is, in [0, 1].
+        telling: a function that returns how unlikely a chance agreement on a value is, in [0, 1].
     """
     by_page: dict[int, list[CandidatePair]] = defaultdict(list)
     by_code: dict[int, list[CandidatePair]] = defaultdict(list)

@@ -142,7 +142,7 @@ def code_statements(
 
     Args:
         path: the path of the file.
-        wanted: tells whether a name is looked for.
+        wanted: a function that tells whether a name is looked for.
         constants: the constants of the repository.
     """
     suffix = PurePosixPath(path).suffix

@@ -194,7 +194,7 @@ class Templates:
     """How often values of templates agree with the code."""
 
     def __init__(self, compared: Iterable[Compared], telling: Callable[[Fact], float]) -> None:
-        """Count agreements and differences. Every name counts once."""
+        """Count agreements, weighted by ``telling``, and differences. Every name counts once."""
         seen: dict[Template, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         places: dict[tuple[Template, str, int, int], float] = {}
         for one in compared:
@@ -235,12 +235,12 @@ def stated(compared: Iterable[Compared], templates: Templates) -> list[Candidate
 
 @dataclass
 class Notation:
-    """The statements of a repository's pages, read by templates learnt from its own agreements.
+    """Reads the statements of a repository's pages and comments by templates.
 
     Attributes:
-        text_of: the text of a page.
+        text_of: a function that returns the text of a page.
         comments: the comments of the programs.
-        known: returns whether the code has a name, at any of the compared commits.
+        known: a function that tells whether the code has a name at any of the compared commits.
     """
 
     text_of: Callable[[SourceFile], str]
@@ -271,7 +271,7 @@ class CodeNotation:
     """Literals in a repository's programs that stand beside names to which pages give values.
 
     Attributes:
-        text_of: the text of a file.
+        text_of: a function that returns the text of a file.
         comments: the comments of the programs.
     """
 
@@ -329,7 +329,7 @@ def may_be_name(written: str) -> bool:
 
 
 def code_rates(pairs: Sequence[CandidatePair], telling: Callable[[Fact], float]) -> Rates:
-    """Return how far each template of code is believed."""
+    """Return the rates of the templates of code. ``telling`` is as in ``believe``."""
     return believe(pairs, telling, shipped_prior())[1]
 
 

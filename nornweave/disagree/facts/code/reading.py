@@ -81,7 +81,7 @@ def owner_of(site: ValueSite, base: Base) -> str:
 
 
 def function_of(site: ValueSite) -> ValueSite | None:
-    """Return the function around a place."""
+    """Return the innermost function around a place; ``None`` if the place is outside of functions."""
     return next((place for place in site.ancestors() if place.role == "function"), None)
 
 

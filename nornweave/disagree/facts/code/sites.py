@@ -86,10 +86,10 @@ def find_sites(text: str, language: str, path: str, deadline: float) -> tuple[li
 
     Args:
         language: a key of ``chunking.languages.GRAMMARS``.
-        deadline: CPU time of this thread (``time.thread_time``) after which it stops.
+        deadline: the CPU time of this thread (``time.thread_time``) after which the search stops.
 
     Returns:
-        The places in order of their start, outer ones first; and whether the grammar failed on some part.
+        The places in order of their start, outer places first, and whether the grammar could not parse some part.
     """
     grammar = grammar_of(language, path, text)
     if grammar is None or grammar.name not in LANGUAGES:

@@ -73,8 +73,8 @@ def _is_read(path: str) -> bool:
 def configuration_facts(passage: Passage) -> Iterator[Fact]:
     """Yield the settings of a passage of configuration and the requirements of a manifest, each in order.
 
-    Their side is ``configuration``, or ``code`` for requirements (form ``manifest``) and for what a schema declares.
-    Values of passwords, tokens and keys are never read.
+    The side of a fact is ``configuration``; but it is ``code`` for requirements (form ``manifest``) and defaults in a
+    schema. Values of passwords, tokens and keys are never read.
     """
     if not _is_read(passage.path):
         return

@@ -66,7 +66,7 @@ def value_of(raw: str) -> Value | None:
 def is_secret(entry: Entry) -> bool:
     """Tell whether a setting may be a secret. Its value is never stored.
 
-    ``max_tokens: 4096`` is no secret: its number counts tokens.
+    ``max_tokens: 4096`` is not a secret, because its number counts tokens.
     """
     inner = entry.value.split()[:-1]  # ``proxy_set_header X-Api-Key …``
     names = "/".join((*entry.parents[-2:], entry.key, " ".join((*inner, "…"))))

@@ -85,7 +85,7 @@ _PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
 
 
 def quantities(text: str, start: int, end: int, *, is_page: bool) -> Iterator[Stated]:
-    """Yield the quantities of a sentence whose noun is known: the object of a verb, or a linked noun.
+    """Yield the quantities of a sentence whose noun is known. If ``is_page``, vague ones (``of 64``) do not count.
 
     ``events are kept for 5 days``, ``batch size of 64``, ``the API version is v2.1``.
     """

@@ -95,7 +95,7 @@ class Reader:
 
     @property
     def subject(self) -> Subject | None:
-        """Return the subject of the current block: the entry above it, or the heading."""
+        """Return the subject of the current block: the entry above it, the heading, or ``None``."""
         if self.entries:
             return self.entries[-1][1]
         if self.label:
@@ -178,7 +178,7 @@ class Reader:
         self.entries = [*outer, (block.indent, Subject(name=item.name, form=form, owner=owner))]
 
     def _default(self, literal: Literal, sentence: Stretch | None) -> Fact | None:
-        """Read a literal as a default if a seed template matches."""
+        """Return the fact of a literal that is announced as a default; ``None`` if it is not or has no subject."""
         token, row, text = literal.token, literal.row, self.text
         if literal.value.kind == "string" and not token.is_plain:
             return None
@@ -208,7 +208,7 @@ class Reader:
         return self._fact(about, "default", literal.value, (start, end), sentence, negated=negated)
 
     def _about(self, literal: Literal, said: Announced, subject: Subject | None) -> Subject | None:
-        """Return the subject of a default; ``None`` if there is none."""
+        """Return the subject of a literal that is announced as a default; ``None`` if no subject is found."""
         row, mark = literal.row, min(said.place, literal.at)
         if literal.role[0] == "F":  # [ rows: <int> | default = 7 ]
             head = [one for one in row[:4] if one.text not in "[<"]
@@ -246,7 +246,7 @@ class Reader:
         return Subject(name=token.name, form="sentence", owner=self.path)
 
     def _stated(self, sentence: Stretch, *, has_default: bool) -> Iterator[Fact]:
-        """Yield the requirements, statuses and quantities of a sentence; beside a default no quantities."""
+        """Yield the requirements, statuses and quantities of a sentence; no quantities if it ``has_default``."""
         subject = self.subject
         for one in stated(self.text, *sentence):
             if one.name:  # what one function or option needs is not what the project needs
@@ -277,7 +277,7 @@ class Reader:
         self, about: Subject | None, attribute: Attribute, value: Value, place: Stretch,
         sentence: Stretch | None = None, *, negated: bool = False,
     ) -> Fact | None:  # fmt: skip
-        """Return a fact of the parts that were read; ``None`` if its sentence does not state a fact."""
+        """Return a fact of the parts that were read; ``None`` if it has no subject or its sentence states no fact."""
         if about is None or sum(character.isalpha() for character in about.name) < 2:
             return None
         qualifiers = qualifiers_of(self.text, sentence, *place, talk=self.is_talk) if sentence else ()

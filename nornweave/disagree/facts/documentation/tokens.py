@@ -46,7 +46,7 @@ QUOTES = ('"', "'", "“")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token. ``text`` leaves out its backticks; ``start`` and ``end`` do not. ``quoted``: it is code or a string."""
+    """A token. ``text`` is without backticks, ``start`` and ``end`` include them. Code and strings are ``quoted``."""
 
     text: str
     start: int
@@ -65,7 +65,7 @@ class Token:
 
     @property
     def value(self) -> Value | None:
-        """The literal that the token is; ``None`` if it is no literal. A quoted word is a string."""
+        """The value of the token if it is a literal; ``None`` otherwise. A quoted word is a string."""
         return value_of(self.text, is_quoted=self.quoted)
 
     @property
@@ -84,7 +84,7 @@ class Token:
 
 
 def tokens_of(line: str, start: int = 0) -> Iterator[Token]:
-    """Yield the tokens of a line. Code of several words, and brackets without a list, are split."""
+    """Yield the tokens of a line that begins at ``start``. Code of several words and most brackets are split."""
     for match in _TOKEN.finditer(line[:MAX_LINE]):
         text, at = match[0], start + match.start()
         if text[0] == "[" and len(text) > 2 and value_of(text) is None:
@@ -109,7 +109,7 @@ def _quoted(text: str, at: int) -> Iterator[Token]:
 
 @lru_cache(1 << 15)
 def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
-    """Return a token's number, boolean, list or null, or its string if it is quoted; ``None`` if it is no literal."""
+    """Return a token's number, boolean, list or null, or its string if it is quoted; ``None`` if it is a mere word."""
     if not (_LITERAL.match(text) or is_quoted):
         return None
     if text[0] == ":":  # a symbol of Ruby

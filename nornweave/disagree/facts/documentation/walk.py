@@ -80,9 +80,9 @@ class Literal:
     """A literal and its place.
 
     Attributes:
-        row: tokens of some lines before, then those of its own line or cell; ``at`` is the literal's index in ``row``.
-        role: the kind of block that it stands in.
-        column: in a table, the words of the header above it.
+        row: the tokens of some lines before it, then the tokens of its line or cell. ``at`` is its index in ``row``.
+        role: a letter for the kind of block in which it is, such as ``F`` for code.
+        column: the words of the header above it in a table; empty outside of tables.
     """
 
     row: Sequence[Token]
@@ -270,7 +270,10 @@ def _is_last(row: Sequence[Token], at: int) -> bool:
 
 
 def flag_of(line: str) -> Token | None:
-    """Return the name that a line of help explains: ``--port`` of ``-p, --port N``, ``limit`` of ``-T limit``."""
+    """Return the name that a line of help explains; ``None`` if there is none.
+
+    It is ``--port`` for ``-p, --port N``, and ``limit`` for ``-T limit``.
+    """
     head = _HELP.match(line)
     flags = list(_FLAGS.finditer(line, head.start("head"), head.end())) if head else []
     if not flags:
