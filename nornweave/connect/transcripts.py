@@ -150,7 +150,7 @@ def _voices(lines: Iterable[str], kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _split_voices(line: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Split a line at its voice tags."""
+    """Split a line at its voice tags into speaker and text. Only a ``kind`` of ``.vtt`` has such tags."""
     if kind != ".vtt":
         yield "", line
         return

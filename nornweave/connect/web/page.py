@@ -100,6 +100,7 @@ class PageReader:
         Args:
             address: a normalized address.
             before: the stored version of the page, for a conditional request; ``None`` if there is none.
+            needs_links: whether the page is read anew if its stored version has no links.
 
         Raises:
             SourceUnavailableError: the site must not be asked now, because its robots.txt cannot be read.

@@ -85,7 +85,7 @@ class _Replacement:
 
 
 def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf) -> list[Finding]:
-    """Return a finding for each value that code replaced and pages still say in lines that are older.
+    """Return a finding for each value that code replaced and that pages still say in lines that did not change.
 
     Args:
         old, new: the files of both commits; their blobs show which files changed.

@@ -131,8 +131,8 @@ def language_of(path: str, text: str = "") -> str | None:
     """Return the programming language of a file; ``None`` if no parser knows it.
 
     Args:
-        text: the text of the file. It decides if a suffix is used by several languages. Its ``#!`` line decides if the
-            name of the file shows no language. Without a text only the name counts.
+        text: the text of the file. When several languages use the suffix, the text decides. When the name of the file
+            shows no language, the ``#!`` line decides. Without a text only the name counts.
     """
     name = PurePosixPath(path).name.lower()
     suffix = PurePosixPath(name).suffix

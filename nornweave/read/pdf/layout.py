@@ -174,7 +174,7 @@ def _is_column(last: GlyphBlock, block: GlyphBlock) -> bool:
 
 
 def runs_on(lines: Sequence[GlyphFragment]) -> bool:
-    """Tell whether sentences continue from line to line, as in running text.
+    """Tell whether sentences continue from line to line, because many lines begin with a small letter.
 
     Cells and list items begin with a capital.
     """

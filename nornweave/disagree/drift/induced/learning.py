@@ -154,7 +154,7 @@ def _folder(one: LocatedFact) -> str:
 
 
 def _keys(name: str) -> set[str]:
-    """Return the keys of a name. A command line may join its words: ``--maxrows``."""
+    """Return the join keys of a name, and the name without blanks, because flags may join words: ``--maxrows``."""
     return {*join_keys(name), name.replace(" ", "")}
 
 

@@ -128,7 +128,7 @@ def _version_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
 
 
 def _number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    """Read a number with its unit; ``None`` if it is part of a date, a version, a range or a multiple."""
+    """Return the number that begins at ``at``, and its end; ``None`` if there is none, or if a date or range goes on."""
     token = next(tokens_of(text[at:end]), None)
     if token is None or token.value is None or token.value.kind != "number":
         return None
