@@ -128,7 +128,7 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
 
 
 def choose_pairs_of_corpora(passages: Sequence[AssertingPassage]) -> list[AlikePair]:
-    """Return the pairs of statements of two domains that share the largest part of their words, which must be rare."""
+    """Return the pairs of statements of two domains that have the largest part of their rare words in common."""
     held = list(_statements(passages))
     holders: dict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(held):

@@ -102,7 +102,7 @@ class FileReferences:
 def read_references(values: Mapping[str, JsonValue], raw: bytes) -> list[FileReferences]:
     """Read files to find the uses of a name. This function runs in the sandbox's process.
 
-    ``raw`` is a JSON list of paths and texts.
+    ``values`` has the ``name``, and ``raw`` is a JSON list of paths and texts.
     """
     return [references_of(path, text, str(values["name"])) for path, text in json.loads(raw)]
 

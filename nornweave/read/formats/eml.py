@@ -245,7 +245,7 @@ def _attachment(part: EmailMessage, reading: _Reading, *, depth: int) -> str:
 
 
 def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: int) -> str:
-    """Return an attachment as Markdown.
+    """Return an attachment as Markdown. ``depth`` is the number of messages around it.
 
     Raises:
         DocumentError: the attachment has a format that is not supported, or it is broken.

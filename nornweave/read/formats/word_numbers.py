@@ -184,7 +184,7 @@ class _Numbers:
         return " ".join(text.split())
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
-        """Return the list and the level of a paragraph. They may come from the paragraph itself or from its style."""
+        """Return the list of a paragraph (empty if it is in no list) and its level, by the paragraph or its style."""
         identifier, level = self._value(paragraph, "pPr/numPr/numId"), self._value(paragraph, "pPr/numPr/ilvl")
         style = self._value(paragraph, "pPr/pStyle")
         for _ in range(_MAX_BASES):

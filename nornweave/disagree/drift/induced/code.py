@@ -280,7 +280,7 @@ def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Ite
 
 
 def _before(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:
-    """Yield the indices of the tokens before a name that may begin its literal. A key has it only in an annotation."""
+    """Yield the indices of the tokens before a name that may begin its literal; for a key, only in an annotation."""
     depth, is_key = 0, _is_key(tokens, at)
     for place in range(at - 1, max(-1, at - BEHIND), -1):
         token = tokens[place]

@@ -143,8 +143,8 @@ _BLOCK = lazy_pattern(r"[ \t]*(?:(?P<opens>[A-Za-z][\w-]*)\b[^{}#;\n]*\{|(?P<clo
 def directive_entries(text: str) -> Iterator[Entry]:
     """Yield the settings in lines ``key value``. If few lines have this form, yield those of ``line_entries`` instead.
 
-    A line that opens a block, ``server {``, is the parent of the lines in the block. In some files all settings are in
-    comments. These are the comments without a blank after the mark, if the sentences have such a blank.
+    A line that opens a block, ``server {``, is the parent of the lines in the block. If all settings of a file are in
+    comments, they are the comments without a blank after the comment mark. Sentences must then have such a blank.
     """
     lines = [line for line in text.split("\n") if len(line) <= MAX_LINE and line.strip() and not _BLOCK.match(line)]
     bare = [line for line in lines if not line.lstrip().startswith((*_REMARKS, "<"))]

@@ -226,7 +226,10 @@ class _Parser:
         return self._add("table", first, self._last(last), info="simple")
 
     def _paragraph(self, at: int, kind: Kind, body: int) -> int:
-        """Add a block up to a blank line or another block, or up to a table that is added too. Return the next line."""
+        """Add a block from line ``at`` to the last line before a blank line or another block. Return the line after it.
+
+        If a table begins in these lines, add the block before the table and then the table.
+        """
         last = self._last(at, self._starts)
         for one in range(at + 1, last + 1):
             if _RULER.match(self.bodies[one]):

@@ -128,7 +128,7 @@ def _version_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
 
 
 def _number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
-    """Return the number that begins at ``at``, and its end; ``None`` if there is none, or if a date or range goes on."""
+    """Return the number that begins at ``at``, and its end; ``None`` without one, or if it begins a date or a range."""
     token = next(tokens_of(text[at:end]), None)
     if token is None or token.value is None or token.value.kind != "number":
         return None
