@@ -116,10 +116,10 @@ def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
 
 
 def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before:
-    """Return the agreements and values of a base.
+    """Return the agreements and values at the base, given all compared pairs at the base.
 
     Args:
-        renamed: for each file that moved, its path at the base → its path at the head.
+        renamed: path of a moved file at the base → its path at the head.
     """
     moved = [
         replace(
@@ -241,9 +241,9 @@ def _differing(
 
 
 def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Leave out values from configuration files if a program states the same documented value too.
+    """Return the pairs without those of configuration files whose documented value a program states too.
 
-    A configuration file changes a program's defaults, so a page that copied it states no defaults.
+    A configuration file changes a program's defaults, so a page that copied the file does not state the defaults.
     """
     programs = {_documented_place(pair) for pair in pairs if pair.code.fact.side == "code"}
     return [pair for pair in pairs if pair.code.fact.side == "code" or _documented_place(pair) not in programs]

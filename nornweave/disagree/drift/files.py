@@ -69,7 +69,7 @@ class WorkingTree:
         """Read a file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: the file cannot be read.
         """
         return (self.root / file.path).read_bytes()
 
@@ -113,7 +113,7 @@ class Commit:
 
         Raises:
             ConfigError: git does not know the commit.
-            SourceUnavailableError: it lists too many files, or git does not answer in time.
+            SourceUnavailableError: the commit has too many files, or git does not answer in time.
         """
         files = []
         try:
@@ -135,7 +135,7 @@ class Commit:
         """Read a blob.
 
         Raises:
-            NornWeaveError: git does not deliver it.
+            NornWeaveError: git does not return the blob.
         """
         blobs = self._blobs.setdefault(0, Blobs(self.root, timeout_s=GIT_S))
         raw = blobs.read(file.version)
@@ -153,7 +153,7 @@ def git(root: Path, *arguments: str) -> bytes:
     """Run git in a folder and return its output.
 
     Raises:
-        ConfigError: git refuses; the message is git's.
+        ConfigError: git reports an error. The message is the message of git.
     """
     try:
         return run_git(root, *arguments, timeout_s=GIT_S)
@@ -162,7 +162,7 @@ def git(root: Path, *arguments: str) -> bytes:
 
 
 def renames(root: Path, base: str, head: str) -> dict[str, str]:
-    """Return, for each file that moved between two commits, its path at the base → its path at the head."""
+    """Return a mapping from path at the base to path at the head for each file that moved between two commits."""
     only_names = ("--no-ext-diff", "--no-textconv", "--relative", "--find-renames", "--diff-filter=R", "--name-status")
     raw = git(root, "diff", *only_names, "-z", base, head)
     fields = [os.fsdecode(one) for one in raw.split(b"\0") if one]
@@ -173,7 +173,7 @@ _RANGE = lazy_pattern(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<h
 
 
 def commits_of(root: Path, written: str) -> tuple[str, str]:
-    """Resolve ``BASE..HEAD``, or ``BASE...HEAD`` for the changes of HEAD since the fork. HEAD may be left out.
+    """Return the base and the head of ``BASE..HEAD``, or of ``BASE...HEAD``, whose base is the fork of both.
 
     Raises:
         ConfigError: the range is not valid, the folder is not a repository, or git does not know a commit.

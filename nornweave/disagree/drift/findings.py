@@ -145,7 +145,7 @@ def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, i
 
 
 def _is_removed(finding: Finding) -> bool:
-    """Tell whether the code's line existed only at the base, so that its value names the commit that removed it."""
+    """Tell whether the code's line existed only at the base. Its value then names the commit that removed it."""
     return finding.rule == GONE.id and finding.moved == "first"
 
 

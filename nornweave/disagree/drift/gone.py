@@ -447,7 +447,7 @@ def _declares(file: SourceFile, word: str) -> bool:
 
 
 def _in_unread_programs(root: Path, commit: str, names: Sequence[str]) -> set[str]:
-    """Return the names that programs of a commit have which drift does not read, such as scripts of a shell."""
+    """Return the ``names`` that occur in programs of a commit which drift does not read, such as shell scripts."""
     words = [part for name in names for part in ("-e", name)]
     asked = ("grep", "-h", "-o", "-w", "-F", *words, commit, "--", *_UNREAD_PROGRAMS)
     try:

@@ -143,7 +143,7 @@ def read_lock(root: Path) -> list[LockedAgreement] | None:
     """Read the lock of a folder; ``None`` if it has none.
 
     Raises:
-        ConfigError: it cannot be read, or is not a lock.
+        ConfigError: the file cannot be read, or is not a lock.
     """
     file = root / FILE_NAME
     try:
@@ -185,7 +185,7 @@ def write_lock(root: Path, entries: Iterable[LockedAgreement]) -> None:
     """Write the sorted lock of a folder. The file is replaced as a whole.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     lines = sorted(_line(one) for one in entries)
     try:

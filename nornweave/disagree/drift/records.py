@@ -49,7 +49,7 @@ class Finding:
     Attributes:
         rule: the id of one of the ``RULES``, such as ``nornweave/default``.
         fingerprint: identifies the finding. It changes with the paths, the name or a value, but not with the lines.
-        confidence: probability, in [0, 1], that an engineer who reads both calls it a contradiction.
+        confidence: the probability, in [0, 1], that an engineer who reads both sides calls it a contradiction.
         first: the side that probably describes the running system; ``second`` the documentation, or the less informed
             side.
         newer: the line that was written later; ``None`` if unknown or at the same time.
@@ -87,7 +87,7 @@ class DocumentedOption:
         name: the name as the page writes it.
         value: the value that the page states; empty if none was read.
         reason: why the value differs or is not compared.
-        code: path and line of the code's value with which it is compared.
+        code: the path and line of the code's value with which it is compared; empty if it is not compared.
     """
 
     path: str
@@ -145,7 +145,7 @@ class Report:
         facts: the number of facts, by side.
         coverage: the counts of the documented values; ``None`` if only the lock was checked.
         options: the documented options; ``not_held`` are values that were read and that the code does not have.
-        is_against_lock: findings are agreements of the lock that broke.
+        is_against_lock: whether the findings are broken agreements of the lock.
         notices: notes on the run for readers.
     """
 

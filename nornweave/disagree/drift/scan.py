@@ -207,7 +207,7 @@ def _kept(
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Return the pairs that are certain enough for a lock.
 
-    Left out are values of templates that seldom agree with the code, and numbers compared with booleans.
+    Values of templates that seldom agree with the code are left out, and numbers that are compared with booleans.
     """
     return [pair for pair in _of_one_kind(pairs) if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
 
@@ -227,7 +227,7 @@ def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
-    """Return a sentence for each agreement of a lock of which the page's or the code's value is not found any more."""
+    """Return sentences about the agreements of a lock of which a value on the page or in code is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
     return _named(
@@ -241,7 +241,7 @@ def _named(gone: Sequence[str]) -> tuple[str, ...]:
 
 
 def _no_longer_known(baseline: Mapping[str, str], found: Iterable[Finding]) -> tuple[str, ...]:
-    """Return sentences about entries of a baseline without a match, which can be removed."""
+    """Return sentences about the entries of a baseline that no finding matches, because they can be removed."""
     there = {one.fingerprint for one in found}
     return _named([f"no longer found, in the baseline: {about}" for key, about in baseline.items() if key not in there])
 
@@ -277,7 +277,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
 def _pairs_of_both(
     earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
 ) -> tuple[list[CandidatePair], list[CandidatePair]]:
-    """Return the pairs of two commits. Both are read by templates learnt from the earlier one's agreements."""
+    """Return the pairs of two commits. Both are read by templates learnt from the agreements of the earlier commit."""
     comments = {**earlier.comments, **later.comments}
     code = CodeNotation(text_of, comments)
     pairs = code.pairs(earlier.files, earlier.facts)

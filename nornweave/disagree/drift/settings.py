@@ -30,7 +30,7 @@ class DriftSettings(BaseModel):
         exclude: globs of files that are left out, beside those of ``--exclude``.
         off: kinds of disagreement that are not reported, such as ``version``.
         fail_from: the confidence, in [0, 1], from which a finding of a full scan makes the exit status 1.
-        pages: glob of pages → globs of the code that they are about; they are not compared with other code.
+        pages: glob of pages → globs of the code that they are about. The pages are not compared with other code.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -90,7 +90,7 @@ def read_table(values: Mapping[str, JsonValue], raw: bytes) -> object:
     """Read the settings from a TOML file. In ``pyproject.toml`` they are in our own table.
 
     Raises:
-        DocumentError: it is too large, not TOML, nested too deeply, or a key in it is wrong.
+        DocumentError: the file is too large, not TOML, nested too deeply, or a key in it is wrong.
     """
     if len(raw) > MAX_BYTES:
         raise DocumentError(f"larger than {MAX_BYTES:,} bytes")

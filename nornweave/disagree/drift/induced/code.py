@@ -113,7 +113,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class CodeToken:
-    """A word, a literal or a mark of a program; ``line`` from 0."""
+    """A word, a literal or a mark of a program. ``line`` counts from 0."""
 
     kind: str
     text: str

@@ -104,7 +104,7 @@ def comment_statements(text: str, comments: Iterable[Comment], known: Known) -> 
 
 
 def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]]:
-    """Yield the product directly before a version: ``Python 3.10+``, unless the version only dates a feature."""
+    """Yield name, value and template of a product's version (``Python 3.10+``), unless it only dates a feature."""
     row, at = literal.row, literal.at
     words = [one.text.lower() for one in row[:at] if one.text[0].isalnum()][-NEAR:]
     product = next((PRODUCTS[word] for word in reversed(words) if word in PRODUCTS), "")
@@ -113,7 +113,7 @@ def _required(known: Known, literal: Literal) -> Iterator[tuple[str, Value, str]
 
 
 def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
-    """Yield the nearest name before a literal on its line, the name of its item and that of its section."""
+    """Yield name, value and template for the nearest name on a literal's line, its item's name and its section's."""
     row, at, role, item = literal.row, literal.at, literal.role, literal.item
     if "|" in role and item:  # all that stands in a cell
         yield item.name, literal.value, f"{role}=V"
