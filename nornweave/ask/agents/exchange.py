@@ -236,20 +236,14 @@ def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
 
 
 def name_elsewhere(agent_id: str, name: str) -> str:
-    """Return ``agent_id:name``, the name under which something of a remote agent is known here.
-
-    No local name has this form.
-    """
+    """Return ``agent_id:name``, a remote agent's name for something. No local name has this form."""
     return f"{agent_id}:{name}"
 
 
 def _as_item_of_agent(
     item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]
 ) -> RecallItem:
-    """Return an item with its agent's name and domain.
-
-    A link that does not lead to one of ``origins`` is removed, and so is a time after ``now``.
-    """
+    """Return an item with its agent's name and domain, without a link outside ``origins`` and times after ``now``."""
     said = item.citation
     citation = replace(
         said,

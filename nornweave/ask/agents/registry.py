@@ -211,7 +211,6 @@ class Registry:
         Args:
             url: the lease is renewed only at this address; ``None`` for any address.
             state: the new state; ``None`` leaves the state as it is.
-            by: the caller.
 
         Raises:
             NotPermittedError: the name belongs to an agent with another token.
@@ -250,10 +249,7 @@ class Registry:
             raise StoreError(message) from error
 
     def _check_token(self, connection: sqlite3.Connection, agent_id: str, by: Registrant) -> str | None:
-        """Return the hash of an agent's token, or ``None`` if no token holds the name.
-
-        A caller who has another token and is not an operator gets a ``NotPermittedError``.
-        """
+        """Return the hash of an agent's token, ``None`` if the name is free. Raise if the caller has another token."""
         row = connection.execute(_HELD, {"agent_id": agent_id}).fetchone()
         given = sha256((by.secret or "").encode()).hexdigest()
         if row and not by.operates and not hmac.compare_digest(given, row["token"]):

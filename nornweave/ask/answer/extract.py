@@ -575,10 +575,7 @@ def _named_lines(item: FusedItem, asked: _Asked) -> set[int]:
 
 
 def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
-    """Yield, for each line that the question names or repeats, the text from the condition above it to the line.
-
-    This text shows when the line is reached.
-    """
+    """Yield, for each line that the question names or repeats, the text from the condition above it to the line."""
     text, named = item.item.content, _named_lines(item, asked)
     lines, at = list[tuple[int, str]](), 0
     for number, line in enumerate(text.split("\n")):
@@ -712,9 +709,9 @@ def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]
 
 
 def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
-    """Yield the units. An item of a denied list (``Not supported:``) is joined to the sentence above the list.
+    """Yield the units. Each item of a denied list (``Not supported:``) is joined to the sentence above the list.
 
-    An item that would become too long in this way is left out.
+    An item that is too far from this sentence is left out.
     """
     denied_from: int | None = None
     for first, last in units:

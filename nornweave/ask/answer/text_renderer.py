@@ -153,10 +153,6 @@ def render_numbered(
     """Render the part of an answer below its lead: conflicts, a section of items per source, further places, gaps.
 
     Args:
-        items: the items to show.
-        numbers: chunk → the number of its item.
-        conflicts: the conflicts to show.
-        coverage_gaps: the domains that were not searched.
         also: items of which only the places are shown.
     """
     pieces = {
@@ -247,10 +243,7 @@ def _piece(item: FusedItem, conflicts: int, *, with_key: bool = False, number: i
 
 
 def _place(citation: Citation, otherwise: str = "") -> str:
-    """Return the place of an item and its source: ``a.md:3-7 (docs)`` or ``a.pdf p. 4 (papers)``.
-
-    ``otherwise`` stands for the path if the citation has no path, address or title.
-    """
+    """Return an item's place and source (``a.md:3-7 (docs)``); ``otherwise`` replaces a missing path, URL and title."""
     path = one_line(citation.source_path or citation.url or citation.title or otherwise, LINE_CHARACTERS)
     if citation.line_range:
         path += f":{citation.line_range[0]}-{citation.line_range[1]}"
@@ -321,10 +314,7 @@ def _part(piece: _Piece, room: int, limit: int) -> str | None:
 
 
 def _also(pieces: Sequence[_Piece], room: int) -> str:
-    """Return one line with the places of items that are not shown, and the number of items that do not fit.
-
-    The result is empty if not even the number fits into ``room`` characters.
-    """
+    """Return one line with the places of items that are not shown and how many do not fit; empty if none fits."""
     line, best = f"{CITED} also:", ""
     for named, piece in enumerate(pieces):
         counted = f"{line} {len(pieces) - named} more"

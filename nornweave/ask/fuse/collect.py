@@ -51,10 +51,7 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
-    """Return the scale for these items, which is ``normalization`` unless that is ``auto``.
-
-    ``auto`` gives ``calibrated`` if the scores of all items are calibrated, ``minmax`` if none are, else ``mixed``.
-    """
+    """Return the scale. ``auto`` gives ``calibrated`` if all items are so, ``minmax`` if none is, else ``mixed``."""
     if normalization != "auto":
         return normalization
     calibrated = {fused.calibrated for fused in items}

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 class Agent:
-    """Recalls from one domain. Every method may be called from any thread."""
+    """Answers questions from one domain. Every method may be called from any thread."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class Agent:
         encoder: Encoder | None = None,
         query_map_of: Callable[[Index], QueryMap | None] | None = None,
     ) -> Agent:
-        """Return a copy that answers by another plan, encoder or map from the same generation. Do not close it."""
+        """Return a copy that answers by another plan, encoder or map. Do not close it: it shares the generation."""
         other = copy.copy(self)
         other.statistics = agent_report.Statistics()
         if plan:
@@ -197,7 +197,7 @@ class Agent:
             return {}
 
     def facets(self, viewer: Viewer) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of filters with few values, over the chunks that a viewer may see."""
+        """Return filter → its most frequent values, each with the number of chunks that a viewer may see."""
         return facets_of(self.filter_counts(viewer))
 
     def describe(self, viewer: Viewer) -> dict[str, JsonValue]:
@@ -209,7 +209,7 @@ class Agent:
         return agent_report.health(self, viewer)
 
     def _visible(self, question: Question, generation: Index) -> Index:
-        """Return the generation as changed by the question's view, if it has one for this domain."""
+        """Return the index that the question's view of this domain makes, or the generation if there is no view."""
         view = question.views.get(self.domain)
         if view is None:
             return generation
@@ -217,7 +217,7 @@ class Agent:
         return view(generation, memo.encoder if memo else None)
 
     def rank_of(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> DomainRank | None:
-        """Return the rank of the best of some chunks, ``None`` if no retriever found any; raises as ``recall``."""
+        """Return the best rank of the chunks ``numbers_in`` selects; ``None`` if none was found; raises as ``recall``."""
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
         with self.generation.using(question.viewer, question.as_of) as (generation, _):
             question, within, _ = leaving_out(question, generation)

@@ -36,7 +36,7 @@ class ExactEvidence:
 
     Attributes:
         scores: exact evidence, one value per chunk, in [0, 1]; ``None`` if there is none.
-        kept: chunks, ascending, that keep only a share of their score, and this share: for tests and import blocks.
+        kept: groups of chunks (ascending), such as tests, each with the share of the score that its chunks keep.
         places: mark → its chunks, ascending; for example ``place:aside`` → tests, if the query does not ask for tests.
     """
 
@@ -107,9 +107,9 @@ def on_one_scale(
 ) -> Ranking:
     """Give each place of a domain's ranking the score that it has under the weights common to all domains.
 
-    A domain's own weights only decide the order inside it; they do not make domains comparable. If words do not
-    match, a score is little more than the weight of dense retrieval times a cosine. A domain that weighs it twice as
-    much as the others would come before them with half their similarity.
+    A domain's own weights only decide the order inside it, because they do not make domains comparable. If words do not
+    match, a score is little more than the weight of dense retrieval times a cosine. So a domain that weighs dense
+    retrieval twice as much as other domains would come before them with half their similarity.
     """
     scores = _sum_parts(_with(evidence, _parts(legs, common), candidates), len(ranking))
     return replace(ranking, places=np.sort(scores)[::-1])
@@ -147,7 +147,7 @@ def reorder(ranking: Ranking, factors: NDArray[np.float64]) -> Ranking:
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
-    """Merge the results of variants. A candidate keeps its best score; scores of variants count ``share`` times."""
+    """Merge rankings. A candidate keeps its best score. The scores in ``others`` are first multiplied by ``share``."""
     rankings = [first, *others]
     factors = np.repeat([1.0, *[share] * len(others)], [*map(len, rankings)])
     numbers = np.concatenate([each.numbers for each in rankings])

@@ -179,7 +179,7 @@ class _Searched:
     within: Mask | None
 
     def rarity(self, chunks: int) -> float:
-        """Return how rare a property of ``chunks`` chunks is, in [0, 1]."""
+        """Return how rare a property is, in [0, 1], if so many chunks have it."""
         return 1 - math.log(chunks) / self.reach
 
     def defined_in(self, chunks: Numbers) -> int:
@@ -268,7 +268,7 @@ def exact_evidence(
 
 
 def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:
-    """Raise the evidence of chunks that define a name. It is higher for rare names and lower for other spellings."""
+    """Raise the evidence of chunks that define a name: more for a rare name, less for chunks not in ``written``."""
     if not len(chunks):
         return
     shares = np.full(len(chunks), most * OTHER_SPELLING * searched.rarity(searched.defined_in(chunks)), np.float32)
@@ -302,9 +302,9 @@ def _defining(searched: _Searched) -> Scores | None:
 def _named_in_words(searched: _Searched) -> Scores | None:
     """Return evidence for definitions named by words of the query: ``hashPassword`` of "where is a password hashed".
 
-    It is not known which words make a name, so all of the rarest are tried together. A word written as a name is looked
-    up as a name, except words with a dash, which code does not use. A person who asks where something is done may use
-    another verb: ``read_cookie_header`` of "where is the Cookie header parsed".
+    It is not known which words make a name, so all combinations of the rarest words are tried. A word that is written
+    as a name is left out, unless it has a dash, because it is looked up elsewhere. A person who asks where something is
+    done may use another verb: ``read_cookie_header`` of "where is the Cookie header parsed".
     """
     if not is_question(searched.query.text):
         return None
@@ -325,7 +325,7 @@ def _named_in_words(searched: _Searched) -> Scores | None:
 
 
 def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, float]:
-    """Return the weight of each word of the query."""
+    """Return the weight of each word of the query. Function words and ``unexplained`` words weigh less."""
     idf = searched.statistics.idf
     return {
         word: idf[word.whole]
@@ -381,9 +381,10 @@ def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], sea
 
 
 def _as_written(defined: _Defined, qualifiers: Sequence[str], generation: Index) -> list[Numbers | None]:
-    """Return for each qualifier the chunks that define the name exactly as the query writes it; ``None`` without any.
+    """Return for each qualifier (``Ledger.``) the chunks that define the name after it exactly as the query writes it.
 
-    If no chunk defines ``upsertAll``, definitions of ``upsert_all`` are returned, but not the type ``UpsertAll``.
+    A qualifier without such chunks has ``None``. If no chunk defines ``upsertAll``, definitions of ``upsert_all`` are
+    returned, but not the type ``UpsertAll``.
     """
     written = defined.word.written
     if defined.most < DEFINED:
@@ -411,7 +412,7 @@ def _weigh_named_files(searched: _Searched) -> Scores | None:
 
 
 def _weigh_named_lines(searched: _Searched) -> Scores | None:
-    """Return evidence for the chunks with lines to which the query points; ``None`` if it points to none here.
+    """Return evidence for the chunks with lines to which the query points; ``None`` if no file here has such lines.
 
     The first place counts most: a traceback first names the place of the error. Line numbers differ in
     another version, so the nearest chunk of the file counts.
@@ -449,7 +450,7 @@ def asks_for_newest(query: Query) -> bool:
 
 
 def own_names(source_id: str | None, url: str | None, path: str, heading: str | None) -> frozenset[str]:
-    """Return the words that name the project of a passage: of its source, repository, changelog and README."""
+    """Return the words that name a passage's project, from its source, repository and, in a changelog, its heading."""
     is_headed = is_changelog(path) or _README.search(path)
     names = [source_id or "", *_REPOSITORY.findall(url or ""), (heading or "").partition(" > ")[0] if is_headed else ""]
     return frozenset(re.findall(r"[^\W_]+", " ".join(names).lower()))
@@ -465,7 +466,7 @@ def _newest(searched: _Searched) -> Scores | None:
 
     Sections are compared by version, or else by day.
 
-    A section with the heading "unreleased" is skipped if the file has an older one.
+    A section with the heading "unreleased" is skipped if the file has an older section.
     """
     if not asks_for_newest(searched.query):
         return None
@@ -566,7 +567,7 @@ def _set_back(scores: Scores, searched: _Searched) -> Scores:
 def kinds_asked(question: str) -> frozenset[str]:
     """Return the kinds of values that may answer a question.
 
-    "How long" asks for numbers, "which" not for switches, and "which formats" not for one text.
+    "How long" asks for a number, "which" never for a switch, and "which formats" never for a switch or a single text.
     """
     if ASKS_QUANTITY.search(question):
         return frozenset({"number", "unlimited"})
@@ -579,12 +580,14 @@ def kinds_asked(question: str) -> frozenset[str]:
 def _holding(
     named: Mapping[str, Sequence[Word]], asks: Collection[str], count: Callable[[Numbers], int], searched: _Searched
 ) -> Scores | None:
-    """Return evidence for chunks with a key, by the share of the query that names it; ``None`` if no chunk has a key.
+    """Return evidence for the chunks that have one of some keys; ``None`` if no chunk has one.
+
+    The evidence is stronger the larger the part of the query that names the key, and the rarer the key.
 
     Args:
         named: key → the words of the query that name it.
-        asks: words that only ask for such a thing; they have no weight.
-        count: counts the chunks of a key, for its rarity.
+        asks: words that only ask, such as ``value``; they have no weight.
+        count: takes the chunks of a key and returns how many count for its rarity.
     """
     held = searched.generation.named(list(named))
     return _weigh_held(held, named, asks, count, searched) if held else None
@@ -597,7 +600,7 @@ def _weigh_held(
     count: Callable[[Numbers], int],
     searched: _Searched,
 ) -> Scores:
-    """Return evidence for chunks by the share of the query that names their keys, as in ``_holding``."""
+    """Return evidence as ``_holding`` does, for the chunks in ``held`` (key → chunks)."""
     weights = {
         word: 0.0 if word.is_function_word or word.whole in asks else weight
         for word, weight in _weights(searched, ()).items()
@@ -611,9 +614,9 @@ def _weigh_held(
 
 @lru_cache(maxsize=256)
 def settings_in(query: tuple[Word, ...]) -> Mapping[str, tuple[Word, ...]]:
-    """Return the names that may be settings in the words of a query, as facts spell them → their words.
+    """Return name → its words in the query, for each name that may be a setting. Names are spelled as in facts.
 
-    These are identifiers and neighbouring words. A word with a dash counts as several words.
+    Names are identifiers and neighbouring words. A word with a dash counts as several words.
     """
     named: dict[str, tuple[Word, ...]] = {}
     for start in range(len(query)):

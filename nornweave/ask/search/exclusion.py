@@ -21,9 +21,9 @@ def leaving_out(question: Question, generation: Index) -> tuple[Question, Mask |
     """Prepare a question that excludes words (``-redis``).
 
     Returns:
-        First the question: words that passages write with the sign, such as the flag ``-race``, are no exclusions and
-        are put back. Then the chunks without an excluded word, ``None`` if these are all. Then excluded word → the
-        number of chunks that hold it.
+        The question, a mask of the chunks without an excluded word (``None`` if no word is excluded), and excluded word
+        → the number of chunks that hold it. If passages contain a word with the minus sign, such as the flag ``-race``,
+        it is not an exclusion and is put back into the question.
     """
     flags = [word for word in question.left_out if len(generation.containing(f" -{word}", 1))]
     words = [word for word in question.left_out if word not in flags]

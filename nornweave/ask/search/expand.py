@@ -139,7 +139,7 @@ def _initials(match: re.Match[str]) -> Sequence[str]:
 
 
 def _in_turn(text: str, pattern: re.Pattern[str], forms: _Forms, is_said: Callable[[str], bool]) -> Iterator[str]:
-    """Yield one text for each replacement, made at all places for which it is the best one."""
+    """Yield one text for each replacement, made wherever it is the first of ``forms`` that ``is_said`` accepts."""
     said = {match.start(): next(filter(is_said, forms(match)), None) for match in pattern.finditer(text)}
     for form in filter(None, dict.fromkeys(said.values())):
         yield _replace_matches(text, pattern, {start: form for start, other in said.items() if other == form})

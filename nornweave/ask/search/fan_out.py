@@ -43,7 +43,7 @@ class Recaller(Protocol):
         """Answer a question from this domain alone."""
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters of the domain; raises ``QueryError``."""
+        """Return the conditions for filters of the domain; raises ``QueryError`` for a wrong filter."""
 
 
 def one_a_domain(own: Mapping[Domain, Recaller], elsewhere: Sequence[Recaller]) -> dict[Domain, Recaller]:
@@ -97,7 +97,7 @@ def recall_everywhere(
 def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
     """Merge rankings by calibrated scores. A chunk keeps its best score; ties follow the order of the rankings.
 
-    Every ranking keeps its own order, so that five merged items are the first five of ten.
+    Every ranking keeps its own order. So a smaller ``top_k`` returns the beginning of the same list.
     """
     best: dict[str, RecallItem] = {}
     for item in (item for ranking in rankings for item in ranking):
@@ -127,7 +127,7 @@ def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> Reca
 
 
 def _outcome(future: Future[RecallResponse], question: Question, budget_s: float | None) -> RecallResponse | str:
-    """Return the answer, or the reason why there is none. ``budget_s`` is set if waiting ended before the deadline."""
+    """Return the answer, or why there is none. ``budget_s`` is the time that a remote agent had after all others."""
     timeout = f"timeout after {question.deadline.timeout_ms}ms" if question.deadline else "no answer"
     if not future.done():
         future.cancel()

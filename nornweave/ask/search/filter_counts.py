@@ -62,7 +62,7 @@ def count_filters(generation: Index, filters: Sequence[FilterSettings]) -> dict[
 
 
 def facets_of(counts: Mapping[str, FilterCounts]) -> dict[str, list[tuple[str, int]]]:
-    """Return the most frequent values of filters with few values, each with its number of chunks."""
+    """Return filter → its most frequent values, each with its number of chunks, for filters with few values."""
     return {
         key: [(spelled(each.value), each.chunks) for each in counted.values.frequent[:FACET_VALUES]]
         for key, counted in counts.items()

@@ -41,7 +41,7 @@ _KINDS_END = ("_definition", "_declaration", "_item", "_specifier", "_statement"
 
 
 def kind_of(node_type: str) -> str:
-    """Return the common name of a kind of code, such as ``function``, for every language's grammar."""
+    """Return a grammar's name of a kind of code without its ending: ``function_definition`` → ``function``."""
     return next((node_type.removesuffix(ending) for ending in _KINDS_END if node_type.endswith(ending)), node_type)
 
 
@@ -208,12 +208,12 @@ def _check_count(values: Sequence[JsonValue], where: str) -> None:
 
 
 def _refuse(value: JsonValue, where: str, kind: str) -> NoReturn:
-    """Raise the error for a value of another type than its filter."""
+    """Raise a ``QueryError``, because a value does not have the type of its filter."""
     raise QueryError(where, f"expected {_EXPECTED[kind]}, found {shown(value)}")
 
 
 def _place_of(prefix: str, key: str) -> str:
-    """Return the name of a key's place in the request. The key may be any text."""
+    """Return ``prefix.key``, the place of a key in the request. Unprintable characters of the key are escaped."""
     return f"{prefix}.{key if key.isprintable() else ascii(key)[1:-1]}"[:MAX_CHARACTERS]
 
 
@@ -239,7 +239,8 @@ def parse_filter_options(
         Domain → filter key → value; ``read_filters`` still has to check the values.
 
     Raises:
-        QueryError: an option is not ``DOMAIN.KEY=VALUE``; an unknown domain or key; a second value for a single one.
+        QueryError: an option is not ``DOMAIN.KEY=VALUE``, names an unknown domain or key, or gives a second value to a
+            filter that takes only one.
     """
     parsed: dict[Domain, dict[str, JsonValue]] = {}
     for option in options:
@@ -267,7 +268,7 @@ def value_from_text(type_: str, text: str, where: str) -> JsonValue:
     """Convert a text to a value. ``read_filters`` still has to check it.
 
     Raises:
-        QueryError: the type needs a list, range, number or boolean, and the text is none.
+        QueryError: the type needs a list, range, number or boolean, and the text is not one.
     """
     if type_ in {"list", "keyword"}:
         return list(_members(text, where))
@@ -286,7 +287,7 @@ def plain_value(type_: str, text: str, where: str) -> JsonValue:
     """Convert a text to one number, boolean or text.
 
     Raises:
-        QueryError: the type needs a number or boolean, and the text is none.
+        QueryError: the type needs a number or boolean, and the text is not one.
     """
     try:
         if type_ in {"integer", "number"} and len(text) <= _MAX_DIGITS:

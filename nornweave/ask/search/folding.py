@@ -100,12 +100,12 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
 
 
 def _whole(asked: Collection[tuple[int, ...]]) -> Releases | None:
-    """Return the releases that the only version in a question stands for; ``None`` for several or none."""
+    """Return the releases for the only asked version, such as 2.1 to the last 2.1.x; ``None`` if it is not one."""
     return (min(asked), (*min(asked), LAST)) if len(asked) == 1 else None
 
 
 def _of_release(ranking: Ranking, releases: Releases, generation: Index) -> Ranking:
-    """Return a ranking led by changelog sections on the asked releases. All other chunks count less."""
+    """Return a ranking in which changelog sections on the asked releases come before all other chunks."""
     sections = generation.named([RELEASE]).get(RELEASE, NO_HITS.numbers)
     held = generation.chunks(ranking.numbers[np.isin(ranking.numbers, sections)])
     factors, wanted = np.ones(len(ranking)), np.zeros(len(ranking), bool)
@@ -130,10 +130,10 @@ def _of_one_file(chunks: Mapping[int, StoredChunk], crowd: Sequence[int]) -> dic
 
 
 def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], topics: set[str]) -> dict[int, int]:
-    """Return which passages of the notes on one release stand behind another one, if they crowd out others.
+    """Return folded place → leading place, for passages of the notes on one release that crowd out other passages.
 
-    The best with entries leads; if the question asks for nothing in it, or only names the project, the first with
-    entries.
+    The best passage that lists a change leads. If the question asks for the whole release and for nothing particular in
+    it, the first passage that lists a change leads.
     """
     groups: dict[tuple[str, str, tuple[int, ...]], list[int]] = defaultdict(list)
     for place in parts:
@@ -156,7 +156,7 @@ def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], top
 
 
 def _of_one_commit(chunks: Mapping[int, StoredChunk], commits: Sequence[int]) -> dict[int, int]:
-    """Return which parts of commits and releases stand behind the first part, which says who made it and when."""
+    """Return folded place → leading place, for parts of commits. The first part, with author and date, leads."""
     first = {chunks[place].document_id: place for place in commits if chunks[place].char_range[0] == 0}
     leaders = {place: first.get(chunks[place].document_id, place) for place in commits}
     return {place: leader for place, leader in leaders.items() if place != leader}
@@ -165,9 +165,9 @@ def _of_one_commit(chunks: Mapping[int, StoredChunk], commits: Sequence[int]) ->
 def _of_one_page(
     chunks: Mapping[int, StoredChunk], text: str, *, is_compared: bool, generation: Index
 ) -> dict[int, int]:
-    """Return folded chunk → leading chunk, for variants of one page: its translations and versions.
+    """Return folded place → leading place, for variants of one page: its translations and versions.
 
-    The leader is in the asker's language, and of the version that the question names or else of the newest.
+    The leader is in the asker's language, and has the version that the question names or else the newest version.
 
     A folder is a translation only if its text is in another language too, because ``hr/`` may be a department. A
     section folds only behind the same section of another version. A section of one version alone keeps its place.

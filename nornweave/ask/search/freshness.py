@@ -27,7 +27,7 @@ class Lags:
     """How many commits repositories are ahead of the index. Git is asked in the background; methods are thread-safe.
 
     Args:
-        sources: those that are in repositories on this machine.
+        sources: the sources that are in repositories on this machine.
     """
 
     def __init__(self, sources: Iterable[SourceSettings]) -> None:
@@ -56,7 +56,7 @@ class Lags:
             asking.join(wait_s)
 
     def of(self, source: str, commit: str | None) -> Lag | None:
-        """Return how far a source is ahead of the commit that was read, as far as it is known now."""
+        """Return how far a source is ahead of the commit that was read; ``None`` if that is not known now."""
         lag, at = self._known.get((source, commit or ""), (None, 0.0))
         return lag if time.monotonic() - at < 3 * FRESH_S else None
 
@@ -67,7 +67,7 @@ class Lags:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The freshness of a domain's sources. ``restricted`` names those that not everybody may see."""
+    """The freshness of a domain's sources. ``restricted`` has the ids of sources that not everybody may see."""
 
     file: VerifiedFile
     bounds: Mapping[str, str]
@@ -96,12 +96,13 @@ class Freshness:
     def add_freshness(
         self, response: RecallResponse, verified: Verified, viewer: Viewer, *, sees_all: bool
     ) -> RecallResponse:
-        """Return the response with the freshness of its sources, and of those without items that are open to everybody.
+        """Return the response with the freshness of the sources that the viewer may know.
 
-        A restricted source without items is told only to those who see everything: its name says that it is there.
+        These are the sources of its items and, with ``sees_all``, all other sources. A restricted source without items
+        is included only if the viewer ``sees_everything``, because its name would tell that it exists.
 
         Args:
-            sees_all: the viewer sees every document there is; otherwise only sources of items are told.
+            sees_all: whether no document is hidden from the viewer.
         """
         untold = frozenset[str]() if viewer.sees_everything else self.restricted
         cited = {item.citation.source_id for item in response.items}
@@ -122,7 +123,7 @@ def freshness_of(settings: Settings, domain: Domain, *, asks_git: bool) -> Fresh
     """Return the freshness of a domain. Nothing is read yet. A replica gets the bounds from its publisher.
 
     Args:
-        asks_git: whether to ask git; a process for one answer would be finished before git answers.
+        asks_git: whether to ask git. A process that gives a single answer does not, because it ends too soon.
     """
     own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
     bounds = {INBOX: AT_ONCE, **own}

@@ -60,7 +60,7 @@ def _symbol(cues: Cues, item: RecallItem) -> bool:
 
 
 def _path(cues: Cues, item: RecallItem) -> bool:
-    """Return whether the query names the file or one of its folders by whole names, without gaps."""
+    """Return whether the query names the file or one of its folders by consecutive whole components of the path."""
     return any(path in f"/{item.citation.source_path.lower()}/" for path in cues.paths)
 
 
@@ -99,7 +99,7 @@ SHARES: Mapping[str, Callable[[Cues, RecallItem], float]] = {
 
 
 def heuristics_of(domain: Domain, settings: RerankingSettings) -> dict[str, tuple[float, float]]:
-    """Return the highest bonus and the weight of each heuristic of a domain, with those of the configuration."""
+    """Return heuristic → its highest bonus and its weight in a domain. The configuration replaces usual values."""
     known = dict(TABLE[domain])
     for name, setting in SETTINGS.items():
         if setting in settings.heuristics:

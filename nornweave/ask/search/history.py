@@ -239,7 +239,8 @@ def asks_for_past(text: str, commits: Iterable[str] = ()) -> bool:
     """Tell whether a question asks about the past: why, when, since when, who, what changed, which commit.
 
     Args:
-        commits: the hashes of commits that are known; digits without the word *commit* may be something else.
+        commits: the hashes of known commits. Digits without the word *commit* count only if such a hash begins with
+            them.
     """
     if len(text) > MAX_ASKED:
         return False
@@ -306,9 +307,9 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
 
 
 def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
-    """Return the releases that a question of what changed names.
+    """Return the releases that a question about all changes of a release names; empty for any other question.
 
-    If it asks for nothing but all that changed between two, those of the ranking that came between belong to them.
+    If it asks for all changes between two releases, the releases of the ranking that came between them are included.
     """
     if not asks_for_release(text):
         return NO_HITS.numbers
@@ -326,7 +327,7 @@ def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
 
 
 def topics_in(text: str) -> set[str]:
-    """Return the terms of what a question asks about releases, beside all that changed."""
+    """Return the terms that say which changes of a release are asked for; empty if a question asks for all changes."""
     return {term for term in sequence(without_past(text)) if term.isalpha()} - FUNCTION_TERMS - _OF_RELEASES
 
 
@@ -338,10 +339,10 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
     """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
     Commits of another time, release or issue than the question names count half. A commit that changed only
-    documentation counts a little less, unless documentation is asked about: the described change was made by another
-    commit. One that began what is asked to have ended counts half, as does one that ended what is asked to have begun.
-    If the first or the last change of a name is asked for, the commits that touch it come in order of time, also those
-    that the search did not find.
+    documentation counts a little less, unless documentation is asked about, because another commit made the change that
+    it describes. If the question asks when something ended, a commit that began it counts half, and the reverse. If the
+    first or the last change of a name is asked for, the commits that touch the name come in order of time, including
+    commits that the search did not find.
 
     Args:
         within: the chunks that pass the filters; ``None`` for all.
@@ -382,7 +383,7 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
 def _names_in_time(text: str) -> list[str]:
     """Return the names whose first or last change a question asks for; empty if it asks for neither.
 
-    A word is a name if it is written like one, or if it is all that the question says beside what it asks.
+    A word is a name if it is written like one, or if the question has no other content word: ``when was retry added``.
     """
     if not (_NEWEST.search(text) or _OLDEST.search(text)):
         return []
@@ -405,7 +406,7 @@ def _touching(names: Sequence[str], generation: Index, within: Mask | None) -> d
 
 
 def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
-    """Return a ranking that has these chunks too. Those that it lacks stand at its end, with its best score."""
+    """Return a ranking with these chunks as well. A missing chunk is added at the end, but with the best score."""
     missing = np.setdiff1d(numbers, ranking.numbers)
     if not len(missing) or not len(ranking):
         return ranking
@@ -420,13 +421,17 @@ def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
 
 
 def _ends(text: str) -> bool | None:
-    """Tell whether a text says that something ended, or that it began; ``None`` for neither."""
+    """Return ``True`` if a text says that something ended, ``False`` if it says that something began, else ``None``."""
     turn = _TURNS.search(text)
     return True if _ENDS.search(text) else turn and turn["ends"] is not None
 
 
 def _is_opposite(chunk: StoredChunk, *, ends: bool) -> bool | None:
-    """Tell whether a commit began what is asked to have ended, or ended it; ``None`` if only its lines look so."""
+    """Return whether a commit did the opposite of what is asked, which is the end (``ends``) or the beginning.
+
+    Its title decides. If the title does not tell, the result is ``None`` if the commit mostly added lines although the
+    end is asked for (or mostly removed lines although the beginning is), else ``False``.
+    """
     if (said := _ends(str(chunk.title))) is not None:
         return said != ends
     lines = {"+": 0, "−": 0}
@@ -459,7 +464,10 @@ def days_in(text: str) -> tuple[date, date] | None:
 
 
 def releases_in(text: str) -> Releases | None:
-    """Return the oldest and the newest release that a question asks for, ``UNRELEASED``, or ``None`` for any."""
+    """Return the oldest and the newest release that a question asks for; ``None`` if it names no release.
+
+    The result is ``UNRELEASED`` if it asks for changes that are not released yet.
+    """
     if _UNRELEASED.search(text):
         return UNRELEASED
     versions = [
@@ -489,7 +497,7 @@ def share_behind(leading: float, others: NDArray[np.float64]) -> float:
 def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P, RecallResponse]:
     """Return the responses with half scores for pages, if a commit answers who, when or what changed.
 
-    Pages describe the present. This does not apply to sections of changelogs, nor to questions that ask *why*.
+    Pages describe the present. Sections of changelogs keep their scores, and so do all pages if a question asks *why*.
     """
     items = [item for response in responses.values() for item in response.items]
     found = {hash_of(item.citation): kind for item in items if (kind := item.metadata.get("kind")) in {COMMIT, RELEASE}}
@@ -537,7 +545,7 @@ def _halved(response: RecallResponse, *, spares_changelogs: bool) -> RecallRespo
 
 
 def hash_of(citation: Citation) -> str:
-    """Return the hash of a commit from its place."""
+    """Return the hash of the commit that a citation names, which is the last part of its path."""
     return citation.source_path.rpartition("/")[2]
 
 

@@ -123,7 +123,9 @@ _IN_FRAGMENT = "!$&'()*+,;=:@/?-._~%"
 def passage_url(
     url: str | None, metadata: Metadata, *, line_range: tuple[int, int] | None = None, message_ids: Sequence[str] = ()
 ) -> str | None:
-    """Return the address that opens a passage at its first message, lines or section, as far as known.
+    """Return the address that opens a passage at its first message, lines or section; ``None`` if it has no address.
+
+    If the address of the place is not known, the address of the whole document is returned.
 
     Args:
         metadata: of the chunk: ``permalink`` and ``thread_permalink`` are templates for the address of a message, in

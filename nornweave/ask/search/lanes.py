@@ -106,7 +106,7 @@ class Lanes:
 
 
 class _Quorum:
-    """The time when all local agents had ended; if none was asked, half of the remote ones."""
+    """Notes in ``at`` the time when all local agents had ended or, without local agents, half of the remote ones."""
 
     def __init__(self, futures: Mapping[P, Future[T]]) -> None:
         self.at = math.inf

@@ -36,8 +36,8 @@ def late_interaction(
 
     Args:
         query: encoded by the generation's encoder.
-        ranking: of the candidates by the retrievers.
-        candidates: ascending.
+        ranking: the candidates in the order that the retrievers gave them; the first ``RESCORED`` are scored.
+        candidates: the chunk numbers, ascending.
 
     Returns:
         The new scores and ranking; ``None`` if there are no token vectors, or no word can be weighed.

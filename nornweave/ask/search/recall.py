@@ -253,7 +253,7 @@ def select(
 def _model_scores(
     query: str, items: Sequence[RecallItem], reranker: Reranker | None, deadline: float | None
 ) -> tuple[Scores | None, list[str]]:
-    """Return a model's scores of items. If there is none or it fails, say why."""
+    """Return a model's scores of items, and notices. The scores are ``None`` without a model or if it fails."""
     if reranker is None:
         return None, []
     try:

@@ -48,7 +48,7 @@ class FindQuery:
     Attributes:
         domains: the domains to search; all served ones if empty.
         filters: declared filter key → value, for each of these domains.
-        document: the path of the only document that is read, as citations print it.
+        document: the path of the only document to search, as citations print it; ``None`` searches all.
     """
 
     pattern: LinePattern
@@ -123,7 +123,7 @@ class Explanation:
         combined: the score before reranking, in [0, 1]. It decides the item's place; the final score is the score of
             that place under the weights common to all domains.
         bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
-        model_score: the score of the cross-encoder, in [0, 1], if one ran.
+        model_score: the score of the cross-encoder, in [0, 1]; ``None`` if none ran.
         query_map: whether dense retrieval searched with the query changed by the domain's map.
     """
 
@@ -142,11 +142,11 @@ class RecallItem:
     Attributes:
         score: calibrated, in [0, 1]: comparable between the domains of one engine.
         sources: retrieval source → rank and score, for those that found it.
-        rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
+        rerank_score: the cross-encoder's score, in [0, 1]; ``None`` if no cross-encoder ran.
         facts: its facts; ``None`` if they were not extracted.
         vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` if the agent does not send it.
         folded: similar items that share its place, best first: tests of one file, other versions, translations.
-        told: the fact that the question describes, if it asks for a value.
+        told: the fact of the item that the question describes; ``None`` if there is none or no value is asked for.
     """
 
     chunk_id: ChunkId
@@ -177,7 +177,7 @@ class SearchSignals:
 
     Attributes:
         known: words of the question that occur in the domain, as far as the viewer may see it.
-        values: by name (``search/signals.py``).
+        values: the name of a signal (``search/signals.py``) → its value.
     """
 
     known: frozenset[str]
@@ -199,8 +199,8 @@ class RecallResponse:
         calibrated: whether the scores compare with those of other calibrated agents.
         encoder: the encoder of the items' vectors; only vectors of the same encoder compare.
         signals: signals that tell whether something answers; ``None`` for remote agents.
-        left_out: excluded words of the question → chunks that hold them, which were not searched.
-        sources: by source id, its freshness, for the sources that the viewer may know.
+        left_out: excluded word of the question → the number of chunks that hold it, which were not searched.
+        sources: source id → its freshness, for the sources that the viewer may know.
     """
 
     agent_id: str

@@ -69,13 +69,14 @@ def rerank(
     Args:
         items: in any order.
         model_scores: the scores of the cross-encoder, in [0, 1], one per item in their order.
-        heuristics: ``False`` leaves the bonuses out; the final score is then the model's or, without a model, the old.
+        heuristics: whether to add bonuses. Without bonuses, the final score is the model's or, without a model, the
+            item's own score.
 
     Returns:
         Every item once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.
 
     Raises:
-        ValueError: a score is missing or outside [0, 1], or a chunk is there twice.
+        ValueError: a score is missing or outside [0, 1], or two items have the same chunk.
     """
     if model_scores is not None and len(model_scores) != len(items):
         raise ValueError(f"{len(model_scores)} model scores for {len(items)} items; expected one for each")
@@ -102,7 +103,7 @@ def rerank(
 
 
 def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
-    """Return the calibrated scores, best first, and made distinct wherever ``finals`` differ. ``finals`` descend."""
+    """Return ``befores``, best first. Equal scores are made to differ where ``finals``, which descend, differ."""
     places = sorted(befores, reverse=True)
     for place in range(len(places) - 2, -1, -1):
         if places[place] <= places[place + 1]:

@@ -40,7 +40,7 @@ class RetrieverFinding:
         hits: its best chunks.
         scores: for every chunk, if the retriever has them; ``None`` for dense, which scores chunks on demand.
         query: the encoded query; dense scores chunks by its vector.
-        unmapped: the query's vector before the domain's query map, if one is in force.
+        unmapped: the query's vector before the domain's query map changed it; ``None`` if no map is in force.
     """
 
     hits: Hits

@@ -24,7 +24,8 @@ class Runs:
 
     Attributes:
         pairs: the place of each pair's first word in the query, and the chunks with the pair, ascending.
-        values: the places of values.
+        weights: for each word of the query, its weight.
+        values: for each word of the query, whether it is a value.
     """
 
     pairs: Sequence[tuple[int, Numbers | None]]

@@ -64,7 +64,7 @@ class SearchContext:
         within: the chunks that may be found; ``None`` means all.
         deadline: the ``time.monotonic()`` after which retrievers without an answer are left out.
         verified: the sources' confirmations of the generation.
-        query_map: the domain's learnt map of queries, if it is in force.
+        query_map: the domain's learnt map of queries; ``None`` if none is in force.
     """
 
     domain: Domain
@@ -99,7 +99,7 @@ class SearchOutcome:
         findings: retriever → its finding, for the retrievers that answered.
         states: retriever → its state, for all four.
         weights: the weight of each retriever; the sum is 1.
-        statistics: those of the query's terms in the domain.
+        statistics: the statistics of the query's terms in the domain.
         places: mark → its chunks (``ExactEvidence``).
         told: chunk → the setting in it that the question describes.
     """
@@ -291,7 +291,7 @@ def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
 
 
 def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index) -> Scores:
-    """Score every candidate, not only the retriever's own hits: its 101st chunk is nearly as good as its 100th."""
+    """Return a score for every candidate, because a retriever's 101st chunk is nearly as good as its 100th."""
     if finding.scores is not None:
         return finding.scores[candidates]
     if finding.query is None or not len(candidates):

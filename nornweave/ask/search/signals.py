@@ -30,10 +30,10 @@ def signals_of(
     context: SearchContext,
     outcomes: Sequence[SearchOutcome],
 ) -> SearchSignals:
-    """Return the signals of one search for a question. A word is known if any of its searches knows it.
+    """Return the signals of one search for a question. A word is known if any search in ``outcomes`` knows it.
 
     Args:
-        outcomes: the searches for the question as it stands, of the present and of the past.
+        outcomes: the searches for the unexpanded question, one in the present and perhaps another one in the past.
     """
     frequencies, idf = outcome.statistics.frequencies, outcome.statistics.idf
     terms = sorted({term for terms in query.meaning.values() for term in terms})
@@ -85,7 +85,7 @@ def _describe_ranking(outcome: SearchOutcome, items: Sequence[RecallItem]) -> di
 
 
 def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: SearchContext) -> float:
-    """Return the largest share of the question's words in one item, weighed by idf."""
+    """Return the largest sum of the idf of those words of the question that one of the best items contains."""
     numbers, bm25 = np.sort(outcome.ranking.numbers[:LOOKED_AT]), context.plan.bm25
     held = np.zeros(len(numbers))
     has = context.generation.term_weights(list(idf), numbers, bm25) > 0

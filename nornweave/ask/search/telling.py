@@ -90,12 +90,12 @@ def tell(
     Meaning is compared if the generation has vectors of the descriptions of settings.
 
     Args:
-        encoded: by the encoder of the generation.
-        near: what each retriever found, best first.
-        by_words: what full text search found first.
+        encoded: the query, encoded by the encoder of the generation.
+        near: the chunks that each retriever found, best first.
+        by_words: the best chunks of full text search.
 
     Returns:
-        ``None`` if the question asks for no value, or calls a thing by its name.
+        ``None`` if the question asks for no value, if it calls a thing by its name, or if no setting fits.
     """
     is_named = any(is_identifier(word.written) or word.whole in ASKS_WHERE for word in query.words)
     if is_named or not ASKS_VALUE.search(query.text) or FLAG.search(query.text):

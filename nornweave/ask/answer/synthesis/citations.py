@@ -103,10 +103,7 @@ class Citations:
         return f"{domain}:{chunk_id}", self._by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
 
     def _without_domain(self, domain: str, chunk_id: str) -> tuple[str, str] | None:
-        """Return the chunk of a citation that has the word ``domain`` instead of a domain's name.
-
-        The result is ``None`` if several chunks or none have this id, or if the citation names a domain.
-        """
+        """Return the chunk of a citation with the word ``domain`` for a domain; ``None`` if not just one has the id."""
         if domain.casefold() != PLACEHOLDER:
             return None
         inner = self.read(chunk_id)

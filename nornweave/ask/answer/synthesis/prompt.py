@@ -100,10 +100,7 @@ def build_prompt(context: PromptContext, *, top_k: int) -> Prompt:
 
 
 def one_line(text: str, limit: int | None = LINE_CHARS) -> str:
-    """Return untrusted text as one line without ``⚠``, with which the prompt marks conflicts.
-
-    The line has at most ``limit`` characters; ``None`` cuts nothing.
-    """
+    """Return untrusted text as one line without the prompt's sign ``⚠``. ``None`` as limit cuts nothing."""
     line = " ".join(legible(text).replace("⚠", "").split())
     return line if limit is None else _cut(line, limit)
 

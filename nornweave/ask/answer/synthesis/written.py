@@ -127,10 +127,7 @@ class CheckedStream:
         return self._lines.add(part.translate(_NO_BRACKETS))
 
     def _pass_on(self, text: str) -> str:
-        """Return the part of a text to send now. Blanks at its end are kept back and sent before the next text.
-
-        So the whole answer begins and ends without blanks.
-        """
+        """Return the part of a text to send now. Blanks at its end are kept and sent only if more text follows."""
         text = self._blank + text
         passed = text.rstrip()
         self._blank = text[len(passed) :]

@@ -176,10 +176,7 @@ def _other_bonds(first: TextReading, second: TextReading) -> bool:
 
 
 def _bonds(text: TextReading) -> tuple[defaultdict[str, set[str]], ...]:
-    """Return three mappings from a word: to the values before it, to the values after it, and to the words after it.
-
-    The last mapping has only the words ``from`` and ``to``.
-    """
+    """Return three mappings: word → values before it; word → values after it; ``from`` and ``to`` → words after it."""
     before: defaultdict[str, set[str]] = defaultdict(set)
     after: defaultdict[str, set[str]] = defaultdict(set)
     ways: defaultdict[str, set[str]] = defaultdict(set)
@@ -267,10 +264,7 @@ def _same_meaning(first: TextReading, second: TextReading, cosine: float) -> Lik
 
 
 def _same_template(first: TextReading, second: TextReading) -> bool:
-    """Tell whether two texts have most words in the same order, but each also has words that the other lacks.
-
-    Such texts say different things, because a paraphrase would change the order.
-    """
+    """Tell whether most words come in the same order, as in no paraphrase, but each text has words of its own."""
     shorter = min(len(first.said), len(second.said))
     if LCSseq.similarity(first.said, second.said) < PARALLEL_SHARE * shorter:
         return False
