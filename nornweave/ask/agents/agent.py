@@ -133,7 +133,10 @@ class RemoteAgent:
 
 
 def _groups_for(viewer: Viewer, allowed: AllowedAgent) -> str | None:
-    """Return the groups to send; empty if the agent checks none; ``None`` (sent not at all) if the viewer sees all."""
+    """Return the groups to send to an agent; empty if the agent checks no groups.
+
+    ``None`` means that no groups are sent, because the viewer sees everything.
+    """
     if viewer.sees_everything:
         return None
     return groups_text(viewer) if allowed.checks_groups else ""

@@ -217,7 +217,11 @@ class Agent:
         return view(generation, memo.encoder if memo else None)
 
     def rank_of(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> DomainRank | None:
-        """Return the best rank of the chunks ``numbers_in`` selects; ``None`` if none was found; raises as ``recall``."""
+        """Return the best rank of some chunks, or ``None`` if no retriever found any of them; raises as ``recall``.
+
+        Args:
+            numbers_in: returns the numbers of these chunks in a generation.
+        """
         conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
         with self.generation.using(question.viewer, question.as_of) as (generation, _):
             question, within, _ = leaving_out(question, generation)

@@ -127,7 +127,10 @@ def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> Reca
 
 
 def _outcome(future: Future[RecallResponse], question: Question, budget_s: float | None) -> RecallResponse | str:
-    """Return the answer, or why there is none. ``budget_s`` is the time that a remote agent had after all others."""
+    """Return the answer, or the reason why there is none.
+
+    ``budget_s`` is how long a remote agent was waited for after the other agents; ``None`` for a local agent.
+    """
     timeout = f"timeout after {question.deadline.timeout_ms}ms" if question.deadline else "no answer"
     if not future.done():
         future.cancel()

@@ -100,7 +100,10 @@ def _selecting(ranking: Ranking, version: tuple[int, ...], generation: Index) ->
 
 
 def _whole(asked: Collection[tuple[int, ...]]) -> Releases | None:
-    """Return the releases for the only asked version, such as 2.1 to the last 2.1.x; ``None`` if it is not one."""
+    """Return the releases that the asked version stands for: 2.1 stands for 2.1 to the last 2.1.x.
+
+    The result is ``None`` if several versions or none are asked for.
+    """
     return (min(asked), (*min(asked), LAST)) if len(asked) == 1 else None
 
 
@@ -156,7 +159,10 @@ def _of_one_release(chunks: Mapping[int, StoredChunk], parts: Sequence[int], top
 
 
 def _of_one_commit(chunks: Mapping[int, StoredChunk], commits: Sequence[int]) -> dict[int, int]:
-    """Return folded place → leading place, for parts of commits. The first part, with author and date, leads."""
+    """Return folded place → leading place, for the parts of each commit or release.
+
+    The first part leads, because it names the author and the date.
+    """
     first = {chunks[place].document_id: place for place in commits if chunks[place].char_range[0] == 0}
     leaders = {place: first.get(chunks[place].document_id, place) for place in commits}
     return {place: leader for place, leader in leaders.items() if place != leader}

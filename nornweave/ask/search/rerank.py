@@ -103,7 +103,7 @@ def rerank(
 
 
 def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
-    """Return ``befores``, best first. Equal scores are made to differ where ``finals``, which descend, differ."""
+    """Return the scores ``befores``, best first. They are made to differ wherever the descending ``finals`` differ."""
     places = sorted(befores, reverse=True)
     for place in range(len(places) - 2, -1, -1):
         if places[place] <= places[place + 1]:
