@@ -46,7 +46,7 @@ class Statement(NamedTuple):
         before: the sentence before it.
         own: its stems.
         words: its stems and those of its passage's topic.
-        told: the text to encode. It begins with the sentence before if the sentence refers to that by a pronoun.
+        told: the text to encode. If it begins with a pronoun, the sentence before it is put in front.
         setting: the setting in the line; ``None`` for a sentence.
     """
 
@@ -73,7 +73,7 @@ class AlikePair(NamedTuple):
 
 
 def _statements(passages: Sequence[AssertingPassage]) -> Iterator[Statement]:
-    """Yield the statements of all passages of the present."""
+    """Yield the statements of all passages, except for changelogs and sections of releases."""
     for number, passage in enumerate(passages):
         if not passage.is_history:
             yield from statements_of(number, passage)

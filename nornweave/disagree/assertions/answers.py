@@ -148,7 +148,7 @@ class Context:
 
     Attributes:
         said: the stems of all its words.
-        topic: the stems of its heading. If it begins with a pronoun, the stems of the sentence before are included.
+        topic: the stems of its heading. If the sentence begins with a pronoun, those of the sentence before are added.
         subject: the stems before its auxiliary verb; only its first stem if it has no auxiliary verb.
         scopes: the stems of each phrase that says for whom or where the sentence holds.
         before: pairs of a stem and the stem directly before it.

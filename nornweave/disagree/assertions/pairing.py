@@ -155,8 +155,8 @@ def _meetings(alike: AlikePair) -> tuple[tuple[Statement, int], tuple[Statement,
 def _may_meet(alike: AlikePair, pair: _Pair, passages: Sequence[AssertingPassage]) -> bool:
     """Tell whether two statements of corpora may contradict each other.
 
-    Code and documentation of one product describe its parts in like words, so of a program only settings are compared
-    with its pages, and only their numbers and versions.
+    Code and documentation of one product describe its parts in similar words. Therefore only the settings of a program
+    are compared with the product's pages, and only if they are numbers or versions.
     """
     if (alike.one.setting is None) != (alike.other.setting is None) and pair.one.kind in {"quantity", "version"}:
         return True
@@ -481,7 +481,7 @@ def _are_numbered_apart(one: Context, other: Context) -> bool:
 
 
 def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
-    """Tell whether words weigh more than a share of others. If both have the same subject, as much is enough."""
+    """Tell whether words weigh more than a share of others. If ``is_same`` (subject), equal weight is enough."""
     surplus = weigh(words) - share * weigh(others)
     return surplus > 0 or (surplus == 0 and is_same)
 

@@ -70,8 +70,8 @@ def rivals_of(
     """Compare all facts of one name that have comparable values, whether they agree or not.
 
     Args:
-        joined: indices of the pairs that share a name, if a store has joined them; otherwise they are joined here.
-        model: replaces the shipped model, for fitting.
+        joined: the indices of the pairs that share a name, from a store; ``None`` to find them here.
+        model: the model to use, as in fitting; ``None`` for the shipped model.
     """
     model, corpus = model or shipped(), corpus_of(facts)
     by_fact: Rivals = defaultdict(list)

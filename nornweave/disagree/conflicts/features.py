@@ -63,7 +63,7 @@ NO_CORPUS = FactCorpus()
 
 
 def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
-    """Tell whether the owners' names differ in just one word each: ``BlobReader`` and ``BlobWriter``."""
+    """Tell whether the names of the facts' owners differ in only one word: ``BlobReader`` and ``BlobWriter``."""
     mine, theirs = code.near - other.near, other.near - code.near
     apart = not mine & other.context and not theirs & code.context
     return len(mine) == len(theirs) == 1 and apart and bool(code.near & other.near)

@@ -36,7 +36,7 @@ _NO_NAMES = frozenset("true false null none nil undefined if else and or not is 
 
 
 def read_call(site: ValueSite, reading: Reading) -> None:
-    """Read a call that declares an option or looks up a value with a default. Its first string is the name."""
+    """Add the default of a call that declares an option or looks up a value. The call's first string is the name."""
     declared = default_behind_name(site.name)
     if declared is None:
         return
@@ -76,7 +76,7 @@ def _string(text: str, reading: Reading) -> str:
 
 
 def read_placeholders(reading: Reading) -> None:
-    """Read the defaults in strings that name a property: ``@Value("${app.chunk-size:64}")``."""
+    """Add the defaults in strings that name a property: ``@Value("${app.chunk-size:64}")``."""
     for match in _PLACEHOLDER.finditer(reading.text):
         if reading.language in _WITH_PROPERTIES and (value := read_value(match["value"])) is not None:
             known = Value("string", match["value"]) if value.kind == "symbol" else value
@@ -87,7 +87,7 @@ def read_placeholders(reading: Reading) -> None:
 
 
 def read_chains(reading: Reading) -> None:
-    """Read the defaults in a chain of calls whose first call gives the name."""
+    """Add the defaults in a chain of calls whose first call gives the name."""
     for match in _CHAIN.finditer(reading.text) if "default" in reading.text else ():
         place = match.span("word" if match["word"] else "value")
         value = reading.constants.read((match["word"] or match["value"]).strip())
@@ -96,7 +96,7 @@ def read_chains(reading: Reading) -> None:
 
 
 def read_givers(reading: Reading) -> None:
-    """Read the defaults from functions that only return a default, as their name says: ``default_port``."""
+    """Add the defaults of functions that only return a default, as their name says: ``default_port``."""
     for match in _GIVES.finditer(reading.text) if "efault" in reading.text else ():
         name = match["name"].removeprefix("get").lstrip("_")
         site = ValueSite("kwarg", match.start("name"), match.end(), name, match.start("name"), match.span("value"))
@@ -104,7 +104,7 @@ def read_givers(reading: Reading) -> None:
 
 
 def read_fallback(site: ValueSite, reading: Reading) -> None:
-    """Read the fallback in an expression as a default, wherever it stands: ``options.timeout || 30``."""
+    """Add the fallback in an expression as a default, wherever the expression is: ``options.timeout || 30``."""
     text = reading.value_text(site)
     paths = [path for path in _PATH.findall(site.name) if path.lower() not in _NO_NAMES]
     if not paths or site.name.endswith(")") or (text[:1].isalpha() and text.lower() not in _NO_NAMES):

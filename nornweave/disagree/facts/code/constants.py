@@ -59,7 +59,7 @@ class Constants:
         return known
 
     def read(self, text: str) -> Value | None:
-        """Read an expression; ``None`` if its value is not known."""
+        """Return the value of an expression; ``None`` if it is not known."""
         text = text.strip()
         if not text or len(text) > MAX_EXPRESSION:
             return None

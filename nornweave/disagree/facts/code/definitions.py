@@ -124,7 +124,7 @@ def _asked(site: ValueSite, text: str) -> Value | None:
 
 
 def _is_of_another(site: ValueSite, text: str) -> bool:
-    """Tell whether the expression before a fallback names another option, so that the default is that option's."""
+    """Tell whether the expression before a fallback names another option, to which the default then belongs."""
     name, source = read_name(site.bare_name), _SOURCE.match(text)
     return name is not None and source is not None and is_other_of(source[0], name.name)
 
@@ -132,7 +132,7 @@ def _is_of_another(site: ValueSite, text: str) -> bool:
 def _is_in_use(site: ValueSite, attribute: Attribute, reading: Reading) -> bool:
     """Tell whether a member of an object literal is set for one use and is nobody's default.
 
-    It is if the literal has no name, as in ``run({retries: 3})`` and ``export default {…}``, or if it stands in the
+    This is so if the literal has no name, as in ``run({retries: 3})`` and ``export default {…}``, or if it is in the
     configuration file of a program, such as ``bundler.config.mjs``.
     """
     if attribute != "value" or site.role != "pair":

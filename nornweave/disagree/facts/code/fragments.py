@@ -22,7 +22,7 @@ _COMMENT = lazy_pattern(r"\s(?:#|//|--|/\*).*$")
 
 
 def read_fragments(reading: Reading) -> None:
-    """Read ``name: value`` line by line in a short passage that cannot be parsed. A long passage is not read."""
+    """Add the values in lines ``name: value`` of a short passage that cannot be parsed. A long passage is not read."""
     if len(reading.text) > MAX_CHARACTERS:
         return
     stated = {reading.passage.line_of(fact.span.start - reading.passage.start) for fact in reading.facts.values()}

@@ -21,7 +21,7 @@ _FENCE = "```\n"
 
 
 def help_facts(passage: Passage) -> Iterator[Fact]:
-    """Yield the defaults of flags that a program states in its help strings; their side is ``code``."""
+    """Yield the defaults of flags that a program states in its help strings. The side of these facts is ``code``."""
     if "--" not in passage.text or _DEFAULT.search(passage.text) is None:
         return
     is_help, lines = False, []

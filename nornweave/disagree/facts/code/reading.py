@@ -93,7 +93,7 @@ MAX_STRING = 120
 
 @dataclass(slots=True)
 class Reading:
-    """The state that the rules share. They add facts to it."""
+    """The state that all rules for reading code share. The rules add facts to it."""
 
     passage: Passage
     language: str

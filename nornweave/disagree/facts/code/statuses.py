@@ -23,7 +23,7 @@ _COMPARED = lazy_pattern(r"(?:[=!]=|\bcase)\s{0,2}$")
 
 
 def read_statuses(reading: Reading) -> None:
-    """Read the HTTP statuses that functions return, not those used in comparisons."""
+    """Add the HTTP statuses that functions return. Statuses in comparisons do not count."""
     text, starts = reading.text, [site.start for site in reading.sites]
     for found in (
         _STATUS.finditer(text) if "tatus" in text or "HTTP" in text or "code" in text or "abort" in text else ()

@@ -31,9 +31,9 @@ _NAMING = frozenset({"long", "env"})
 
 
 def read_tags(reading: Reading) -> None:
-    """Read ``Soak int `default:"53" long:"soak-limit"```, and ``#[arg(long, default_value = "90")]`` above a field.
+    """Add the defaults in annotations: ``Soak int `default:"53"``` and ``#[arg(default_value = "90")]`` above a field.
 
-    A default is given to the field, and to the flag and variable that the annotation names.
+    A default belongs to the field, and to the flag and the variable that the annotation names.
     """
     fields = FIELDS.get(reading.language)
     if fields is None or "efault" not in reading.text:

@@ -50,7 +50,7 @@ class Announced(NamedTuple):
 
 
 def announced(row: Sequence[Token], at: int) -> Announced | None:
-    """Return the words that announce a literal as a default: ``default: 5``, ``5 by default``; ``None`` if none do."""
+    """Return the words that announce a literal as a default (``default: 5``, ``5 by default``); ``None`` if none do."""
     before = [one.text.lower() for one in row[max(0, at - 3) : at]]
     if "be" in before and not _POSSIBLE.isdisjoint(before):
         return None

@@ -19,7 +19,7 @@ _ABBREVIATION = lazy_pattern(
 
 
 def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Split a text into sentences. ``e.g.``, ``1.5`` and code spans do not end one."""
+    """Return the start and end of each sentence. ``e.g.``, ``1.5`` and code spans do not end a sentence."""
     cuts = [start]
     for match in _SENTENCE_END.finditer(text, start, end):
         if match[0] == "." and _ABBREVIATION.search(text[max(cuts[-1], match.start() - 8) : match.start()]):
@@ -88,8 +88,8 @@ def qualifiers_of(
     """Return reasons why a value may not hold for everybody; ``None`` if it is not a fact about the present.
 
     Args:
-        at: the start of the statement (its name or its value, whichever is first); ``end`` is after its value.
-        talk: the sentence is in a thread, so plans and the speaker's own settings are checked too.
+        at: the start of the statement, which is its name or its value. ``end`` is the offset after its value.
+        talk: whether the sentence is in a thread. Plans and the speaker's own settings are then checked too.
     """
     begin, stop = sentence
     first = max((match.end() for match in _CLAUSE_BREAK.finditer(text, begin, at)), default=begin)

@@ -106,7 +106,7 @@ class Reader:
         return Subject(name=self.walk.head, form="heading", owner=owner)
 
     def read(self) -> Iterator[Fact]:
-        """Yield the facts, in order of the blocks."""
+        """Yield the facts of the passage, in the order of its blocks."""
         for block in blocks_of(self.text, self.text if self.is_comment else self.passage.text):
             if block.kind == "heading" and self.root is None and not self.is_talk:
                 self._below(self.text[block.body : block.end].split("\n")[0].strip(" #*="), block.level)

@@ -50,7 +50,7 @@ def surface_of(text: str, *, comment: bool) -> str:
     """Return a text of the same length and lines with only words, code spans and punctuation.
 
     Args:
-        comment: ``#`` and ``*`` before a line are comment marks, not Markdown.
+        comment: whether ``#`` and ``*`` before a line are comment marks and not Markdown.
     """
     if comment:
         text = _MARKER.sub(_blank, text)
@@ -105,7 +105,7 @@ def _link(match: re.Match[str]) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    """Return a word as shown, padded with blanks. A sign that would begin a block stays escaped."""
+    """Return a word without its escapes, padded with blanks. A sign that would begin a block stays escaped."""
     if match["fence"] or (_STARTS.match(match[0]) and not match.string[: match.start()].rpartition("\n")[2].strip()):
         return match[0]
     shown = _UNDERSCORE.sub("_", match[0]) if match["code"] else _ESCAPED.sub(_character, match[0])

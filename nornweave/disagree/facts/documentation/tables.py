@@ -89,7 +89,7 @@ def _stripped(text: str, start: int, end: int) -> Cell:
 
 
 def _stated_columns(attributes: str) -> int:
-    """Return how many columns the attributes of a table of AsciiDoc state; 0 if they do not."""
+    """Return how many columns the attributes of an AsciiDoc table state; 0 if they do not state it."""
     stated = _COLS.search(attributes)
     return sum(int(one.partition("*")[0]) if "*" in one else 1 for one in _SPECS.findall(stated[1])) if stated else 0
 

@@ -55,7 +55,7 @@ class Token:
 
     @property
     def name(self) -> str:
-        """Return its text as a name, without the quotes of a JSON key."""
+        """Return the token's text as a name, without the quotes of a JSON key."""
         return self.text.strip("\"'") if self.quoted else self.text
 
     @property
