@@ -188,7 +188,7 @@ def draw_graph(
 
 
 def _imported(modules: Modules, importer: str, statement: Import) -> Sequence[str]:
-    """Return the files that a statement imports: the module, or the name from a package."""
+    """Return the files that an import statement means: the file of the imported name, or else of the module."""
     if statement.name and not shares_folder(importer):
         below = modules.files(importer, f"{statement.module.rstrip('/')}/{statement.name}")
         if below:
@@ -213,7 +213,7 @@ def _dependencies(found: Iterable[tuple[str, Import]]) -> list[DependencyDocumen
 
 
 def _read(found: WordTexts, name: str, deadline: float) -> _Read:
-    """Parse the texts in separate processes."""
+    """Parse texts in separate processes; return the parsed files, and why others were not parsed."""
     read = _Read()
     read.leave(found.beyond, f"more than {MOST_DOCUMENTS} documents hold the name; ask in one source")
     if not found.is_complete:

@@ -80,7 +80,7 @@ class Why:
         rank: its rank among all domains or, if it has none, in its own domain; from 1.
         margin: how far its score is below that of the last shown item, in the same ranking; ``None`` without a rank.
         change: the smallest change that helps, in words; empty if none was found.
-        changed: the changed question.
+        changed: the question with this change; ``None`` if no change was found.
         retrievers: retriever → the place's rank in its result; retrievers that did not find the place are left out.
     """
 
@@ -104,7 +104,7 @@ def why(
     """Explain why a place is not in the answer to a question.
 
     Raises:
-        QueryError: the question asks for something that cannot be.
+        QueryError: a field of the question is wrong.
     """
     answer = ask(question)
     if rank := _rank(answer, place):
@@ -185,7 +185,7 @@ def _without_filters(question: Question, domain: Domain) -> dict[Domain, Filters
 def place_in(
     generation: Index, domain: Domain, sought: SoughtPlace, text: str, encoder: Encoder | None = None
 ) -> SoughtChunks | None:
-    """Return the place in a generation, from the first source that has it; ``None`` if none has."""
+    """Return the chunks of a place, from the first source that has it; ``None`` if no source has it."""
     sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
     for source_id in sources:
         chunks = chunks_at(generation, source_id, sought.path, sought.line)
@@ -207,7 +207,7 @@ def numbers_of(generation: Index, place: SoughtChunks) -> Numbers:
 
 
 def chunks_at(generation: Index, source_id: str, path: str, line: int | None = None) -> dict[int, StoredChunk]:
-    """Return the chunks of a document, or those that hold one of its lines, by their numbers."""
+    """Return number → chunk, for all chunks of a document or, with ``line``, for the chunks that hold this line."""
     within = generation.within([AtPath(path), AnyOf(SOURCE, (source_id,))])
     chunks = generation.chunks(np.flatnonzero(within).astype(np.int32))
     return {
@@ -222,8 +222,8 @@ def telling_words(
 ) -> tuple[str, ...]:
     """Return words of chunks that a person might add to a question, best first.
 
-    These are rare words of the domain with a meaning near to
-    the question's, without numbers, parts of words and misspellings. Words of headings and names come first.
+    They are rare in the domain and near to the question in meaning. Numbers, parts of words and misspellings are left
+    out. Words of headings and names come first.
     """
     asked = {term for terms in words_of(text).values() for term in terms}
     heading = "\n".join(filter(None, (part for chunk in chunks for part in (chunk.title, chunk.section))))

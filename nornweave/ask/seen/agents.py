@@ -37,7 +37,7 @@ class SeenAgent:
 
     @property
     def domain(self) -> Domain:
-        """The domain."""
+        """The agent's domain."""
         return self._agent.domain
 
     @property
@@ -47,17 +47,17 @@ class SeenAgent:
 
     @property
     def state(self) -> AgentState:
-        """The state in its lifecycle."""
+        """The agent's state."""
         return self._agent.state
 
     @property
     def ingestion_problem(self) -> str | None:
-        """Why the agent accepts no documents now; ``None`` if it does."""
+        """Why the agent accepts no documents now; ``None`` if it accepts documents."""
         return self._agent.ingestion_problem
 
     @property
     def encoder_version(self) -> str | None:
-        """The version of its encoder; ``None`` if it cannot be loaded. Vectors of different versions do not compare."""
+        """The encoder's version; ``None`` if it cannot be loaded. Vectors of different versions do not compare."""
         memo = self._agent.encoder()
         return memo.encoder.version if memo else None
 
@@ -78,7 +78,7 @@ class SeenAgent:
         return self._agent.describe(self._viewer)
 
     def facets(self) -> Mapping[str, Sequence[tuple[str, int]]]:
-        """Return the most frequent values of filters, counted over visible chunks."""
+        """Return filter → its most frequent values, each with the number of visible chunks that have it."""
         return self._agent.facets(self._viewer)
 
     def health(self) -> Mapping[str, JsonValue]:

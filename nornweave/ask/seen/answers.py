@@ -138,7 +138,7 @@ class SeenAnswers:
         return self._path.feedback.add(query_id, chunk_id, useful, asker=self._viewer.name)
 
     def _then(self, question: Question, as_of: AsOf) -> Question:
-        """Return the question with ``as_of`` as its present: recency is counted from that time."""
+        """Return the question with the time of ``as_of`` as its present, from which recency is counted."""
         moments, problems = [], []
         for domain, agent in self._path.agents.items():
             if question.domains is None or domain in question.domains:
@@ -151,7 +151,7 @@ class SeenAnswers:
         return replace(question, now=as_of if isinstance(as_of, datetime) else max(moments))
 
     def _own(self, elsewhere: Sequence[Recaller]) -> Mapping[Domain, Agent]:
-        """Return the local agents, without those that have no documents by design and that a remote agent replaces."""
+        """Return the local agents. One without a source or generation is left out if a remote agent has its domain."""
         answered = {agent.domain for agent in elsewhere}
         return {
             domain: agent

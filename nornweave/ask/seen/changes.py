@@ -101,11 +101,11 @@ class SeenChanges:
 
         Args:
             a, b: the moments, or generations.
-            domain: the only one to compare; otherwise all domains that keep both.
+            domain: the only domain to compare; ``None`` for all domains that keep both generations.
             judged: returns the judged questions to ask as of both moments, for operators.
 
         Raises:
-            GenerationNotKeptError: no domain keeps both.
+            GenerationNotKeptError: no domain keeps both generations.
             StoreError: a generation or a judged set cannot be read.
         """
         with ExitStack() as stack:
@@ -148,7 +148,7 @@ class SeenChanges:
         return Side(then, index, {(one.source_id, one.path): one for one in index.served_documents(("", ""), _ALL)})
 
     def _conflicts(self, sides: Mapping[Domain, tuple[Side, Side]], number: int) -> dict[str, LedgerEntry]:
-        """Return by id the conflicts of one moment whose two sides the viewer may see."""
+        """Return id → conflict for the first (0) or second (1) moment, if the viewer may see both sides."""
         files = {
             domain.value: store_of(self._settings, domain).data_files(pair[number].then.generation)
             for domain, pair in sides.items()
@@ -226,7 +226,7 @@ def _commits(places: Sequence[Place], index: Index) -> list[StoredChunk]:
 
 
 def _fact_changes(place: Place, before: Side, after: Side) -> Iterator[FactChangeDocument]:
-    """Yield the changed facts of a document: for each name the values on one side only."""
+    """Yield the changed facts of a document, which are the values of a name that only one of the sides states."""
     old, new = _facts_at(place, before), _facts_at(place, after)
     for name in dict.fromkeys((*old, *new)):
         gone = [value for value in old.get(name, ()) if value not in new.get(name, ())]

@@ -22,7 +22,10 @@ from nornweave.index.outcomes import read_outcomes
 
 @dataclass(frozen=True, slots=True)
 class SeenDocuments:
-    """The state of documents after the last sync. All methods raise ``NotPermittedError`` unless for operators."""
+    """The state of documents after the last sync.
+
+    All methods raise ``NotPermittedError`` if the viewer is not an operator.
+    """
 
     _settings: Settings
     _agents: Mapping[Domain, Agent]
@@ -74,7 +77,7 @@ class SeenDocuments:
         """Remove a document from a domain's inbox; return whether the next sync has to remove anything.
 
         Raises:
-            ForeignDocumentError: another source has it.
+            ForeignDocumentError: the document belongs to another source.
             SourceUnavailableError: the inbox cannot be written.
         """
         self._check_takes_documents()

@@ -47,7 +47,7 @@ class SeenLedger:
         return {"id": dismiss(self._settings, conflict_id, undo=undo), "dismissed": not undo}
 
     def _seen_places(self, domain: str, places: Collection[Place]) -> Collection[Place]:
-        """Return the documents among ``places`` that the viewer may see; empty if unknown."""
+        """Return the documents among ``places`` that the viewer may see; empty if the domain cannot be read."""
         agent = self._agents.get(Domain(domain))
         if agent is None:
             return ()

@@ -20,7 +20,7 @@ from nornweave.improve.history import history_of
 
 @dataclass(frozen=True, slots=True)
 class SeenQuality:
-    """The history of evaluations. All methods raise ``NotPermittedError`` unless for operators."""
+    """The history of evaluations. All methods raise ``NotPermittedError`` if the viewer is not an operator."""
 
     _settings: Settings
     _viewer: Viewer

@@ -95,7 +95,7 @@ class SeenTexts:
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
 
     def outline(self, document: DocumentDocument) -> list[HeadingDocument]:
-        """Return the headings of a document's chunks, in order; of neighbours with the same heading the first."""
+        """Return the headings of a document's chunks, in order. Neighbouring chunks with one heading give one entry."""
         with self._agents[Domain(document["domain_id"])].generation.use(self._viewer) as generation:
             chunks = chunks_at(generation, document["source_id"], document["source_path"])
         found = sorted(chunks.values(), key=lambda chunk: chunk.char_range)
@@ -205,7 +205,7 @@ def _shown(
     """Yield the matches in text that readers of the document see, without the hidden parts of their lines.
 
     Args:
-        texts: source and path → the document's lines; documents that are read are added.
+        texts: a cache: source and path → the document's lines. Documents that are read here are added to it.
     """
     said = "" if pattern.is_regex else pattern.expression.casefold()
     for match in matches:

@@ -227,7 +227,7 @@ def answer_document(answer: Answer) -> FusionResult:
 
 
 def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocument]:
-    """Return sentences with their ranges in their chunks."""
+    """Return sentences as JSON, each with its range of characters in its chunk."""
     return [
         {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
         for each in sentences
@@ -235,12 +235,12 @@ def extract_document(sentences: Sequence[ExtractedSentence]) -> list[ExtractDocu
 
 
 def answerable_document(answerable: Answerable) -> AnswerableDocument:
-    """Return as JSON whether something answers."""
+    """Return as JSON whether some item answers the question."""
     return in_shape(AnswerableDocument, answerable)
 
 
 def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
-    """Return an item of a fused answer."""
+    """Return an item of a fused answer as JSON."""
     document = item_document(ranked.item)
     return {
         **document,
@@ -256,7 +256,7 @@ def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) 
 
 
 def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
-    """Return a conflict with both sides."""
+    """Return a conflict with all its sides as JSON."""
     sides = [_side(side) for side in conflict.sides]
     return in_shape(ConflictDocument, conflict, claims=sides, since=_since(conflict.sides))
 
@@ -277,12 +277,12 @@ def _since(sides: Sequence[ConflictSide]) -> SinceDocument | None:
 
 
 def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:
-    """Return the outcome of a synthesis."""
+    """Return as JSON how a model's text was written, or why there is none."""
     return in_shape(SynthesisDocument, synthesis)
 
 
 def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> ClaimDocument:
-    """Return the fact of a chunk with its citation; without a fact, only the citation."""
+    """Return the fact of a chunk with its citation as JSON. Without a fact, the keys of the fact are null."""
     said = {"value": stated(fact), "char_range": [fact.span.start, fact.span.end]} if fact else _NOTHING_SAID
     return in_shape(ClaimDocument, citation, fact, chunk_id=chunk_id, **said)
 

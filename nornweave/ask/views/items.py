@@ -176,7 +176,7 @@ class GapDocument(TypedDict):
 
 
 def coverage_document(recalled: Recalled) -> dict[str, CoverageDocument]:
-    """Return how each domain was searched, also those that gave no answer."""
+    """Return domain → how it was searched, for all domains that were asked."""
     responses: dict[str, list[RecallResponse]] = {}
     for response in recalled.responses:
         responses.setdefault(response.domain_id, []).append(response)

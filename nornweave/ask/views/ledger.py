@@ -101,7 +101,7 @@ def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]
 
 
 def ledger_entry_document(entry: LedgerEntry, dismissed: Collection[str] = ()) -> LedgerEntryDocument:
-    """Return one entry as JSON. ``dismissed`` are pairs that are no conflict."""
+    """Return one entry as JSON. ``dismissed`` has the ids of pairs that somebody has dismissed."""
     return in_shape(
         LedgerEntryDocument,
         entry,

@@ -28,7 +28,7 @@ class QueryMapDocument(TypedDict):
 
 
 def query_map_document(settings: Settings, domain: Domain) -> QueryMapDocument:
-    """Return whether the published generation's map is in force; if there is none, the reason if known.
+    """Return whether the published generation has a query map in force, with its figures or why there is none.
 
     Raises:
         StoreError: the published generation cannot be read.

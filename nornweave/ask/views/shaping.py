@@ -14,7 +14,7 @@ _AS_THEY_ARE = frozenset({str, int, float, bool, list, dict})
 
 
 def in_shape(shape: type[Shape], *records: object, **others: object) -> Shape:
-    """Return a document of a shape. Each key's value comes from ``others``, else from the attribute of that name.
+    """Return a dictionary with the keys of ``shape``. A value comes from ``others`` or from the attribute of that name.
 
     Args:
         shape: a ``TypedDict``; its order of keys is that of the document.
@@ -30,7 +30,7 @@ def in_shape(shape: type[Shape], *records: object, **others: object) -> Shape:
 
 
 def moment_text(moment: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 with its zone, ``Z`` for UTC."""
+    """Return a moment as ISO 8601 with its zone, ``Z`` for UTC; ``None`` for ``None``."""
     return moment.isoformat().replace("+00:00", "Z") if moment else None
 
 

@@ -304,7 +304,7 @@ def left_out_document(settings: Settings, source_id: str | None = None) -> dict[
 
 
 def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]:
-    """Return the documents of a domain that nobody may see, each with its source, by path."""
+    """Return the documents of a domain that nobody but operators may see, each with its source id."""
     store = store_of(settings, domain)
     if not (generation := store.current()):
         return []
@@ -320,9 +320,9 @@ def _hidden(settings: Settings, domain: Domain) -> list[tuple[str, LeftOutFile]]
 
 
 def hidden_notices(settings: Settings, domain: Domain) -> dict[str, str]:
-    """Return for each source that has documents which nobody may see how many these are, and one of them.
+    """Return source id → a sentence with the number of its hidden documents and one of them.
 
-    The result is empty if the generation cannot be read.
+    Hidden are documents that only operators may see. The result is empty if the generation cannot be read.
     """
     try:
         hidden = _hidden(settings, domain)
@@ -463,7 +463,7 @@ class _Look:
 
 
 def _relative_place(place: object, folder: Path) -> str:
-    """Return a place for people. A path below the configuration's folder is relative to it."""
+    """Return a place as text for people. A path below the configuration's folder becomes relative to it."""
     is_below = isinstance(place, Path) and place.is_relative_to(folder)
     return str(place.relative_to(folder) if isinstance(place, Path) and is_below else place)
 

@@ -51,7 +51,7 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
 
 
 def lag_documents(recalled: Recalled) -> dict[str, LagDocument]:
-    """Return by source how far repositories are ahead of the index, for those that are known to be."""
+    """Return source id → how far its repository is ahead of the index. Other sources are left out."""
     found: dict[str, LagDocument] = {}
     for name, source in (each for response in recalled.responses for each in response.sources.items()):
         if source.commits_behind or source.uncommitted:
@@ -125,7 +125,7 @@ def page_template(link: Link) -> str:
 
 
 def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDocument:
-    """Return a whole passage. ``document_id`` fetches its document."""
+    """Return a whole passage. ``document_id`` is the id with which a client fetches the whole document."""
     citation, change = chunk["citation"], chunk["last_change"]
     described: Mapping[str, JsonValue] = {
         **_describe_citation(citation),
@@ -203,7 +203,7 @@ def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[s
 
 
 def _filter_described(described: Mapping[str, JsonValue]) -> str:
-    """Return the type of a filter. One that a team declared has also its frequent values or its range."""
+    """Return the type of a filter and, if a team declared the filter, its range or its frequent values."""
     kind, values = str(described["type"]), described.get("values")
     if "from" not in described or not isinstance(values, list):
         return kind
