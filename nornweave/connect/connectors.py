@@ -483,7 +483,7 @@ _KINDS = {name: connector.settings for name, connector in CONNECTORS.items()}
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``nornweave.yaml``, whose sources may be of all kinds in this module.
+    """Read ``nornweave.yaml`` with all kinds of sources. ``environment`` is read in place of that of the process.
 
     Raises:
         ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; or two sources have

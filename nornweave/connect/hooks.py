@@ -42,7 +42,7 @@ class ReplayedError(NornWeaveError):
 
 
 def _by_hub(header: str) -> Callable[[str, Headers, bytes, float], bool]:
-    """Return a function that tells whether the WebSub signature in a header is right. It is an ``is_signed``."""
+    """Return a function ``is_signed`` for a ``HookService``. It checks the WebSub signature in the named header."""
 
     def is_signed(secret: str, headers: Headers, body: bytes, _now: float) -> bool:
         expected = f"sha256={hmac.digest(secret.encode(), body, 'sha256').hex()}"

@@ -121,8 +121,8 @@ def assemble(
 ) -> Document:
     """Build a document from the parsed values and those of the source.
 
-    If both have a value, the value of the source is used. Exceptions are front matter, access statements and, unless
-    ``is_dated``, the date, for which the value in the document is used.
+    If both have a value, the value of the source is used, except for front matter and access statements. The date of
+    the source is preferred only if ``is_dated``.
     """
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
@@ -225,7 +225,7 @@ def _vendored(entry: Entry) -> str | None:
 def _prose(entry: Entry, raw: bytes, *, is_text: bool) -> tuple[Parsed, str | None]:
     """Read a document that is not code. The second value is its format; ``None`` if the text decides the format.
 
-    ``is_text`` tells that the bytes may be text in spite of the suffix of a PDF or an office document.
+    If ``is_text``, the bytes may be text although the suffix is that of a PDF or an office document.
     """
     suffix = PurePosixPath(entry.path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):

@@ -474,5 +474,5 @@ _UNSHOWN = re.compile(
 
 
 def is_empty_page(html: str) -> bool:
-    """Tell whether a page is empty until a program fills it, or asks for one in ``noscript``."""
+    """Tell whether a page is empty until a program fills it, or asks in ``noscript`` for programs to be allowed."""
     return re.search(r"<(?:no)?script\b|<\w+-", html) is not None and not _WORD.search(_UNSHOWN.sub(" ", html))

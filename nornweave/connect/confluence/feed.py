@@ -202,7 +202,7 @@ class ConfluenceFeed(Feed):
         return is_known is None or known.body(f"readers/{identity}/") is not None
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may read the spaces and who is in the groups.
+        """Yield grants that say who may read the spaces and who is in the groups.
 
         The readers of restricted pages are those that the last pass stored. The grants of a space get no later date
         than that pass, because a page that was restricted after it must not stay open for long.

@@ -124,7 +124,7 @@ def _any_of(rules: Iterable[_Rule]) -> re.Pattern[str]:
 
 
 def _rule(line: str) -> _Rule | None:
-    """Translate one line. Return ``None`` for a comment, a blank line or a line that git rejects."""
+    """Return the rule in one line; ``None`` for a comment, a blank line or a line that git rejects."""
     line = _without_trailing_spaces(line.removesuffix("\r"))
     if not line or line.startswith("#"):
         return None

@@ -208,7 +208,7 @@ def resolved_root(source_id: SourceId, place: Path, own: OwnFiles | None = None)
 
     Raises:
         SourceUnavailableError: the place is missing, cannot be read, or is neither a folder nor a file; or a link leads
-            to a place that is not allowed.
+            to a place that ``own`` does not allow.
     """
     try:
         root = os.path.realpath(place, strict=True)

@@ -116,10 +116,7 @@ def _comment(content: Mapping[str, Any]) -> Message | None:
 
 
 def _last_part(name: str) -> str:
-    """Return a name.
-
-    If an address is given instead of a name, as in migration archives, return the last part of its path.
-    """
+    """Return a name. If it is an address, as in migration archives, return only the last part of the address."""
     return unquote(name.rstrip("/").rpartition("/")[2]) if name.startswith(("https://", "http://")) else name
 
 

@@ -98,7 +98,7 @@ class GithubFeed(Feed):
         return [(self._principal("repo", self._repository),)]
 
     def members(self, known: Known) -> Iterator[Grant]:  # noqa: ARG002
-        """Ask who may read the repository: everybody, the members of its organisation, or its collaborators.
+        """Yield grants for the readers of the repository: everybody, its organisation's members, or its collaborators.
 
         For GitHub the collaborators include all people who have access through a team, through the organisation's base
         permission, or as an owner.

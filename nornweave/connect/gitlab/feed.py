@@ -99,7 +99,7 @@ class ProjectFeed(Feed):
         return self._url
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask for the members of the project and their roles, including members through groups.
+        """Yield grants for the members of the project by their roles, including members through groups.
 
         A public project may be open to everybody. Grants get no later date than the stored issues, because an issue
         that became confidential must not stay open for long.

@@ -108,7 +108,7 @@ class JiraFeed(Feed):
         return [(f"jira:project:{project}",), *level]
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask who may browse the projects, and who is in the security levels and the groups.
+        """Yield grants that say who may browse the projects, and who is in the security levels and the groups.
 
         The grants of a project get no later date than the stored security levels, because an issue with a new level
         must not stay open for long.

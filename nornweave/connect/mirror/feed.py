@@ -361,7 +361,7 @@ class Feed(ABC):
         return self.scope
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask for the members of all principals that ``readers`` names.
+        """Yield grants with the members of all principals that ``readers`` names.
 
         Args:
             known: the records that the last pass stored. No documents are requested.

@@ -106,7 +106,7 @@ class SlackFeed(Feed):
         return f"{self.scope},{(known.body('workspace/') or {}).get('team_id', '')}"
 
     def members(self, known: Known) -> Iterator[Grant]:
-        """Ask for the members of channels. A public channel is open to everybody in the workspace except guests.
+        """Yield grants for the members of channels. A public channel is open to all in the workspace except guests.
 
         Guests may read only the channels in which they are members. People of other workspaces are known only by their
         Slack account, because this workspace has not verified their e-mail addresses.

@@ -481,7 +481,7 @@ def _are_numbered_apart(one: Context, other: Context) -> bool:
 
 
 def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
-    """Tell whether words weigh more than a share of others. If ``is_same`` (subject), equal weight is enough."""
+    """Tell whether words weigh more than a share of others, or as much if ``is_same`` (both have one subject)."""
     surplus = weigh(words) - share * weigh(others)
     return surplus > 0 or (surplus == 0 and is_same)
 

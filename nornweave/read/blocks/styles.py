@@ -121,9 +121,9 @@ class PageStyles:
     """The elements that the style sheets in a page hide.
 
     A rule inside ``@media`` or the like does not hide an element, and neither does a rule if another rule shows the
-    same elements. A program may show each element or rule whose class or id it names, so these are not hidden. No rule
-    counts if a program shows elements that it reaches by walking, or if a program of the same host cannot be read.
-    Programs of other hosts are ignored.
+    same elements. An element or a rule does not count if a program names its class or id, because the program may show
+    the element. No rule counts if a program shows elements that it reaches by walking, or if a program of the same host
+    cannot be read. Programs of other hosts are ignored.
     """
 
     def __init__(self, html: str) -> None:
@@ -245,7 +245,7 @@ def with_own_files(path: str, raw: bytes, beside: Callable[[str], bytes | None])
 
     Args:
         path: the path of the page below the root of its source. Links that begin with ``/`` start at this root.
-        beside: returns the file at a path below the same root; ``None`` if there is none.
+        beside: a function that returns the file at a path below the same root; ``None`` if there is no file.
     """
     if not path.lower().endswith(_PAGES):
         return raw

@@ -364,7 +364,7 @@ class _Layout:
         return joined(symbols) if symbols else None
 
     def _documented(self, pairs: Sequence[Node], symbols: Sequence[Symbol]) -> Iterator[Symbol]:
-        """Yield one symbol for each YAML document that states its kind. For other documents yield those of the pairs.
+        """Yield one symbol for each YAML document that states its kind, and for other documents one for each pair.
 
         Args:
             symbols: the symbol of each of the ``pairs``.

@@ -185,7 +185,7 @@ class Sections:
         return 3 * depth_of(self._text, at) + apart
 
     def _begin(self, start: int, least: int) -> int:
-        """Return where the comments above a section begin, at least ``least``; ``start`` if there are no comments."""
+        """Return where the comments above a section begin, not before ``least``; ``start`` if there are no comments."""
         above = _ABOVE.search(self._text, max(least, start - _MOST), start)
         return above.start() if above else start
 

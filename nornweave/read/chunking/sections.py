@@ -265,7 +265,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
 
 
 def _lists_releases(document: Document, read: Blocks) -> bool:
-    """Tell whether a page has the headings of a changelog but not its path."""
+    """Tell whether the headings of a page are those of a changelog although its path does not say so."""
     headings = (block.info for block in _every(read.blocks) if block.kind == "heading")
     return not is_changelog(document.path) and lists_releases(document.path, headings)
 

@@ -18,7 +18,7 @@ _ESCAPED = re.compile(rb"(?m)^>(>*From )")
 
 
 def read_mbox(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
-    """Turn a mailbox into Markdown. Each mail is written as by ``read_eml``. ``metadata`` covers all mails.
+    """Turn a mailbox into Markdown. Each mail is written as ``read_eml`` writes it. ``metadata`` covers all mails.
 
     Raises:
         DocumentError: the mailbox has no mail.

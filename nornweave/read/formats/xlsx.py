@@ -205,7 +205,7 @@ def _is_label(value: object) -> bool:
 
 
 def _shown(value: object, cell: Any) -> str:
-    """Return a value as the sheet shows it, if its format has a meaning: as a date or in per cent."""
+    """Return a value as the sheet shows it: as a date or in per cent if the format of the cell says so."""
     if isinstance(value, datetime):
         return value.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, date | time):

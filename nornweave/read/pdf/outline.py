@@ -86,8 +86,8 @@ def outline_of(
         body: the font size of most of the text, in points.
         height: the height of the first page, in points.
         bookmarks: title of a bookmark, as ``letters_of`` returns it → its level in the file's own table of contents.
-        declared_title: the title in the file's metadata, if it looks like one. It is preferred if the first page shows
-            it too.
+        declared_title: the title in the file's metadata; ``None`` if there is no usable title. It is preferred if the
+            first page shows it too.
     """
     front = _front_end(paragraphs, body)
     title = _title_rows(paragraphs[:front], body, _TITLE_ZONE * height)

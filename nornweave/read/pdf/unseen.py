@@ -36,7 +36,7 @@ def without_unseen(
     """Return the page without hidden runs. Its ``unseen`` is their number.
 
     Args:
-        fills: the boxes of filled areas.
+        fills, images: the boxes of the filled areas and of the images on the page.
         draw: a function that draws the page, not rotated, at a number of pixels per point.
     """
     scale = min(_SCALE, math.sqrt(_MOST_PIXELS / max(page.width * page.height, 1.0)))
