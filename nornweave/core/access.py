@@ -187,7 +187,7 @@ def rule_of(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rul
 
 
 def single_statements(value: JsonValue) -> Sequence[JsonValue]:
-    """Split a metadata value that ``every_of`` made into its statements."""
+    """Return the statements in a metadata value that ``every_of`` made. Any other value is a single statement."""
     several = value.get(_EVERY) if isinstance(value, Mapping) else None
     return several if isinstance(several, list | tuple) and len(several) > 1 else (value,)
 
@@ -203,7 +203,7 @@ def encode_rule(rule: Rule) -> str | None:
 
 
 def decode_rule(stored: str | None) -> Rule:
-    """Read a rule that ``encode_rule`` wrote.
+    """Read a rule that ``encode_rule`` wrote; ``None`` is the rule that everybody meets.
 
     Raises:
         ValueError: the text is invalid.
@@ -333,7 +333,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
 
 
 def _moment(file: Path, place: int, value: object) -> datetime | None:
-    """Return the moment at which a token expires: ``value``, or if it is a day, the end of this day."""
+    """Return the moment at which a token expires, for a day its end; ``None`` (never) for ``None``."""
     if value is None:
         return None
     if isinstance(value, datetime):

@@ -46,10 +46,10 @@ class Grant:
     """The members of a principal.
 
     Attributes:
-        verified_at: when the source named these members, in seconds since 1970; ``None`` for now.
-        unread: why the source did not name members this time. The members that it named before count until
-            ``max_age_s``.
-        also_unread: further principals of which that is true. A principal that is gone at its source is not among them.
+        verified_at: when the source named these members, in seconds since 1970; ``None`` means just now.
+        unread: why the members could not be read this time; ``None`` if they were read. Until ``max_age_s``, the
+            members that were read before count.
+        also_unread: further principals whose members could not be read. Principals that no longer exist are left out.
     """
 
     principal: str
@@ -106,7 +106,7 @@ _TABLE = TypeAdapter(MembershipTable)
 
 
 def named(service: str, kind: str, name: str, server: str = "") -> str:
-    """Return the name of a GitHub or GitLab principal. The name of one on a private server includes the server."""
+    """Return the name of a GitHub or GitLab principal. For a private server, the name includes ``server``."""
     return f"{service}:{kind}:{name.casefold()}{f'@{server}' if server else ''}"
 
 
@@ -217,7 +217,7 @@ _REMEMBERED_S, _MOST_REMEMBERED = 1.0, 1_024
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Why somebody belongs to a principal: the member of it that they are, and the source that says so."""
+    """Why somebody belongs to a principal: through which member of it, and which source names this member."""
 
     member: str
     said_by: str
@@ -279,7 +279,10 @@ class Memberships:
         return known[2]
 
     def reached(self, names: Collection[str], accounts: Collection[str] = ()) -> Mapping[str, Reached]:
-        """Return the principals that somebody belongs to now. Each has the last link of the shortest chain to it."""
+        """Return principal → how somebody belongs to it now.
+
+        If this takes several steps (a person, their group, its channel), the last step of the shortest way is returned.
+        """
         grants, now = self._current(), self._now()
         found: dict[str, Reached] = {}
         first = (name if is_principal(name) else f"{GROUP}{name}" for name in storable_groups(names))
@@ -307,8 +310,8 @@ class Memberships:
     def unknown(self, configured: Iterable[str]) -> Sequence[str]:
         """Return the principals in the configuration and in the file of members that no source has, sorted.
 
-        Accounts count as unknown only where sources name accounts of their kind: a public repository names nobody.
-        Nothing is unknown before each source was asked.
+        An account is unknown only if some source names accounts of its kind, because a public repository names nobody.
+        Before each source was asked, the result is empty.
 
         Args:
             configured: names of groups and principals. A principal that the file of members defines is known.

@@ -97,7 +97,7 @@ class Entry:
         updated_at: when the document last changed according to the source, in UTC.
         revision: the source's name for this version of the document, such as a commit; ``None`` if it has none.
         metadata: what the source knows of the document (author, url, title), to add to the document's metadata.
-        verified_at: when the source last confirmed that the document exists as it is; ``None`` if this listing does.
+        verified_at: when the source last confirmed that the document exists as it is; ``None`` means just now.
     """
 
     path: str
@@ -125,7 +125,7 @@ class Listing:
         problem: why the listing is incomplete; ``None`` if it is complete. A document that an incomplete listing does
             not name counts as gone only if ``listed_at`` is set, because then the source has reported it as gone.
         withdrawn: paths that somebody removed from the source on purpose, so that their removal needs no confirmation.
-        listed_at: when the source last named all of its documents; ``None`` if this listing does.
+        listed_at: when the source last named all of its documents; ``None`` means in this listing.
         within: the paths that the listing is about; ``None`` if it is about the whole source.
         notices: what people should know about a complete listing, such as reduced details.
         unmatched: entries of the metadata file that match no document, so that their statements have no effect.
@@ -157,7 +157,7 @@ class Message:
         offset: for transcripts, seconds since the start of the recording.
         lead: ``speaker: text`` lines of earlier messages that are in another document, such as the root of its thread.
         channel: the channel of the message, if the document holds several channels.
-        is_labelled: whether its text begins with the speaker; ``False`` for a cue that continues the one before.
+        is_labelled: whether its text begins with the speaker; ``False`` for a cue that continues the previous cue.
     """
 
     id: str

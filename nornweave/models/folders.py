@@ -250,7 +250,7 @@ def _check_encoder(folder: Path, name: str) -> None:
 
 
 def _check_cross_encoder(folder: Path, name: str) -> None:
-    """Refuse a cross-encoder without a head or a tokenizer, or with several scores."""
+    """Refuse a cross-encoder that has no head or no tokenizer, or gives several scores."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         architecture = str((config.get("architectures") or ["model of no architecture"])[0])

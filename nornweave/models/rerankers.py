@@ -62,7 +62,7 @@ def scores_of(
         size: the largest number of texts in a batch.
         lengths: the number of tokens of each pair of query and text.
         logits_of: takes the positions of a batch and returns their logits.
-        deadline: see ``Reranker.score``.
+        deadline: the ``time.monotonic()`` after which no further batch starts; ``None`` for no limit.
 
     Returns:
         The sigmoid of each logit, in the order of ``lengths``.

@@ -149,7 +149,7 @@ class CrossEncoderReranker:
         self._lock = Lock()
 
     def score(self, query: str, texts: Sequence[str], *, deadline: float | None = None) -> Scores:
-        """Score texts; see ``Reranker.score``. Batches wait for each other, because torch uses all cores."""
+        """Score texts as ``Reranker.score`` does. Batches wait for each other, because torch uses all cores."""
         pairs = [(encodable(query), encodable(text)) for text in texts]
         lengths = [min(self._limit, (len(query) + len(text)) // CHARACTERS_PER_TOKEN + 3) for text in texts]
         try:

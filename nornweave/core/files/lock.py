@@ -166,7 +166,10 @@ def holder_text(purpose: str) -> str:
 
 
 def describe_holder(what: str, text: str | bytes) -> str:
-    """Return a sentence that names the holder of a lock, from the holder's ``holder_text``."""
+    """Return a sentence which says that ``what`` is being written, and by which process.
+
+    ``text`` is what ``holder_text`` returned in that process.
+    """
     try:
         holder = json.loads(text)
         process = f"pid {holder['pid']} on {holder['host']}, since {holder['since']}"

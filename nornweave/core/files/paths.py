@@ -162,7 +162,7 @@ def _is_valid(pattern: str) -> bool:
 
 
 def read_regular(path: str | Path, max_bytes: int = MAX_BYTES, *, follows: bool = True) -> bytes:
-    """Read a regular file of a bounded size; see ``open_regular``.
+    """Read a regular file of at most ``max_bytes``. ``follows`` tells whether the path may be a link.
 
     Raises:
         DocumentError: the path is not a regular file, or the file is larger than ``max_bytes``.

@@ -27,7 +27,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def address_of(function: Callable[..., object]) -> str:
-    """Return the name of a function that ``function_at`` imports.
+    """Return ``module:name`` of a function, which ``function_at`` can import.
 
     Raises:
         ValueError: it is a lambda, a method or a closure, and not a function of a module.
@@ -40,7 +40,7 @@ def address_of(function: Callable[..., object]) -> str:
 
 @lru_cache(maxsize=256)
 def function_at(address: str, package: str = PACKAGE) -> Callable[..., object]:
-    """Import the function whose ``address_of`` is ``address``.
+    """Import the function with the address ``module:name``.
 
     Raises:
         ValueError: ``address`` is not that of a function that a module of ``package`` defines.
@@ -74,10 +74,10 @@ def send(connection: socket.socket, values: object, raw: bytes = b"") -> None:
 
 
 def receive(connection: socket.socket, due: float | None = None) -> tuple[JsonValue, bytes]:
-    """Receive one message.
+    """Receive one message; return its JSON and the bytes that were sent beside it.
 
     Args:
-        due: a ``time.monotonic()``; ``None`` waits without end.
+        due: the ``time.monotonic()`` until which to wait; ``None`` waits without end.
 
     Raises:
         TimeoutError: the message was not complete in time.

@@ -204,7 +204,7 @@ def release_of(
 ) -> tuple[int, ...]:
     """Return the version of a changelog section, or else its year, month and day; empty for any other section.
 
-    The headings tell, or else the name of the file: ``docs/releases/5.1.md``.
+    It is read from the headings or else from the name of the file: ``docs/releases/5.1.md``.
     """
     if "kind" in metadata or not (metadata.get(LISTS_RELEASES) or is_changelog(path)):  # a list of commits is none
         return ()
@@ -228,7 +228,7 @@ def is_changelog(path: str) -> bool:
 
 
 def lists_releases(path: str, headings: Iterable[str]) -> bool:
-    """Tell whether the headings of a page are those of a changelog: versions, the newest first or with dates."""
+    """Tell whether a page has the headings of a changelog: versions in order, newest first if they have no dates."""
     found = [(match, heading) for heading in headings if (match := _RELEASE.match(heading)) and match[2]]
     alone = [heading for match, heading in found if _ONLY_DATED.match(heading, match.end())]
     steps = [first > then for first, then in pairwise(map(released, alone))]
@@ -269,7 +269,7 @@ def words_key(terms: Iterable[str], field: str = WORDS) -> str:
     """Return the lookup key of a name that consists of these words; empty unless there are two to four words.
 
     Args:
-        field: the field of the key. With ``WORDS_DONE_TO``, the name has one more word in front.
+        field: the field of the key. ``WORDS_DONE_TO`` is for a name that has one more word in front of these words.
     """
     words = sorted({term for term in terms if term not in FUNCTION_TERMS})
     return f"{field}:{' '.join(words)}" if 2 <= len(words) <= MOST_WORDS_OF_NAME else ""
@@ -301,7 +301,7 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
 
 
 def thread_number(document: Document, chunk: Chunk) -> str | None:
-    """Return the number of a chunk's issue or pull request, or ``None``."""
+    """Return the number of a chunk's issue or pull request; ``None`` if the chunk belongs to neither."""
     thread = chunk.metadata.get("thread_id")
     return thread.rpartition("#")[2] if document.format in _NUMBERED and isinstance(thread, str) else None
 

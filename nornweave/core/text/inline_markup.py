@@ -113,7 +113,7 @@ def _parser() -> MarkdownIt:
 
 
 def one_line(text: str) -> str:
-    """Collapse every run of blank space."""
+    """Return a text on one line, with one blank for every run of blank space, and none at both ends."""
     return _SPACES.sub(" ", text).strip()
 
 

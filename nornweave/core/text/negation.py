@@ -58,7 +58,7 @@ def left_out(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def not_left_out(text: str) -> str:
-    """Return the name after "without" or a similar word; empty if there is none. Passages with it are not excluded."""
+    """Return the name after "without" or a similar word, which does not exclude passages; empty if there is none."""
     worded = _WORDED.search(text)
     if worded is None or (worded[0].lower().startswith("without") and not re.search(r"[A-Z_\d]", worded[1])):
         return ""
@@ -74,7 +74,8 @@ def is_question(text: str) -> bool:
 def negated_terms(text: str) -> frozenset[str]:
     """Return the terms that a question negates; empty if it describes something that does not work.
 
-    The negation must closely follow the subject, as in "which endpoints do not". A later one negates something else.
+    The negation must closely follow the subject, as in "which endpoints do not". A later negation is about something
+    else and is ignored.
     """
     is_asked = _ASKS_WITHOUT.search(text) is not None or len(text.split()) <= _SHORT_WORDS
     return frozenset(_negated(text)) if is_asked and not _SYMPTOM.search(text) else frozenset()

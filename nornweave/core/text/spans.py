@@ -156,8 +156,8 @@ def pack_outermost(
 ) -> Iterator[Span]:
     """Join neighbouring ``pieces`` like ``pack``. End each part before the piece that is nested least deeply.
 
-    Of several such pieces, the last one is chosen; of those that make a part about as long, the last that stands apart.
-    A part is not ended while it is short.
+    If several pieces are nested least deeply, the part ends before the last of them. An earlier one is preferred if
+    only that one stands apart and the part becomes hardly shorter. A part is not ended while it is short.
 
     Args:
         depth: returns the depth of nesting at an offset.

@@ -90,14 +90,17 @@ def find_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=CACHED_WORDS)
 def name(found: str) -> tuple[str, int]:
-    """Return a word of code as ``(form, sort)``. The form is the word in lower case."""
+    """Return a word of code as ``(form, sort)``: in lower case, and ``VALUE`` if it has a digit, else ``NAME``."""
     form = found.lower()
     return form, VALUE if _DIGIT.search(form) else NAME
 
 
 @lru_cache(maxsize=CACHED_WORDS)
 def word(found: str) -> tuple[str, int]:
-    """Return a word of prose as ``(form, sort)``. The form is its stem, the same for all spellings and synonyms."""
+    """Return a word of prose as ``(form, sort)``. The form is its stem, the same for all spellings and synonyms.
+
+    The sort is ``FUNCTION``, ``CONTENT``, ``NAME``, ``VALUE`` or, for a word that reverses the sense, ``TURN``.
+    """
     plain = found.replace("’", "'").partition("'")[0].strip("_") or found
     lowered = plain.lower()
     if lowered in _NEGATIONS:

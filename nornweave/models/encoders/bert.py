@@ -260,9 +260,12 @@ class _Graph:
         return ops.transpose(split, np.array([0, 2, 1, 3]))
 
     def _linear(self, hidden: Any, place: str, names: Sequence[str] = ()) -> list[Any]:
-        """Return the products of an input with the weights of each of ``names``, by default of ``place``.
+        """Multiply an input by the weights of each name, and return the products.
 
-        The recipe names the quantisation of the input by ``place``.
+        Args:
+            hidden: the input.
+            place: the name under which the recipe has the quantisation of the input.
+            names: the names of the weights; empty for ``place`` alone.
         """
         ops, steps = self._ops, self._recipe and self._recipe.inputs.get(place)
         if steps:

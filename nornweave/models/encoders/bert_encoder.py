@@ -94,13 +94,13 @@ class BertEncoder:
         _ENCODERS.add(self)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode passages, longest first within a window; see ``Encoder.encode``."""
+        """Encode passages as ``Encoder.encode`` does. Within each window of texts, the longest are encoded first."""
         return self._encode(texts, progress, None)
 
     def encode_tokens(
         self, texts: Sequence[str], *, progress: Progress | None = None
     ) -> tuple[Vectors, list[TokenVectors]]:
-        """Encode passages and their tokens in one pass; see ``TokenEncoder.encode_tokens``."""
+        """Encode passages and their tokens in one pass; return the vectors and, for each text, its token vectors."""
         tokens: list[TokenVectors] = []
         return self._encode(texts, progress, tokens), tokens
 
@@ -126,7 +126,7 @@ class BertEncoder:
         return vector
 
     def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
-        """Encode queries and their tokens in one pass; see ``TokenEncoder.encode_query_tokens``."""
+        """Encode queries and their tokens in one pass; return the vectors and, for each text, its token vectors."""
         [vectors, tokens], lengths = self._answer(texts, 2)
         return vectors, [token_rows(own, length) for own, length in zip(tokens, lengths, strict=True)]
 
