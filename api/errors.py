@@ -138,14 +138,9 @@ def problem_response(
     instance: str | None = None,
     extensions: Mapping[str, object] | None = None,
 ) -> Response:
-    """Return a problem document as a response.
+    """Return a problem document as a response. ``errors`` and ``instance`` are left out if they are empty.
 
-    Args:
-        kind: the last part of its ``type``; ``None`` if the status says it all.
-        headers: further headers of the response.
-        errors: the fields that are wrong; left out if empty.
-        instance: the id of this occurrence; left out if ``None``.
-        extensions: further members of the document.
+    ``kind`` is the last part of ``type``; ``None`` if the status says it all. ``extensions`` are further members.
     """
     phrase = HTTPStatus(status).phrase
     problem: Problem = {

@@ -156,7 +156,7 @@ async def stream(
     prepare: Callable[[], Awaitable[T]],
     events: Callable[[T], AsyncIterator[bytes]],
 ) -> EventStream:
-    """Prepare an answer and return its events. An error while preparing gets a usual error response.
+    """Return the response that sends ``events`` of the answer of ``prepare``, whose errors get a usual error response.
 
     Raises:
         ProblemError: 429, too many streams are open.

@@ -162,21 +162,12 @@ class Serving(Shared):
         return await self.questions.run(lambda: work(self.engine.answers), question.left_s)
 
     async def find(self, query: FindQuery, deadline: Deadline) -> FindDocument:
-        """Return the lines that ``query`` finds in the served documents, when its turn has come.
-
-        Raises:
-            ProblemError: 503, no agent takes requests, or too many searches wait. Errors of ``SeenTexts.find``.
-        """
+        """Return the lines that ``query`` finds, in turn. Errors are those of ``ask`` and of ``SeenTexts.find``."""
         await wait_for_start([agent for agent in self.agents if agent.domain in query.domains], deadline)
         return await self.finding.run(lambda: self.engine.texts.find(query, deadline.at), deadline.left_s)
 
     async def uses(self, name: str, source_id: str | None, deadline: Deadline) -> UsesDocument:
-        """Return the uses of a name of code, when its turn has come. ``source_id`` limits them to a source.
-
-        Raises:
-            QueryError: the code domain is not served.
-            ProblemError: 503, its agent takes no requests, or too many searches wait. Errors of ``SeenTexts.uses``.
-        """
+        """Return the uses of a name, in one source or in all. Errors are those of ``ask`` and of ``SeenTexts.uses``."""
         if Domain.CODE not in self.domains:
             raise QueryError("name", "the code domain is not served here")
         await wait_for_start([agent for agent in self.agents if agent.domain is Domain.CODE], deadline)

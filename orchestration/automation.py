@@ -253,13 +253,7 @@ def query_map_sensor(settings: Settings, learn: dg.UnresolvedAssetJobDefinition)
 def _sensor(
     name: str, look: Callable[..., Any], does: str, every_s: int = LOOK_INTERVAL_S, **fields: Any
 ) -> dg.SensorDefinition:
-    """Return an active sensor.
-
-    Args:
-        look: called every ``every_s`` seconds. It returns runs to start, or why there are none.
-        does: the description for the UI.
-        fields: further arguments of ``dg.SensorDefinition``.
-    """
+    """Return an active sensor that calls ``look`` every ``every_s`` seconds. ``does`` describes it in the UI."""
     return dg.SensorDefinition(
         name=name,
         evaluation_fn=look,

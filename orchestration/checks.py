@@ -100,10 +100,7 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 
 
 def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Return one figure for each curve of each set, the number of queries, and a table of all measures.
-
-    ``_curve`` names the figures.
-    """
+    """Return a figure for each curve of each set, the number of queries, and a table of all measures."""
     numbers: dict[str, float | int | str] = {}
     for place, evaluation in enumerate(evaluated):
         run = evaluation.result.scope(scope)

@@ -96,6 +96,8 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the configuration file that ``NORNWEAVE_CONFIG`` names, by default ``./nornweave.yaml``.
 
+    ``environment`` is ``os.environ`` by default.
+
     Files that the process writes from now on can be read by this user only.
 
     Raises:

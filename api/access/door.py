@@ -184,11 +184,7 @@ class Door:
         return DoorEntry(viewer, {})
 
     async def by_header(self, scope: Scope) -> Viewer | None:
-        """Return the viewer that the ``Authorization`` header alone names; ``None`` if it has no valid token.
-
-        Raises:
-            ProblemError: as ``enter``.
-        """
+        """Return the viewer of the ``Authorization`` header; ``None`` without a valid token. Raises as ``enter``."""
         header: bytes = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, given = header.partition(b" ")
         if self._registration_token and hmac.compare_digest(given.strip(), self._registration_token.encode()):

@@ -54,6 +54,8 @@ class Provider:
         """Store the parameters. The provider is not asked yet.
 
         Args:
+            keys: the keys of the provider; ``None`` to read them from the address that ``settings`` or its description
+                names.
             names_accounts: add the accounts that the provider proves to an identity's groups.
         """
         self._settings = settings

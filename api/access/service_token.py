@@ -203,10 +203,7 @@ class BearerAuth:
         return None
 
     def _is_meant(self, scope: Scope, session: str) -> bool:
-        """Tell whether a request with a session is harmless or comes from one of our pages.
-
-        The cookie does not prove this, because other sites can make a browser send it. The CSRF token does.
-        """
+        """Tell whether a request with a session only reads, or has the CSRF token that one of our pages sends."""
         if scope["method"] in {"GET", "HEAD"} or scope["path"] in self._forms:
             return True
         return is_csrf_token(Headers(scope=scope).get(CSRF_HEADER, ""), session, self._door.secret or "")

@@ -88,6 +88,7 @@ class SignIn:
 
         Args:
             key: the key of sessions.
+            client_secret: the secret of this service at the provider; ``None`` if it has none.
         """
         self._settings, self._provider, self._secret, self._now = settings, provider, client_secret, now
         self._key = key

@@ -133,11 +133,7 @@ class SignedInPeople:
         self._keep(session, signed_in)
 
     def end(self, session: str) -> str | None:
-        """End a session and forget its tokens. Return its ID token for signing out; ``None`` if there is none.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """End a session. Return its ID token for signing out; ``None`` if there is none. Errors are as in ``begin``."""
         kept = self._kept(session)
         self._ended.end(session)
         if kept is None:

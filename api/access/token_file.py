@@ -42,11 +42,7 @@ class TokenFile:
         return self.entry(hash_of(token))
 
     def entry(self, hashed: str) -> TokenEntry | None:
-        """Return the entry of the token with this hash; ``None`` if it is unknown or has expired.
-
-        Raises:
-            ProblemError: as ``find``.
-        """
+        """Return the entry of a token by its hash; ``None`` if it is unknown or has expired. Raises as ``find``."""
         # The time that it takes may tell how much of a hash is right; that says nothing about a token with this hash.
         entry = self._current().get(hashed)
         return entry if entry and entry.is_valid(present()) else None

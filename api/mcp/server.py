@@ -58,7 +58,11 @@ def protocol_server(
 
     Args:
         domains: the served domains; the tools name them before anything is loaded.
+        serving: returns the service on behalf of the viewer of a request.
+        links: returns the function that links passages, for a request.
+        timeout_ms: the time for a call.
         filters: a text that names the team's own filters by domain, for the tools.
+        notice: a text to add to the instructions for models.
     """
     listed = [_listed(tool, domains, filters) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in listed}

@@ -17,7 +17,7 @@ SYNC, SOURCES_FORM = "/status/sync", "/status/sources"
 
 
 def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:
-    """Return the address of a question."""
+    """Return the address of the page that answers a question: ``/?q=…``. ``suffix`` is put after its path."""
     return f"{ASK}{suffix}?{urlencode(pairs)}" if pairs else f"{ASK}{suffix}"
 
 

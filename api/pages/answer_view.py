@@ -220,15 +220,9 @@ def _result(
     *,
     is_folded: bool,
 ) -> dict[str, Any]:
-    """Return a passage for the page. ``steps`` explain its rank: each retriever, its rank and its part of the score.
+    """Return a passage for the page, as result ``number`` (from 1). With ``is_folded``, leave out its text.
 
-    Args:
-        number: the place of the passage among the results, from 1.
-        item: the passage.
-        terms: the words to mark.
-        place: the place of the passage.
-        merges: all merges of the answer. Those into this passage are shown.
-        is_folded: whether the passage is shown without its text.
+    ``steps`` explain its rank: each retriever, its rank and its part of the score. ``merges`` are those of the answer.
     """
     citation = item["citation"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]

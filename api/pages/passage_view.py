@@ -208,10 +208,7 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _last_change(change: ChangeDocument | None) -> tuple[str, str] | None:
-    """Return the address and the text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``.
-
-    ``None`` is returned for ``None``, a document whose last commit is unknown.
-    """
+    """Return address and text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``; ``None`` if unknown."""
     if change is None:
         return None
     by = f" by {change['author']}" if change["author"] else ""

@@ -77,7 +77,7 @@ class QuestionForm:
         return any(not value.strip() or pair == ("top_k", str(TOP_K)) for pair in pairs for value in pair[1:])
 
     def with_more(self, shown: int) -> str:
-        """Return the address of the same question with more passages; empty if there are no more."""
+        """Return the address of the same question with more than ``shown`` passages; empty if there are none."""
         more = next((count for count in COUNTS if count > self.top_k), 0)
         return f"{replace(self, top_k=more).address}#r{shown + 1}" if more and shown >= self.top_k else ""
 

@@ -122,9 +122,9 @@ def _visible(text: str, kind: str) -> Iterator[TextRun]:
 
 
 def window(pieces: Sequence[Sequence[TextRun]], limit: int) -> range:
-    """Return the range of at most ``limit`` pieces with the most different matches. The beginning counts a little more.
+    """Return the range of ``limit`` pieces with the most different matches; all if only a few more exist.
 
-    A few pieces more than ``limit`` are returned whole.
+    The beginning counts a little more.
     """
     limit = len(pieces) if len(pieces) < limit + MIN_CUT else limit
     words = [{run.text.lower() for run in runs if run.kind == HIT} for runs in pieces]

@@ -272,7 +272,7 @@ async def _answered(
 
 
 async def _with_a_text(request: Request, question: Question, shown: Callable[..., Response]) -> Response:
-    """Return the answer after a model has written its text, for browsers without scripts."""
+    """Wait until a model has written the text of an answer, and return the response that ``shown`` makes of both."""
     serving = serving_of(request)
     give_back = serving.streams.take(client_address(request.scope))
     try:

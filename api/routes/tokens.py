@@ -117,11 +117,7 @@ def own_tokens_of(serving: Serving) -> OwnTokens:
 
 
 async def list_tokens(serving: Serving, *, everybodys: bool = False) -> TokensDocument:
-    """Return the viewer's own tokens. With ``everybodys``, return the tokens of everybody to an operator.
-
-    Raises:
-        NotPermittedError: ``everybodys`` is set, and the viewer is not an operator.
-    """
+    """Return the viewer's own tokens; with ``everybodys`` the tokens of everybody, which only operators may see."""
     own = own_tokens_of(serving)
     if everybodys:
         serving.viewer.check_operates()

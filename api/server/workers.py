@@ -67,13 +67,9 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
-    """Return a function that starts a process which serves on ``listener``.
+    """Return a function that starts a process which serves on ``listener``: all domains, or only ``agent``.
 
-    Args:
-        config: the configuration file.
-        host: the name or address that ``listener`` was opened for.
-        agent: the only domain to serve; ``None`` for all.
-        metrics: the folder in which the processes share their metrics.
+    The processes share their metrics in the folder ``metrics``.
     """
     shared = listener.fileno()
     command = [sys.executable, "-m", "api.server.process", str(config), host, str(shared)]

@@ -118,12 +118,7 @@ class ObjectStore:
             obstore.put(self._sender, key, content, use_multipart=False)
 
     def replace(self, key: str, content: bytes, tag: str | None) -> str | None:
-        """Write a document if its stored tag is still ``tag``. Return its new tag; ``None`` if the store gives none.
-
-        Args:
-            key: the key of the document.
-            content: the new content.
-            tag: the tag that was read; ``None`` if the document must not exist yet.
+        """Write a document if its stored tag is still ``tag``; with ``None``, if it does not exist. Return its new tag.
 
         Raises:
             PublisherConflictError: somebody else has written the document since it was read.

@@ -72,7 +72,7 @@ class Objects(Protocol):
     url: str
 
     def read(self, key: str, *, arrived: Callable[[int], None] = ...) -> StoredDocument | None:
-        """Return an object. Call ``arrived`` with the number of bytes of each piece."""
+        """Return an object, never ``None`` here. Call ``arrived`` with the number of bytes of each piece."""
 
     def write(self, key: str, content: bytes) -> None:
         """Write an object atomically."""

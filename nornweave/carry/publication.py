@@ -218,11 +218,7 @@ def parse_checked(content: bytes, where: str, keys: Collection[str] = ()) -> dic
 
 
 def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
-    """Return a parsed document as an instance of ``kind``.
-
-    Raises:
-        PublicationError: the document lacks a field or has an invalid one. The message names the place ``where``.
-    """
+    """Return a parsed document as an instance of ``kind``. If a field is wrong, the error names the place ``where``."""
     try:
         return kind.model_validate(state)
     except ValidationError as error:

@@ -94,7 +94,10 @@ class Upload:
         return published
 
     def _check_publisher(self, before: PublishedCommit | None, known: Published | None) -> None:
-        """Refuse to alternate with another publisher. A publisher that lost its records (new disk) may continue."""
+        """Refuse to alternate with another publisher. A publisher that lost its records (new disk) may continue.
+
+        ``before`` is the last commit in the store, and ``known`` the record of this publisher's last copy.
+        """
         if before is None or before.publisher == self.publisher or self.take_over:
             return
         if known and (known.at or known.lost):
@@ -194,6 +197,8 @@ def publish_domains(
     settings: Settings, domains: Sequence[Domain], *, take_over: bool = False, full: bool = False
 ) -> dict[Domain, Published | str | None]:
     """Copy the published generations of some domains and the workspace document to the store.
+
+    ``take_over`` and ``full`` are those of ``Upload``.
 
     Returns:
         Domain → the record of the store's copy, or ``None`` if nothing is published, or why the copy failed.

@@ -61,7 +61,7 @@ class SilentRun:
 
 
 def silent_runs(data_dir: Path, domain: Domain, environment: Mapping[str, str] | None = None) -> list[SilentRun]:
-    """Return the silent runs of a domain, and those of several domains, oldest first.
+    """Return the silent runs of a domain, and silent runs of several domains, oldest first.
 
     If the history cannot be read, return none. ``nornweave doctor`` says why it cannot be read.
     """

@@ -111,7 +111,7 @@ class DomainLease:
         self._lease.confirm()
 
     def commit(self, *, overwriting: bool = False) -> None:
-        """Upload changed files and name them in the lease's row."""
+        """Upload changed files and name them in the lease's row. With ``overwriting``, erase the bytes of old files."""
         self._lease.confirm()
         prefix, digests = prefix_of(self._folder.name), Digests(self._folder)
         paths = {path.relative_to(self._folder).as_posix(): path for path in _files_of(self._folder)}

@@ -72,7 +72,9 @@ class WorkspaceDocument(SignedDocument):
 def publish_workspace(
     store: ObjectStore, settings: Settings, publisher: str, *, take_over: bool = False
 ) -> WorkspaceDocument:
-    """Update the workspace document in the store. If it would not change, it is not written.
+    """Update the workspace document in the store, and return it. If it would not change, it is not written.
+
+    With ``take_over``, replace the document of another publisher.
 
     Raises:
         PublicationError: the store cannot be reached.

@@ -141,10 +141,12 @@ def refresh(
 
 
 def _rights(settings: Settings, path: str, domains: list[Domain] | None, people: Sequence[Person]) -> RightsDocument:
-    """Return who may see the only document at a path.
+    """Return who may see the only document at a path, and whether each of ``people`` may see it.
+
+    ``domains`` are searched; ``None`` searches all served domains.
 
     Raises:
-        QueryError: no document is published there, or several are; the message names them.
+        QueryError: no document is published at this path, or several are. The message names the documents.
     """
     from nornweave.ask.engine import Engine
     from nornweave.ask.rights import documents_at, rights_document

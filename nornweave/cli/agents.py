@@ -282,7 +282,10 @@ def _run(names: list[str] | None, command: Sequence[str] | None, *, yes: bool, a
 def _changes(
     agents: Sequence[Agent], project: Path, command: Sequence[str] | None, origins: _Origins
 ) -> Iterator[_Change]:
-    """Yield the changes: a file for each agent, and AGENTS.md if there is at least one agent."""
+    """Yield a change for the file of each agent, and for AGENTS.md if there is at least one agent.
+
+    The changes add the entry that runs ``command``; with ``None`` they remove what ``install`` added.
+    """
     put_in = command or [NAME, "mcp"]
     edits: list[tuple[str, Path, Callable[[str], str], Callable[[str], str]]] = [
         (agent.name, agent.file, partial(edited, agent, put_in), partial(edited, agent, None)) for agent in agents
@@ -324,12 +327,7 @@ def _read(file: Path) -> str | None:
 
 
 def _carry_out(change: _Change, origins: _Origins, *, yes: bool, as_json: bool) -> str:
-    """Show a change, ask for permission unless ``yes``, and write it.
-
-    Returns:
-        ``written``, ``unchanged``, ``not confirmed``, or ``refused`` if a person has to edit the file or somebody
-        changed it meanwhile.
-    """
+    """Show a change, ask unless ``yes``, and write it. Return the outcome, such as ``written`` or ``refused``."""
     if change.refused:
         messages.print(f"{change.name}: {change.file}: {change.refused}", style="red", soft_wrap=True)
         if change.lines:

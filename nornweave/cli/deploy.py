@@ -51,10 +51,7 @@ def worker(
 
 
 def _encoder(settings: Settings, name: str, version: str) -> Encoder:
-    """Return the encoder of a domain. This machine's settings choose the model, never the message from the broker.
-
-    ``version`` is the version that the message wants. Only its precision is used.
-    """
+    """Return the encoder of a domain, with this machine's model and the precision of ``version`` from the message."""
     from nornweave.carry.wiring import encoder_of
 
     if name not in {domain.value for domain in Domain}:

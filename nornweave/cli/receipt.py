@@ -178,7 +178,7 @@ def _is_known(store: Any, domain: Domain, source: str, path: str) -> bool:
 
 
 def _replica(url: str, *, purge: bool) -> Place:
-    """Return a place that asks a replica for a receipt of its own."""
+    """Return a place that asks a replica for its own receipt. With ``purge``, the replica first removes remains."""
 
     def search(deleted: Deleted) -> Search:
         import httpx

@@ -75,7 +75,7 @@ def _store_settings(url: str, local: Settings | None) -> PublishSettings:
 
 
 def _own(local: Settings | None) -> Mapping[str, Any]:
-    """Return this machine's own settings: who may ask, and what is sent to other services."""
+    """Return the replica's own settings, ``access`` and a part of ``fusion``; empty without a configuration."""
     if local is None:
         return {}
     fusion = local.fusion.model_dump(mode="json", exclude_unset=True, include=OWN_OF_FUSION)

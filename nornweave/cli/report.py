@@ -217,7 +217,10 @@ def _print_conflict(number: int, conflict: Mapping[str, Any]) -> None:
 
 
 def print_ledger(document: LedgerDocument, *, settled: bool = False, dismissed: bool = False) -> None:
-    """Print the ledger by entity. Likely conflicts come first, and so does the side that probably holds."""
+    """Print the ledger's open conflicts by entity. Likely conflicts come first, and so does the side that holds.
+
+    With ``settled``, print settled conflicts, too. With ``dismissed``, print only dismissed conflicts.
+    """
     entries = document["dismissed"] if dismissed else document["open"] + (document["settled"] if settled else [])
     likely = sum(entry["confidence"] >= LIKELY for entry in document["open"])
     entity: str | None = None
@@ -278,10 +281,7 @@ def _score_part(item: Mapping[str, Any], source: str) -> str:
 
 
 def _where(citation: Mapping[str, Any]) -> str:
-    """Return the place of a citation as a line: ``code  src/app.py:3-9  (repo)  title``.
-
-    Filters and ``nornweave why`` accept the path in this form.
-    """
+    """Return the place of a citation: ``code  src/app.py:3-9  (repo)  title``. Filters and ``why`` accept this path."""
     place = f"{citation['domain_id']}  {citation['source_path']}"
     if citation["line_range"]:
         place += ":{}-{}".format(*citation["line_range"])

@@ -124,11 +124,9 @@ def run_sync(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Sync the domains and print the outcomes.
+    """Sync the domains and print the outcomes. Return 0 after success, 1 after a failure, and 130 after Ctrl-C.
 
-    Returns:
-        The exit code: 0 after success, 1 after a failure, 130 after Ctrl-C. With ``strict`` it is ``DOCUMENTS_FAILED``
-        if only documents failed.
+    With ``strict``, return ``DOCUMENTS_FAILED`` if nothing but documents failed.
     """
     check_folder(settings.data_dir, make=True)
     with translate_full_disk(settings.data_dir), ProgressBars(messages) as bars:

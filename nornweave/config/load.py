@@ -141,14 +141,7 @@ def _read_sources(entries: tuple[Mapping[str, Any], ...], kinds: SourceKinds, fi
 
 
 def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefix: str) -> SourceSettings:
-    """Return the settings of a source, an instance of the class for its ``type``.
-
-    Args:
-        entry: the keys and values of the source.
-        kinds: type → class.
-        file: the configuration file, for messages.
-        prefix: the place of the source in the file, such as ``sources.0``, for messages.
-    """
+    """Return the settings of a source, of its class in ``kinds``. ``prefix`` is its place, such as ``sources.0``."""
     if "type" not in entry:
         raise ConfigError(f"{file}{line_of(file, prefix.split('.'))}: key '{prefix}.type' is missing")
     name = entry["type"]

@@ -54,11 +54,7 @@ class SourceSettings(FrozenSettings):
 
     @property
     def required_path(self) -> Path:
-        """The folder or file of a local source.
-
-        Raises:
-            ConfigError: the source has no ``path``.
-        """
+        """The folder or file of a local source. If it has no ``path``, this raises ``ConfigError``."""
         if self.path is None:
             raise ConfigError("key 'path' is missing")
         return self.path

@@ -80,7 +80,8 @@ def connect_memory(*, spill: Path) -> Connection:
 def attach(connection: Connection, path: Path, name: str, *, is_small: bool = False) -> None:
     """Attach a file for writing as ``name`` (a constant in the code).
 
-    A small file gets blocks of 16 kB. Each table takes several, so with the usual 256 kB twenty tables fill 5 MB.
+    With ``is_small``, the file has blocks of 16 kB. With the usual blocks of 256 kB, a file of twenty tables has at
+    least 5 MB, because each table takes several blocks.
     """
     size = ", block_size 16384" if is_small else ""
     connection.execute(f"attach {quote(str(path))} as {name} (row_group_size {ROW_GROUP_SIZE:d}{size})")

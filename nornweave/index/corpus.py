@@ -29,12 +29,7 @@ class SharedFiles(Elsewhere, Protocol):
     """The folder of a domain that several machines share."""
 
     def lock(self, purpose: str, wait_s: float) -> Lock:
-        """Return the writer's lock. It downloads the files when it is taken and uploads them at the end.
-
-        Args:
-            purpose: what the lock is taken for. It is shown to those who wait.
-            wait_s: how long to wait for another writer.
-        """
+        """Return the writer's lock. It waits for other writers, downloads the files, and uploads them at the end."""
 
 
 class DuckDBStore:

@@ -275,6 +275,7 @@ class Writer(Protocol):
         """Build a generation that readers do not see yet.
 
         Args:
+            run_id: the run that builds the generation. The event of its publication names the run.
             facts: how the generation is made (encoder, analyzer, versions). Readers find them in its metadata.
         """
 

@@ -110,7 +110,7 @@ def encode_facts(facts: Sequence[Fact]) -> str | None:
 
 
 def decode_facts(rows: Sequence[Sequence[Any]] | None) -> tuple[Fact, ...]:
-    """Read facts from the parsed JSON of ``encode_facts``."""
+    """Return the facts in the parsed JSON of ``encode_facts``; no facts for ``None``."""
     return tuple(map(decode_fact, rows or ()))
 
 

@@ -119,7 +119,7 @@ def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
 
 
 def _reading_order(stored: Stored | None) -> int:
-    """Return a sort key for reading. Postponed documents are first, failed documents last.
+    """Return a sort key for reading. Postponed documents are first, failed documents last. ``None`` is a new document.
 
     This order keeps a document that crashes its reader at every sync from delaying the other documents.
     """
@@ -168,7 +168,7 @@ def _split_removals(
     *,
     confirm_deletes: bool,
 ) -> tuple[tuple[Stored, ...], tuple[HeldRemovals, ...]]:
-    """Return the removals to do now, and the removals that a person must confirm."""
+    """Return the removals to do now, and the removals that a person must confirm; none with ``confirm_deletes``."""
     known: dict[str, list[Stored]] = {}
     for key, stored in manifest.items():
         known.setdefault(key[0], []).append(stored)

@@ -200,13 +200,7 @@ class Intake:
     def _process(
         self, wanted: DueDocument, fetched: bytes | DocumentError, told: Mapping[str, str]
     ) -> ProcessedDocument:
-        """Parse and cut one document if it changed. Return its outcome and what to store.
-
-        Args:
-            wanted: the document.
-            fetched: its bytes, or the error of fetching them.
-            told: metadata that was found in other files of its source.
-        """
+        """Parse and cut a document if it changed, and return its outcome. ``told`` is metadata from other files."""
         began, content_hash = time.monotonic(), None
         known = wanted.stored if wanted.stored and wanted.stored.content_hash else None
         try:

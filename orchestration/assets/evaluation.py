@@ -37,7 +37,7 @@ UNJUDGED = "no judged set is named, and none can be made out of what is publishe
 def answers_asset(
     settings: Settings, generations: Sequence[dg.AssetKey], progress: Progress | None
 ) -> dg.AssetsDefinition:
-    """Return the asset that measures answers over all domains. It runs after the publications of the domains."""
+    """Return the asset that measures answers over all domains. It runs after ``generations``, their publications."""
 
     @dg.asset(
         key=ANSWERS_KEY,
@@ -138,7 +138,7 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
-    """Announce measures that dropped, and measures below their floor.
+    """Announce measures that dropped, and measures below their floor. ``None`` stands for answers over all domains.
 
     A drop is announced once. The alarm of a measure below its floor lasts until the measure recovers.
     """
@@ -165,11 +165,9 @@ def _is_known(settings: Settings) -> bool:
 
 
 def _known_figures(settings: Settings, subject: str, scope: ResultScope, generation: str | None = None) -> Metadata:
-    """Return the figures of each set's last evaluation. Evaluations of refused candidates are ignored.
+    """Return the figures of each set's last evaluation, for one generation or (``None``) for any.
 
-    Args:
-        subject: a domain, or the name for answers over all domains.
-        generation: only evaluations of this generation count; ``None`` for all.
+    Evaluations of refused candidates are ignored. ``subject`` is a domain, or ``ALL_DOMAINS``.
     """
     known = history_of(settings).evaluations(domain=subject, scope=scope.value, generation=generation)
     newest: dict[str, Evaluation] = {}

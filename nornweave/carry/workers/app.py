@@ -175,13 +175,7 @@ def encode_batch(
 ) -> str:
     """Encode one batch unless its vectors are stored. Return a text that says what was done.
 
-    Args:
-        encoders: returns a domain's encoder for a version.
-        objects: the store for vectors and long texts.
-        domain: the domain of the texts.
-        encoder: the version of the encoder that the vectors must have.
-        key: the key of the batch.
-        texts: the texts; ``None`` if they are stored as an object.
+    ``encoder`` is the version that the vectors must have. ``texts`` is ``None`` if the texts are stored as an object.
 
     Raises:
         EncoderError: this machine's settings give the domain another encoder.

@@ -39,7 +39,7 @@ class Queue(Protocol):
     """Hands batches to workers."""
 
     def submit(self, domain: str, batch: TextBatch, texts: list[str] | None, *, queue: str) -> None:
-        """Queue a batch.
+        """Queue a batch. ``texts`` is ``None`` if the texts are stored as an object.
 
         Raises:
             ConnectionError: the broker cannot be reached.
@@ -58,7 +58,7 @@ class CeleryQueue:
         }
 
     def submit(self, domain: str, batch: TextBatch, texts: list[str] | None, *, queue: str) -> None:
-        """Queue a batch; see ``Queue``."""
+        """Queue a batch. The arguments are those of ``Queue.submit``."""
         message = {"domain": domain, "encoder": batch.encoder, "key": batch.key, "texts": texts}
         try:
             self._app.send_task(ENCODE, kwargs=message, queue=queue, expires=EXPIRES_S, retry=False)
@@ -118,7 +118,7 @@ class DistributedEncoder:
         return self.local.encode_query(text)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode passages; see ``Encoder.encode``."""
+        """Return the vectors of passages, with the help of workers. ``progress`` is called as batches are finished."""
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         done = 0
 
@@ -133,7 +133,10 @@ class DistributedEncoder:
         return vectors
 
     def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
-        """Submit batches and collect their vectors. While workers are late, encode more and more batches here."""
+        """Submit batches, and call ``arrived`` with each batch and its vectors.
+
+        While workers are late, encode more and more batches on this machine.
+        """
         self._is_late |= not self._submit(waiting)
         last, pause_s, encoded_here = self.clock(), POLL_S, 1
         while waiting:

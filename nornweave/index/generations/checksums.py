@@ -33,12 +33,7 @@ def checksum_file(file: Path) -> Path:
 
 
 def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
-    """Write a file's checksum beside the path that the file will have.
-
-    Args:
-        built: the file at its present path.
-        file: the path to which it will be renamed.
-        checksum: its checksum; ``None`` to compute it.
+    """Write the checksum of ``built`` beside ``file``, its future path. ``checksum`` may be ``None``, to compute it.
 
     Raises:
         OSError: a file cannot be read or written.

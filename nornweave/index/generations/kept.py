@@ -151,7 +151,7 @@ class KeptGenerations(SegmentFiles):
         return tuple(GenerationId(f"gen-{number:06d}") for number in numbers)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the manifest's path of a complete generation."""
+        """Return the path of a complete generation's manifest."""
         return self.folder / f"{generation}{MANIFEST_SUFFIX}"
 
     def of_candidate(self, candidate: GenerationId) -> KeptGenerations:
@@ -159,7 +159,7 @@ class KeptGenerations(SegmentFiles):
         return CandidateFiles(self.folder, candidate, self._elsewhere)
 
     def build_path(self, generation: GenerationId) -> Path:
-        """Return the manifest's path of a candidate."""
+        """Return the path of a candidate's manifest."""
         return self.folder / f".build-{generation.removeprefix('gen-')}{MANIFEST_SUFFIX}"
 
     def manifest(self, generation: GenerationId) -> Manifest:
@@ -211,11 +211,9 @@ class KeptGenerations(SegmentFiles):
         statements: Mapping[str, Statement] = NO_STATEMENTS,
         today: AccessToday | None = None,
     ) -> Index:
-        """Open a generation for reading.
+        """Open a generation for reading, with the access statements of the configuration by source.
 
-        Args:
-            statements: source id → its access statement in the current configuration.
-            today: today's access rules, which an older generation needs; ``None`` for the published one.
+        An older generation needs ``today``, the rules of the published generation.
 
         Raises:
             StoreError: the generation is missing, damaged or of another schema.
@@ -279,7 +277,7 @@ class KeptGenerations(SegmentFiles):
         return Move(at, current, self._built_at(current, moves))
 
     def _built_at(self, generation: GenerationId, moves: Sequence[Move]) -> datetime:
-        """Return the build time of a generation from the recorded publications. The generation is not opened."""
+        """Return the build time of a generation as recorded in ``moves``; if it is not recorded, its file's time."""
         noted = (move.built_at for move in moves if move.generation == generation)
         return next(noted, None) or self._written_at(generation)
 
@@ -332,7 +330,7 @@ class CandidateFiles(KeptGenerations):
         return (self._candidate,)
 
     def path(self, generation: GenerationId) -> Path:
-        """Return the manifest's path of a generation; for the candidate, the path of its build."""
+        """Return the path of a generation's manifest. The manifest of the candidate is where it was built."""
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
     def _data_file(self, name: str) -> Path:

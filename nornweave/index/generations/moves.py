@@ -53,12 +53,7 @@ class Then:
 
 
 def read_as_of(text: str, now: datetime, field: str = "as_of") -> AsOf:
-    """Return the time in UTC, or the generation, that ``text`` names.
-
-    Args:
-        text: an RFC 3339 time, or a name such as ``gen-000012``.
-        now: the current time.
-        field: the parameter that an error names.
+    """Return the time in UTC, or the generation, that ``text`` names. ``field`` is the parameter that an error names.
 
     Raises:
         QueryError: the text is neither a past RFC 3339 time nor the name of a generation.

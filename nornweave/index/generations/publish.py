@@ -60,7 +60,10 @@ class GenerationFiles(KeptGenerations):
             write_whole(self.folder / "FLOOR", f"{number}\n")
 
     def publish(self, generation: GenerationId, built_at: datetime | None = None) -> None:
-        """Complete the built files, segments first, and point readers at the generation."""
+        """Complete the built files, segments first, and point readers at the generation.
+
+        ``built_at`` is the time of the build. The default is the recorded time, or else the file's time.
+        """
         built = self.build_path(generation)
         for segment in read_manifest(built).segments:
             if (candidate := segment_build_path(self.folder, segment.name)).exists():

@@ -276,7 +276,7 @@ class ServedGeneration:
 
     @property
     def published(self) -> GenerationId | None:
-        """Return the published generation as last seen. An older generation may be the one that answers."""
+        """Return the published generation as last seen; ``None`` if there was none. An older one may be answering."""
         refused = self._opener.refused
         return refused.name if refused else self.name
 

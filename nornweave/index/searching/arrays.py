@@ -118,11 +118,7 @@ def arrays_file(segment: Path) -> Path:
 
 @contextmanager
 def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
-    """Open a segment's arrays for writing. Readers ignore an unfinished file.
-
-    Args:
-        segment: the path of the segment's file.
-        of: the identity of the segment, which ``open_arrays`` compares.
+    """Open a segment's arrays for writing. Readers ignore an unfinished file. ``of`` identifies the segment.
 
     Raises:
         OSError: the disk is full.

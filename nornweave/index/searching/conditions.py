@@ -140,10 +140,9 @@ _Where: TypeAlias = tuple[str, list[object]]
 
 
 def _ends(field: str, *ends: tuple[str, object]) -> _Where:
-    """Return the SQL condition that a field's value lies in a range, and the parameters of the condition.
+    """Return the SQL condition of a range, and its parameters.
 
-    Each end of the range is a comparison in SQL and its parameter, such as ``("value >= ?", 3)``. An end whose
-    parameter is ``None`` is left out.
+    An end is a comparison and its parameter: ``("value >= ?", 3)``. If the parameter is ``None``, the end is left out.
     """
     stated = [(comparison, value) for comparison, value in ends if value is not None]
     return " and ".join(["field = ?", *(comparison for comparison, _ in stated)]), [field, *(end for _, end in stated)]

@@ -157,11 +157,7 @@ def _documents_after(
 ) -> list[ServedDocument]:
     """Return the documents that follow a place, by source and path, each with its number of chunks in ``within``.
 
-    Args:
-        after: the source and path before the first document.
-        limit: the largest number of documents.
-        among: a mask of the documents that may be returned; ``None`` for all.
-        within: a mask of the chunks to count; ``None`` for all.
+    ``among`` limits the documents, and ``within`` the counted chunks; ``None`` does not limit them.
 
     Raises:
         duckdb.Error: the file is damaged.

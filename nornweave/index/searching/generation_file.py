@@ -95,7 +95,7 @@ class GenerationFile:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Translate errors in the block that are caused by a damaged file or missing memory."""
+        """Translate errors in the block that a damaged file or missing memory causes into ``StoreError``."""
         try:
             yield
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
@@ -137,7 +137,7 @@ def read_rows(
 
 
 def _leave_out(connection: Connection, gone: Sequence[int]) -> None:
-    """Hide some documents by temporary views over a file's tables."""
+    """Hide the documents with the numbers ``gone`` and their chunks, by temporary views over a file's tables."""
     connection.execute("create temp table gone as select unnest(?::integer[]) as document_no", [str([*gone])])
     ((name,),) = connection.execute("select current_database()").fetchall()
     for table in ("documents", "chunks"):

@@ -83,11 +83,9 @@ class FileSearch:
     ) -> Scores:
         """Return the score of each chunk: the sum of each term's weight in the question times its weight in the chunk.
 
-        Args:
-            weights: term of the question → weight.
-            frequent: the terms that are frequent in all segments together. They are added first, and the order of
-                addition affects the last bit of a sum.
-            document_share: the share of a term's weight that comes from the best chunk of the chunk's document.
+        ``frequent`` are the terms that are frequent in all segments together. They are added first, because the order
+        of addition affects the last bit. The share ``document_share`` of a term's weight comes from the best chunk of
+        the chunk's document.
         """
         terms = self._weighted(bm25)
         scores = np.zeros(self._size, np.float32)

@@ -183,7 +183,7 @@ class Segments:
         return zip(self.numbering.chunks, self.segments, strict=True)
 
     def divided(self, within: Mask | None) -> Iterator[tuple[Mask | None, Numbers, Segment]]:
-        """Yield each segment with its part of a mask and its chunks' global numbers."""
+        """Yield for each segment its part of a mask (``None`` for ``None``), its chunks' global numbers, and itself."""
         parts = self.numbering.divided(within)
         return ((own, numbers, one) for own, (numbers, one) in zip(parts, self.numbered(), strict=True))
 
@@ -201,12 +201,7 @@ class Segments:
     def gather(
         self, numbers: Numbers, rows_of: Callable[[Segment, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
     ) -> NDArray[np.float32]:
-        """Return one row for each chunk in ``numbers``, in their order.
-
-        Args:
-            rows_of: returns the rows for chunks of one segment.
-            shape: the shape of a row; by default a single number.
-        """
+        """Return one row for each of ``numbers``, in order. ``rows_of`` returns the rows of chunks of one segment."""
         rows = np.zeros((len(numbers), *shape), np.float32)
         for number, segment in enumerate(self.segments):
             places, own = self.numbering.chunks_of(number, numbers)

@@ -93,7 +93,7 @@ class Visible:
         return WeightedTerms(terms.lists, terms.frequencies(bm25.fields), half, bm25, self.chunks)
 
     def of(self, numbers: Numbers) -> Numbers:
-        """Return those of some chunks that are visible."""
+        """Return the visible chunks among ``numbers``."""
         return numbers[self.chunks[numbers]]
 
 
@@ -156,7 +156,10 @@ class Visibilities:
         return self._rules[int(self._kind_of[document_no])]
 
     def of(self, viewer: Viewer) -> Visible | None:
-        """Return the part that a viewer may see; ``everything`` if they may see all documents."""
+        """Return the part that a viewer may see.
+
+        A viewer who may see all documents gets ``everything``, which is ``None`` if no document is gone.
+        """
         if viewer.sees_everything or all(self._keys(viewer.groups)):
             return self.everything
         return self.part_of(viewer)
@@ -230,10 +233,7 @@ def _of_live(kinds: NDArray[np.int32], rules: list[Rule], live: Mask) -> tuple[N
 def _kinds_today(
     connection: Connection, stated: Mapping[str, Statement], also: Mapping[str, Statement], today: AccessToday
 ) -> tuple[NDArray[np.int32], list[Rule]]:
-    """Return the kind of each document of an older generation, and today's rule of each kind.
-
-    Documents with equal rules are one kind.
-    """
+    """Return the kind of each document in an older generation, and each kind's rule today. Equal rules are one kind."""
     rows = connection.execute("select document_id, source_id, access from documents order by document_no").fetchall()
     rules = [
         rule_of(source, today.rule(document, rule_of(source, decode_rule(access), stated)), also)
