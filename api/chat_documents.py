@@ -103,7 +103,7 @@ class ChunkChoice(TypedDict):
 
 
 class CompletionChunk(TypedDict):
-    """A piece of an answer. The last one has the citations; a further one has the usage if it was asked for."""
+    """A piece of an answer. The last piece has the citations. If the usage is wanted, one more piece has it."""
 
     id: str
     object: Literal["chat.completion.chunk"]

@@ -101,7 +101,7 @@ class ProblemError(HTTPException):
 
     Args:
         detail: what was found, what is allowed, what to do.
-        kind: short name of the problem, the last part of its ``type``; none where the status says it all.
+        kind: short name of the problem, the last part of its ``type``; ``None`` if the status says enough.
         errors: the fields that are wrong.
     """
 

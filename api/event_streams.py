@@ -51,7 +51,7 @@ def event(name: str | None, document: object) -> bytes:
 
 
 class StreamSlots:
-    """Limits the open streams, in all and of one address."""
+    """Limits the number of open streams, both in total and for each address."""
 
     def __init__(self, most: int = MAX_STREAMS, of_one_address: int = MAX_STREAMS_OF_ONE_ADDRESS) -> None:
         self._most = most

@@ -24,7 +24,7 @@ def configured_url(environment: Mapping[str, str]) -> str | None:
     """Return the address that people use, without a final slash; ``None`` if none is configured.
 
     Raises:
-        ConfigError: it is not the URL of a server.
+        ConfigError: the address is not the URL of a server.
     """
     url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
     if not url:

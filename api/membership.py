@@ -55,7 +55,7 @@ def registry_address(environment: Mapping[str, str]) -> str | None:
     """Return ``REGISTRY_URL``, ``None`` if it is not set.
 
     Raises:
-        ConfigError: it is no address.
+        ConfigError: the value is not an address.
     """
     stated = environment.get("REGISTRY_URL", "").strip()
     try:
@@ -68,7 +68,7 @@ def heartbeat_interval(environment: Mapping[str, str]) -> float:
     """Return ``HEARTBEAT_INTERVAL_S``, 10 unless set.
 
     Raises:
-        ConfigError: it is no number of seconds from 0.1 to 3,600.
+        ConfigError: the value is not a number of seconds from 0.1 to 3,600.
     """
     stated = environment.get("HEARTBEAT_INTERVAL_S", "").strip() or f"{HEARTBEAT_S}"
     try:
@@ -103,7 +103,7 @@ class Membership:
         self._thread.start()
 
     def drain(self) -> None:
-        """Tell the registry to send no more questions. Returns after that was sent, also if sending failed."""
+        """Ask the registry to send no more questions. Wait until this is sent, or sending has failed."""
         self._stopping.set()
         if self._thread.ident is None:  # nothing was served
             return
@@ -147,7 +147,7 @@ class Membership:
             log.info("%s is registered at %s as %s", offer.agent_id, offer.registry, offer.url)
 
     def _send(self, method: str, path: str, body: Mapping[str, JsonValue] | None) -> int:
-        """Send a request; return the status of the answer, 0 without one. A new problem is logged once."""
+        """Send a request. Return the status of the answer; 0 if there is no answer. A new problem is logged once."""
         problem, status = "", 0
         try:
             response = self._client.request(method, path, json=body)
@@ -219,7 +219,7 @@ def _own_token(agent_id: str, environment: Mapping[str, str]) -> str | None:
 
 
 def state_of(url: str, agent: Domain, token: str | None) -> RemoteState:
-    """Ask the serving processes for the agent's state. Without an answer it is ``STARTING``."""
+    """Return the agent's state, which the serving processes tell; ``STARTING`` if they do not answer."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
         address = f"{url.rstrip('/')}/agents/{agent.value}/health"

@@ -50,7 +50,7 @@ def _span_trace_id(scope: Scope) -> str | None:
 
 
 def traceparent() -> str:
-    """Return the header that passes the current trace on to another process."""
+    """Return the value of the header ``traceparent``, which passes the current trace on to another process."""
     return f"00-{current_trace_id()}-{secrets.token_hex(8)}-01"
 
 

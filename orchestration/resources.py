@@ -153,7 +153,7 @@ class DomainSyncs:
         self._deliver()
 
     def progress_of(self, context: dg.AssetExecutionContext) -> Progress:
-        """Return the progress of a step: the one that was given for the run, else one that writes to the run's log."""
+        """Return the progress for a step: that of the run, or else a progress that writes to the run's log."""
         return self.progress or logged_progress(context.log)
 
     def _opened(self, context: dg.AssetExecutionContext, domain: Domain) -> DomainSync:

@@ -151,10 +151,10 @@ class Door:
         return entry
 
     def check_attempts(self, address: str, token: str) -> None:
-        """Refuse to compare a token if its address sent many wrong ones.
+        """Refuse to compare a token if its address has sent many wrong tokens.
 
         Raises:
-            ProblemError: 429, it sent many wrong tokens.
+            ProblemError: 429, the address has sent many wrong tokens.
         """
         if not self.attempts.may_try(address, token):
             detail = f"{MAX_FAILURES} wrong tokens came from this address within {WINDOW_S:g} s"
@@ -283,7 +283,7 @@ class Door:
 
 
 def _provider(access: AccessSettings, *, names_accounts: bool) -> Provider | None:
-    """Return the identity provider; ``None`` without one. Its library is loaded only if one is configured."""
+    """Return the identity provider; ``None`` if none is configured. Its library is loaded only if one is configured."""
     if access.oidc is None:
         return None
     from api.access.oidc import Provider

@@ -46,7 +46,7 @@ class Identity:
 
 
 class Provider:
-    """Checks tokens of one provider; may wait for its keys."""
+    """Checks tokens of one provider. A check may wait until the provider's keys are read."""
 
     def __init__(
         self, settings: OidcSettings, keys: SigningKeys | None = None, *, names_accounts: bool = False
@@ -211,7 +211,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A public key. ``algorithm`` is the one that the key names, if any."""
+    """A public key. ``algorithm`` is the algorithm that the key names; ``None`` if it names none."""
 
     jwk: jwt.PyJWK
     algorithm: object

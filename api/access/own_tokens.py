@@ -75,7 +75,7 @@ class OwnTokens:
         return found if found and _written(present()) < found.expires_at else None
 
     def listed(self, maker: str | None = None) -> Sequence[OwnToken]:
-        """Return the tokens of a maker, or all tokens, oldest first; expired ones are left out.
+        """Return the tokens of a maker, or for ``None`` all tokens, oldest first. Expired tokens are left out.
 
         Raises:
             ProblemError: 503, the file cannot be read.
@@ -115,10 +115,10 @@ class OwnTokens:
         )
 
     def narrow(self, maker: str, groups: Collection[str]) -> None:
-        """Take from a maker's tokens the groups that the maker is no longer in. They do not come back.
+        """Take from a maker's tokens the groups that the maker is no longer in. These groups do not come back.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         try:
             own = [each for each in self._rows.current().values() if each.maker == maker]

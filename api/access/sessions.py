@@ -167,7 +167,7 @@ class EndedSessions:
         )
 
     def end(self, session: str) -> bool:
-        """Remember that a session ended and forget expired ones; return whether it had not ended before.
+        """Remember that a session ended. Return ``False`` if it had ended before. Expired sessions are forgotten.
 
         Raises:
             StoreError: the file cannot be written.

@@ -60,7 +60,7 @@ class SharedRows(Generic[T]):
             return self._made
 
     def change(self, *statements: tuple[str, Sequence[Any]]) -> int:
-        """Execute statements as one transaction; return how many rows the last one changed. Processes take turns.
+        """Execute statements in one transaction. Return how many rows the last statement changed.
 
         Raises:
             StoreError: the file cannot be written.

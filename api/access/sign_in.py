@@ -61,7 +61,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """The identity, the ID token with which it signs out, and a refresh token if the provider gave one."""
+    """The identity of a person, the ID token for signing out, and a refresh token if the provider gave one."""
 
     identity: Identity
     id_token: str
@@ -209,7 +209,7 @@ class SignIn:
         )
 
     def _tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return the answer of the token endpoint, also when it refuses.
+        """Return the answer of the token endpoint, even if the answer is a refusal.
 
         Raises:
             ProblemError: 503, there is no answer.
@@ -232,10 +232,10 @@ class SignIn:
             raise self._unreached(f"{name}: {error}") from error
 
     def _document(self) -> Mapping[str, Any]:
-        """Return the provider's description; if it cannot be read again, the last one.
+        """Return the provider's description. If it cannot be read now, return the description that was read last.
 
         Raises:
-            ProblemError: 503, it could never be read.
+            ProblemError: 503, the description could never be read.
         """
         with self._lock:
             is_due = self._now() - self._read_at > self._settings.keys_fresh_s

@@ -64,7 +64,7 @@ class ToolCall:
     link: Link
 
     async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
-        """Run read-only work when its turn comes; raises as ``Serving.ask`` does."""
+        """Return the result of ``work``, which only reads, when its turn has come. Raises as ``Serving.ask``."""
         return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrived.left_s)
 
 

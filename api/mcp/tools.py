@@ -172,7 +172,7 @@ TOOLS = (
 
 
 def _without_titles(node: Any) -> Any:
-    """Return a schema without the titles that pydantic adds: they cost tokens and add nothing."""
+    """Return a schema without the titles that pydantic adds, because they cost tokens and add nothing."""
     if isinstance(node, list):
         return [_without_titles(one) for one in node]
     if not isinstance(node, dict):

@@ -24,7 +24,7 @@ class CitedPlace:
     Attributes:
         domain: its domain.
         crumbs: source, path and sections, outermost first.
-        detail: lines, page or messages, in words; empty where none is known.
+        detail: the lines, page or messages in words; empty if they are unknown.
         day: the day of the document, ``2026-01-20``; empty if unknown.
         href: the permalink of the passage; empty if unknown.
         original: the address of the original with its lines, if a link may be followed; else ``None``.
@@ -94,13 +94,13 @@ def detail_of(citation: Mapping[str, Any]) -> str:
 
 
 def day_of(timestamp: str | None) -> str:
-    """Return the UTC day of an ISO 8601 time; empty without a time."""
+    """Return the UTC day of an ISO 8601 time; empty for ``None``."""
     moment = iso_moment(timestamp)
     return f"{moment:%Y-%m-%d}" if moment else (timestamp or "")[:10]
 
 
 def age_of(timestamp: datetime | str | None, now: datetime) -> str:
-    """Return how long ago a time was: ``4 minutes ago``; empty without a time."""
+    """Return how long ago a time was: ``4 minutes ago``; empty for ``None``."""
     if not timestamp:
         return ""
     moment = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp

@@ -67,7 +67,7 @@ def _holder(conflict: ConflictDocument) -> str:
 def _side(
     side: SideDocument | LedgerSideDocument, role: str, place: CitedPlace | None = None, terms: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return one side for the page: its statement, value, place and date."""
+    """Return one side for the page: its statement, value, place and date. ``role`` is ``holds`` or ``says``."""
     return {
         **side,
         "role": _ROLES.get(role, role),

@@ -78,7 +78,7 @@ def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", format
 
 
 def _with_tables(text: str) -> str:
-    """Return text taken out of HTML, with its rows of cells (``a | b``) written as Markdown tables."""
+    """Return text that was read from HTML, with its rows of cells (``a | b``) written as Markdown tables."""
     lines: list[str] = []
     columns = 0
     for line in text.split("\n"):

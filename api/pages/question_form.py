@@ -38,7 +38,7 @@ class QuestionForm:
     """The question, domains and filters of the form.
 
     Attributes:
-        text: the question; empty before one is asked.
+        text: the question; empty if nothing is asked yet.
         after: the questions before it, oldest first.
         writes: whether a model writes an answer before the page is sent, for browsers without scripts.
         domains: the domains to ask; all if empty.

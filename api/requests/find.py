@@ -52,7 +52,7 @@ class FindParameters(Parameters):
         """Return the query for the engine.
 
         Raises:
-            QueryError: a domain that is not served; not exactly one of ``text`` and ``regex``.
+            QueryError: a domain is not served, or both or neither of ``text`` and ``regex`` are given.
         """
         if (self.text is None) == (self.regex is None):
             raise QueryError("regex" if self.regex else "text", "exactly one of 'text' and 'regex' is needed")

@@ -152,7 +152,7 @@ def served_domain(name: str, served: Collection[Domain], field: str = "domain") 
     """Return the served domain with this name.
 
     Raises:
-        QueryError: it is not served.
+        QueryError: no served domain has this name. The error names ``field``.
     """
     names = {domain.value: domain for domain in served}
     if name in names:

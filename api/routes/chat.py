@@ -75,7 +75,7 @@ def _model(name: str) -> ModelDocument:
 async def chat_completions(body: ChatBody, serving: Served, request: Request) -> Response:
     """Answer the last message of the user, in the shape that OpenAI's clients know.
 
-    The configured language model writes the answer; without one it is the text of `/query`.
+    The configured language model writes the answer. If none is configured, the answer is the text of `/query`.
     `citations` and a list of links at the end lead to the passages. Fields and parts of messages that are not used are
     ignored; `warnings` names them.
     """
@@ -106,7 +106,7 @@ class ChatAnswer:
         self.citations: list[ChatCitation] = []
 
     async def found(self) -> StreamedAnswer:
-        """Return the answer without its text, when its turn comes; raises as ``Serving.ask`` does."""
+        """Return the answer without its text, when its turn has come. Raises as ``Serving.ask``."""
         return await self._serving.ask(self.question, lambda answers: answer_streamed(answers, self.question))
 
     async def write_whole(self, found: StreamedAnswer) -> None:

@@ -100,7 +100,7 @@ def _text(health: Mapping[str, JsonValue], name: str) -> str | None:
 
 
 def _reason(state: AgentState, health: Mapping[str, JsonValue]) -> str:
-    """Return the agent's notices as one text; empty while it loads, when nothing is wrong yet."""
+    """Return the agent's notices as one text; empty while the agent loads, because nothing is wrong yet."""
     notices = health.get("notices")
     if state is AgentState.STARTING or not isinstance(notices, list):
         return ""

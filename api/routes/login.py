@@ -239,7 +239,7 @@ def redirect_to_login(scope: Scope) -> Response | None:
 async def checked_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent.
 
-    With a session the form must have its CSRF token. Without one, ``origins.py`` has refused forms of other sites.
+    In a session, the form must have the session's CSRF token. Otherwise ``origins.py`` refuses forms of other sites.
 
     Raises:
         ProblemError: 403, another site made the browser send it; 413 or 415, it is too large or not a form.

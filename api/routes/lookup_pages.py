@@ -78,7 +78,7 @@ def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
 
 
 async def why(request: Request) -> Response:
-    """Show why a place is not in the answer to the form's question; without a place, show the form for one."""
+    """Show why a place is not in the answer to the form's question. If the place is missing, show a form for it."""
     serving = serving_of(request)
     arrived = arrive(serving.timeout_ms, serving.viewer)
     pairs = [pair for pair in request.query_params.multi_items() if pair[0] != "path"]

@@ -35,7 +35,7 @@ TITLES: Mapping[object, str] = {
 
 
 class HtmlRoute(Route):
-    """A route for clients that prefer HTML. For others there is an operation at the same path."""
+    """A route for clients that prefer HTML. Other clients get the answer of an operation at the same path."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match a request for HTML."""

@@ -164,8 +164,8 @@ class LimitedServer(uvicorn.Server):
 def signals_end(server: uvicorn.Server) -> Iterator[None]:
     """Let SIGINT and SIGTERM end the server, also before it runs, and do nothing else.
 
-    uvicorn handles signals only while it runs: one that comes just before would be lost. At its end it raises the
-    received signal again, for the handler that was there before.
+    uvicorn handles signals only while it runs, so a signal that comes just before would be lost. At its end it raises
+    the received signal again for the earlier handler.
     """
     before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -52,7 +52,7 @@ Start = Callable[[bool], Worker]
 
 
 def usual_workers(settings: Settings) -> int:
-    """Return how many processes serve by default: one per CPU, at most four; only one for a large index."""
+    """Return how many processes serve by default: one per CPU, but at most four, and only one if the index is large."""
     size = sum(_published_bytes(settings, domain) for domain in settings.served_domains)
     return min(cpu_count(), MOST_BY_DEFAULT) if size < SMALL_INDEX_BYTES else 1
 
@@ -218,7 +218,7 @@ def _wait_for_output(processes: Sequence[Worker]) -> bytes:
 
 
 def _end(*processes: Worker) -> int:
-    """Let processes finish their requests, for at most ``STOP_WITHIN_S``; return 1 if one failed, else 0."""
+    """Let processes finish their requests, for at most ``STOP_WITHIN_S``. Return 1 if a process failed, else 0."""
     for process in processes:
         if process.stdin:
             process.stdin.close()

@@ -170,13 +170,13 @@ class LedgerReader:
 
 
 def dismiss(settings: Settings, conflict_id: str, *, undo: bool = False) -> str:
-    """Dismiss the conflict of two statements, in whatever documents they are, or undo the dismissal.
+    """Dismiss the conflict of two statements in all documents that state them; with ``undo``, undo the dismissal.
 
     Args:
         conflict_id: the id of a ledger entry, or of a conflict in an answer.
 
     Returns:
-        The id of the two statements.
+        The id of this pair of statements.
 
     Raises:
         QueryError: there is no such conflict.
@@ -201,7 +201,7 @@ def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
     """Replace the ledger.
 
     Raises:
-        StoreError: it cannot be written.
+        StoreError: the ledger cannot be written.
     """
     place.write(json.dumps({"version": _VERSION, **_plain(ledger)}, ensure_ascii=False, default=_plain))
 

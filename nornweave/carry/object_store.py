@@ -163,7 +163,7 @@ class ObjectStore:
         return True
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects below a prefix. A store may omit very new ones."""
+        """Yield the objects below a prefix. A store may omit objects that are very new."""
         obstore = _obstore()
 
         with self._translated(prefix):
@@ -216,7 +216,7 @@ def _obstore() -> ModuleType:
     """Import the client library of object stores.
 
     Raises:
-        PublicationError: it is not installed.
+        PublicationError: the library is not installed.
     """
     with optional("objects", "object storage", PublicationError):
         import obstore

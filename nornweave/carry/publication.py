@@ -180,7 +180,7 @@ def is_signed(document: SignedDocument, data_dir: Path) -> bool:
 
 
 def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] = ()) -> D:
-    """Parse a document and check it.
+    """Return a stored document as an instance of ``kind``, after checking its signature and format.
 
     Args:
         kind: the class of the document.

@@ -164,7 +164,7 @@ class MarkedBlock:
     end: str
 
     def put(self, text: str, lines: str) -> str:
-        """Return a text with this block: in place of the old one, else at the end.
+        """Return a text with ``lines`` as its marked block, in place of the old block or else at the end.
 
         Raises:
             NotEditableError: as ``removed``.

@@ -25,8 +25,8 @@ STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
     """Look for problems that keep NornWeave from working, and say what to do about them.
 
-    It looks at the configuration, sources, models, disk, clock and ports. Sources are listed; those behind a network
-    are asked for one page. Exit code 1 when something does not work.
+    It looks at the configuration, sources, models, disk, clock and ports. Local sources are listed; remote sources
+    are asked for one page. The exit code is 1 if something does not work.
     """
     settings = settings_of(context)
     findings = []

@@ -93,7 +93,7 @@ def _is_address(name: str) -> bool:
 
 
 def postgresql_url(text: str) -> str:
-    """Return the address of a PostgreSQL database; refuse one that holds a password.
+    """Return the address of a PostgreSQL database. Refuse an address that holds a password.
 
     Raises:
         ValueError: the address is of another kind or has a password. The message does not repeat the address.

@@ -78,7 +78,7 @@ class FusionSettings(BaseModel):
         return bool(self.synthesis_model or self.synthesis_fallback)
 
     def rank_weights(self, normalization: str) -> RankWeights:
-        """Return the ranking weights for a kind of score normalisation."""
+        """Return the ranking weights for a kind of score normalisation, such as ``minmax``."""
         defaults = STRETCHED_WEIGHTS if normalization == "minmax" else CALIBRATED_WEIGHTS
         stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
         return RankWeights(**{name: getattr(defaults, name) if value is None else value

@@ -247,7 +247,7 @@ def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str
 
 
 def _explain(problem: Mapping[str, Any], model: type[BaseModel], file: Path, prefix: str) -> str:
-    """Describe one pydantic error: its line, key and value, and the allowed values or the probably meant one."""
+    """Return one pydantic error in words: line, key and value, then the allowed values or the one probably meant."""
     location = [part for part in problem["loc"] if part != "[key]"]
     path = [*(prefix.split(".") if prefix else []), *(str(part) for part in location)]
     key, where = ".".join(path) or "(top level)", f"{file}{line_of(file, path)}"

@@ -83,10 +83,10 @@ BROKERS = ("redis", "rediss", "amqp", "amqps")
 
 
 def checked_broker(text: str) -> str:
-    """Return the address of a broker; refuse one that holds a password.
+    """Return the address of a broker. Refuse an address that holds a password.
 
     Raises:
-        ValueError: it is not a broker's address. The message does not repeat it, because it may hold a password.
+        ValueError: the text is not a broker's address. The message does not repeat it, as it may hold a password.
     """
     parts = urlsplit(text)
     if parts.scheme not in BROKERS or not (parts.netloc or parts.path.strip("/")):

@@ -35,7 +35,7 @@ class SegmentFile(_Record):
         name: the file name in the generations' folder; for a candidate's new files, the final name.
         checksum: size and CRC-32, as in the checksum file beside it.
         terms: the number of terms of all chunks together, in each field.
-        gone: which documents are gone, one bit per document, compressed; empty if none is gone.
+        gone: which documents are gone, as one bit per document, compressed; empty if all documents exist.
         gone_documents, gone_chunks: the number of these documents, and of their chunks.
     """
 

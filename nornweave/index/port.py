@@ -286,7 +286,7 @@ class Writer(Protocol):
         """Remove a candidate that must not be published."""
 
     def publish_map(self, query_map: QueryMap | None, run_id: str) -> GenerationId | None:
-        """Publish the same documents with this query map, or with none for ``None``. Later generations keep it.
+        """Publish the same documents with this query map, or without one for ``None``. Later generations keep the map.
 
         Returns:
             The new generation; ``None`` if nothing was done, because a sync is due or an older generation is published.
@@ -328,7 +328,7 @@ class Store(Protocol):
         """Return how the published generation was made: part → version; empty if it cannot be read."""
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        """Publish an older generation and return it: the named one, else the one before the current generation.
+        """Publish an older generation and return it: ``generation``, or for ``None`` the one before the current one.
 
         Raises:
             NoGenerationError: there is no such generation.

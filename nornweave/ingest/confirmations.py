@@ -108,7 +108,7 @@ class Confirmations:
 
         Raises:
             SignatureError: the confirmation is forged.
-            ConfirmationError: it is used, too old, or about another domain, subject or state.
+            ConfirmationError: it was used before, is too old, or is about another domain, subject or state.
         """
         check_signed(confirmation, own_keys(self.data_dir))
         issued = datetime.fromtimestamp(confirmation["issued_at"], UTC)

@@ -135,7 +135,7 @@ _MADE_WITH = {
 def describe_repeated_work(
     changes: Changes, pipelines: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str], chunks: int
 ) -> str:
-    """Return a sentence about unchanged documents that are read or encoded again, with the reason; empty without any.
+    """Return a sentence about unchanged documents that are read or encoded again, and why; empty if there are none.
 
     Args:
         before: the provenance of the published generation; empty if nothing is published.

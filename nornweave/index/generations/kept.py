@@ -166,7 +166,7 @@ class KeptGenerations(SegmentFiles):
         """Return the manifest of a generation.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the manifest cannot be read.
         """
         return read_manifest(self.path(generation))
 
@@ -227,10 +227,10 @@ class KeptGenerations(SegmentFiles):
         return open_segments(files, manifest, opening)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:
-        """Return the metadata of a generation without loading it.
+        """Return the metadata of a generation without opening it for searches.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: the generation cannot be read.
         """
         manifest = self.manifest(generation)
         file = self._files_of(generation)[-1].path

@@ -102,7 +102,7 @@ class PastGenerations:
         return known
 
     def tidy(self) -> None:
-        """Close removed generations and those opened before the last publication. While one is loading, do nothing."""
+        """Close generations that were removed, or opened before the last publication. While one loads, do nothing."""
         if self._open and self._lock.acquire(blocking=False):
             try:
                 self._retire_stale()

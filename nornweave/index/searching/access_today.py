@@ -33,7 +33,7 @@ class AccessToday:
 
     Attributes:
         present: document id → its rule, for published documents.
-        former: document id → its last rules, for documents that are gone now.
+        former: document id → the rules that it had last, for documents that are gone now.
     """
 
     present: Mapping[str, Rule]

@@ -34,7 +34,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyName:
-    """A name in the field has all words of one of these names, in any order: ``Vaswani, A.`` has ``Vaswani``."""
+    """A name in the field has all words of one of these names, in any order. ``Vaswani`` matches ``Vaswani, A.``."""
 
     field: str
     names: tuple[str, ...]

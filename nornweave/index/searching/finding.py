@@ -277,7 +277,7 @@ class Completion:
 
     @property
     def order(self) -> tuple[bool, int, int, str, str]:
-        """Return the sort key of completions: those that begin with the typed text, then frequent, then short ones."""
+        """Return a sort key. Completions that begin with the typed text come first, then frequent, then short ones."""
         return not self.is_prefix, -self.chunks, len(self.text), self.text, self.kind
 
 

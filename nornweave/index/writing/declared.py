@@ -160,7 +160,7 @@ class DeclaredFilters:
 
     @property
     def version(self) -> str:
-        """Return the version for a generation's metadata; it changes when values may change."""
+        """Return the version for a generation's metadata. It changes whenever the values of a filter may change."""
         types = dict(self.source_types) if any("source.type" in each.origins for each in self.filters) else {}
         return f"{self.declaration}/{digest(json.dumps(types, sort_keys=True))}"
 
