@@ -68,7 +68,7 @@ def answer_from(
     clock: Stopwatch | None = None,
     encode: SentenceEncoder | None = None,
 ) -> Answer:
-    """Make one answer from given answers of agents; nothing is searched."""
+    """Return one answer that is made from given answers of agents; nothing is searched."""
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, notes=notes, clock=clock, encode=encode)
     with clock.step("budget"):

@@ -50,7 +50,7 @@ class SoughtPlace:
 
 
 def read_place(text: str) -> SoughtPlace:
-    """Read ``PATH`` or ``PATH:LINE``."""
+    """Return the place that a text of the form ``PATH`` or ``PATH:LINE`` names."""
     path, colon, line = text.strip().rpartition(":")
     return SoughtPlace(path, int(line)) if colon and path and re.fullmatch("[0-9]{1,9}", line) else SoughtPlace(text)
 

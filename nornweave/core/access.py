@@ -271,7 +271,7 @@ def hash_of(token: str) -> str:
 
 
 def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | None = None) -> str:
-    """Return the line of the token file for a token."""
+    """Return the line of the token file for a token, which never expires if ``expires`` is ``None``."""
     fields: dict[str, object] = {"groups": list(groups)}
     if name:
         fields["name"] = name

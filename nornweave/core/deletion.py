@@ -157,7 +157,7 @@ def read_receipt(file: Path) -> Mapping[str, Any]:
 
 
 def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> tuple[bytes, ...]:
-    """Choose passages that tell a document from others, spread evenly over its text.
+    """Return passages that no other document has, spread evenly over the texts of a document.
 
     Args:
         is_elsewhere: tells whether another document has a passage, too.

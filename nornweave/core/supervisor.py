@@ -117,6 +117,8 @@ def children_of(config: Path, *, host: str, port: int, dagster_port: int) -> tup
 def supervise(children: Sequence[Child], say: Say) -> int:
     """Start the children, wait for a signal or the end of one of them, and stop them all.
 
+    Return the exit code: 0 after a signal, 1 if a child ended by itself.
+
     Raises:
         PortInUseError: a port is taken; nothing was started.
     """

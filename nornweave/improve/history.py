@@ -84,7 +84,7 @@ class EvaluationHistory(ABC):
         generation: str | None = None,
         limit: int = DEFAULT_LIMIT,
     ) -> tuple[Evaluation, ...]:
-        """Return evaluations, newest first."""
+        """Return at most ``limit`` evaluations, newest first. An argument that is ``None`` restricts nothing."""
         asked = {"domain": domain, "set": set_name, "scope": scope, "generation": generation}
         stated = {column: value for column, value in asked.items() if value is not None}
         if any("\0" in value for value in stated.values()):  # which no text in PostgreSQL holds

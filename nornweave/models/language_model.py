@@ -62,7 +62,7 @@ class Runtime:
         self._loading: Future[Any] | None = None
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine on the loop."""
+        """Start a coroutine on the loop; return a future of its result."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

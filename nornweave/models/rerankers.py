@@ -164,7 +164,10 @@ class RerankerSlot:
             Thread(target=self._load, args=(self._model, self._ended), name="load-reranker", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> Reranker | None:
-        """Wait up to ``timeout`` seconds for the end of loading. Return the cross-encoder if it is ready."""
+        """Start loading and wait up to ``timeout`` seconds for its end; ``None`` is no limit.
+
+        Return the cross-encoder if it is ready, else ``None``.
+        """
         self.start()
         if self._ended is not None:
             self._ended.wait(timeout)

@@ -70,11 +70,11 @@ class RemoteAgent:
         return bool(viewer.groups.intersection(allowed.groups)) if allowed.groups else not self.has_access
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters of this domain; raises ``QueryError`` for an undeclared filter or a wrong value."""
+        """Return the conditions for filters of this domain; raises ``QueryError`` for an unknown or wrong filter."""
         return read_filters(self.filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:
-        """Ask the agent, and wait until the question's deadline or the agent's own, whichever is earlier.
+        """Return the agent's answer. Wait until the question's deadline or the agent's own, whichever is earlier.
 
         Raises:
             AgentError: the agent gives no answer, or gives one that cannot be used.

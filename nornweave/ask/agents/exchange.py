@@ -195,7 +195,7 @@ def groups_text(viewer: Viewer) -> str:
 def read_answer(
     content: bytes, *, agent_id: str, domain: Domain, top_k: int, now: datetime, origins: Sequence[str] = ()
 ) -> RecallResponse:
-    """Read the body of an agent's answer.
+    """Return the answer in the body of an agent's response.
 
     Its name and domain are those of its registration. Items come best first, each chunk once, ``top_k`` at most.
     Ids and sources begin with the agent's name, so that they differ from all local ones. Times after ``now`` and links

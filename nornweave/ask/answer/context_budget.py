@@ -35,9 +35,9 @@ def fit(items: Sequence[FusedItem], question: Question) -> tuple[FusedItem, ...]
 
     ``top_k``: the largest number of items, ≥ 1. An item that would be cut only because it lost a conflict is kept.
     ``max_tokens``: never exceeded. Long items are shortened to fair shares, by relevance; an item that does not fit
-    even then is skipped, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: see
-    ``diversified``; with more than 0, two domains are among the items whenever two are among the candidates, ``top_k``
-    is at least 2 and both fit ``max_tokens``.
+    even then is skipped, and later items may still fit. ``min_score``: items below it are dropped. ``diversity``: how
+    much other domains are preferred (``diversified``). If it is more than 0, two domains are among the items whenever
+    two are among the candidates, ``top_k`` is at least 2 and both fit ``max_tokens``.
 
     Returns:
         The items in reading order.
@@ -106,9 +106,10 @@ def shown_conflicts(
 
 
 def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:
-    """Put back items that were cut only because they lost a conflict; remove the last items without a conflict instead.
+    """Return ``chosen`` with the items that were cut only because they lost a conflict.
 
-    A lost conflict must not hide an item, because the reader should see the conflict.
+    They replace the last items without a conflict. A lost conflict must not hide an item, because the reader should see
+    the conflict.
     """
     here = {item.chunk_id for item in chosen}
     undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]

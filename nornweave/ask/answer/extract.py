@@ -275,7 +275,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     is_known = is_last or any(candidate.is_told for candidate in candidates)  # each place says the value once
 
     def order(candidate: _Candidate) -> tuple[bool, bool, bool, float]:
-        """What declares or describes the setting in the question comes first, what only uses it last."""
+        """Return a sort key: a sentence that declares or describes the asked setting is greatest, a use is least."""
         declares = is_last and asked.for_default and candidate.is_declared
         told = candidate.is_told
         said = sum(each.item is candidate.item for each in chosen)
@@ -682,7 +682,7 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
 
 
 def _below_labels(text: str, units: Sequence[Unit], asked: _Asked) -> list[Unit]:
-    """Join each line that is only a label for a wanted word with the text below it; drop a label without text.
+    """Return the units. A line that is only a label for a wanted word is joined to the text below it, or dropped.
 
     If a value is asked for and stands before the next label, all text up to the value is joined, else one sentence.
     """

@@ -93,7 +93,7 @@ def shorten(
 
 
 def _join_blocks(text: str, units: Sequence[Unit], most: int) -> list[Unit]:
-    """Join the units of each fenced block that is short enough, so that no example is shown by half."""
+    """Return the units. Those of a fenced block that is short enough become one, so that no example is cut."""
     blocks = [block.span() for block in _FENCED.finditer(text) if block.end() - block.start() <= most]
     starts = {start for first, last in blocks for start, _ in units if first < start < last}
     kept = [start for start, _ in units if start not in starts]
@@ -141,7 +141,7 @@ def _only_mark(max_characters: int) -> str:
 
 
 def units_of(text: str, room: int, *, is_code: bool, is_manual: bool = False) -> list[Unit]:
-    """Tile a text with sentences, or lines of code, of at most ``room`` characters.
+    """Return the sentences of a text, or its lines of code, as ranges of at most ``room`` characters without gaps.
 
     Blank space belongs to the unit before it, indentation to the unit after it. In a manual, whose lines end where
     macros ended, a short line does not end a unit, unless it is the tag of an entry.
@@ -186,7 +186,7 @@ def _line_ends_unit(text: str, line_end: re.Match[str], *, is_manual: bool) -> b
 
 
 def _divide_unit(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
-    """Divide a unit that is too long at its lines, then at sentences, then at words."""
+    """Yield the parts of a unit. If it is too long, it is divided at lines, else at sentences, else at words."""
     if end - start <= room:
         yield start, end
         return
@@ -336,7 +336,7 @@ def _fitting(
 
 
 def _join_units(text: str, units: Sequence[Unit]) -> str:
-    """Join units. A mark stands in each gap between them and at a cut beginning or end."""
+    """Return the text of units, with a mark in each gap between them and at a beginning or end that is cut."""
     runs: list[Unit] = []
     for start, end in units:
         if runs and runs[-1][1] == start:

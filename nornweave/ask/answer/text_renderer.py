@@ -184,7 +184,7 @@ def _header(source: str) -> str:
 
 
 def _sections(items: Sequence[FusedItem]) -> dict[str, list[FusedItem]]:
-    """Group items by source, in order of the first items. Equal items are left out."""
+    """Return source → its items, in the order of their first items. Items that are the same are included once."""
     sections: dict[str, list[FusedItem]] = {}
     for item in items:
         section = sections.setdefault(_source(item), [])
@@ -194,7 +194,7 @@ def _sections(items: Sequence[FusedItem]) -> dict[str, list[FusedItem]]:
 
 
 def _source(item: FusedItem) -> str:
-    """Name the source of an item: its domain, or for an item of a nested fusion its original domain."""
+    """Return the name of an item's source: its domain or, for an item of a nested fusion, its original domain."""
     for domain in (item.domain, item.citation.domain_id):
         plain = _NO_NAME.sub(" ", unicodedata.normalize("NFKC", domain).upper())
         name = " ".join(plain.split())[:NAME_CHARACTERS].strip()

@@ -102,7 +102,7 @@ class Answerable:
 
 @cache
 def shipped() -> AnswerableModel:
-    """Load the shipped model."""
+    """Return the models that are shipped with NornWeave."""
     stored = json.loads(resources.files(__package__).joinpath("answerable.json").read_text(encoding="utf-8"))
     model = Model(stored["intercept"], stored["weights"])
     commits = Model(stored["commits"]["intercept"], stored["commits"]["weights"])
@@ -112,7 +112,7 @@ def shipped() -> AnswerableModel:
 def judge(
     question: Question, responses: Sequence[RecallResponse], ranked: Sequence[tuple[RecallItem, float]] = ()
 ) -> Answerable:
-    """Judge whether the domains' answers answer the question.
+    """Return how probable it is that the domains' answers answer the question.
 
     Args:
         ranked: the items of all answers with their scores, best first.

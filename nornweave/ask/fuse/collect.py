@@ -30,7 +30,7 @@ NEUTRAL = 0.5
 
 
 def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
-    """Gather the items of all answers, in the order of the answers, each best first.
+    """Return the items of all answers, in the order of the answers, and within each answer the best first.
 
     If an agent sends no facts, they are read from the text of its items. Of a long text only the beginning is read, and
     of very many items only the best of each answer.
@@ -59,7 +59,7 @@ def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale 
 
 
 def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]:
-    """Bring relevance to [0, 1].
+    """Return the items with their relevance brought to [0, 1].
 
     ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 if all scores are the same. It is for agents whose scores
     do not compare. It gives every agent's best item 1, relevant or not. ``calibrated`` therefore keeps scores that
@@ -111,7 +111,7 @@ def _cut(fused: FusedItem) -> FusedItem:
 
 
 def _by_rank(items: Sequence[FusedItem]) -> tuple[FusedItem, ...]:
-    """Keep calibrated scores; place the items of each other agent by reciprocal rank.
+    """Return the items. Calibrated scores stay, and the items of each other agent are placed by reciprocal rank.
 
     An agent's item of rank ``r`` gets the mean relevance of the calibrated items of ranks ``r`` and ``r + 1``. It comes
     just after the calibrated item of its own rank, because reciprocal rank fusion counts the two as equal and the

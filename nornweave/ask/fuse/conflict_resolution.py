@@ -252,7 +252,7 @@ class _Judge:
 
 
 def _groups(disagreements: Iterable[Disagreement]) -> list[_Group]:
-    """Join disagreements about one property of one thing that share an item."""
+    """Return groups of disagreements about one property of one thing that share items, the most confident first."""
     by_property: dict[tuple[str, str], list[Disagreement]] = defaultdict(list)
     for disagreement in disagreements:
         by_property[disagreement.entity, disagreement.attribute].append(disagreement)

@@ -83,7 +83,7 @@ def split_clauses(text: str) -> tuple[str, ...]:
 
 
 def _cut(text: str) -> list[str]:
-    """Cut a text wherever a question follows a connector outside quotes and brackets."""
+    """Return the parts of a text between connectors that are outside quotes and brackets and before a question."""
     protected = [match.span() for match in _QUOTED.finditer(text)]
     parts: list[str] = []
     start = 0

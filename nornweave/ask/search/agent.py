@@ -161,7 +161,7 @@ class Agent:
         return response
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters of this domain; raises ``QueryError`` for an undeclared filter or a wrong value."""
+        """Return the conditions for filters of this domain; raises ``QueryError`` for an unknown or wrong filter."""
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
 
     def altered(
@@ -171,7 +171,7 @@ class Agent:
         encoder: Encoder | None = None,
         query_map_of: Callable[[Index], QueryMap | None] | None = None,
     ) -> Agent:
-        """Return a copy that answers by another plan, encoder or map. Do not close it: it shares the generation."""
+        """Return a copy with another plan, encoder or map, if given. Do not close it: it shares the generation."""
         other = copy.copy(self)
         other.statistics = agent_report.Statistics()
         if plan:

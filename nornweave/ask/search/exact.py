@@ -304,7 +304,8 @@ def _named_in_words(searched: _Searched) -> Scores | None:
 
     It is not known which words make a name, so all combinations of the rarest words are tried. A word that is written
     as a name is left out, unless it has a dash, because it is looked up elsewhere. A person who asks where something is
-    done may use another verb: ``read_cookie_header`` of "where is the Cookie header parsed".
+    done may use another verb: ``read_cookie_header`` of "where is the Cookie header parsed". The result is ``None`` if
+    no definition has such a name.
     """
     if not is_question(searched.query.text):
         return None
@@ -345,7 +346,7 @@ def _may_be_misspelt(word: Word, statistics: TermStatistics) -> bool:
 
 
 def _defining_chunks(word: Word, known: Mapping[str, Numbers]) -> Numbers | None:
-    """Return the chunks that define a name; if there are none, those that declare it."""
+    """Return the chunks that define a name or else those that declare it; ``None`` if there are neither."""
     chunks = known.get(f"defines:{word.spelled}")
     return chunks if chunks is not None else known.get(f"declares:{word.spelled}")
 

@@ -108,7 +108,7 @@ def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[R
 
 
 def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> RecallResponse:
-    """Ask one agent the whole question, then each of its clauses while time is left."""
+    """Return an agent's answer to the whole question, merged with answers to each clause while time is left."""
     widened = replace(question, top_k=min(max(question.top_k, USUAL_TOP_K) + SPARE_ITEMS, MAX_TOP_K))
     whole = agent.recall(widened)
     if len(clauses) < 2:

@@ -122,7 +122,7 @@ def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condit
 
 
 def _text(value: JsonValue, where: str, kind: str) -> str:
-    """Read a text that is not blank."""
+    """Return a value that is a text and not blank; refuse any other value."""
     if not isinstance(value, str):
         _refuse(value, where, kind)
     if not value.strip():
@@ -135,7 +135,7 @@ def _text(value: JsonValue, where: str, kind: str) -> str:
 
 
 def _texts(value: JsonValue, where: str, kind: str) -> tuple[str, ...]:
-    """Read a list; a string is a list of one."""
+    """Return the texts of a list, or a single text as a list of one; refuse any other value."""
     if isinstance(value, str):
         return (_text(value, where, kind),)
     if not isinstance(value, Sequence):
@@ -145,7 +145,7 @@ def _texts(value: JsonValue, where: str, kind: str) -> tuple[str, ...]:
 
 
 def _numbers(column: str, value: JsonValue, where: str, kind: str) -> AnyNumber | InRange:
-    """Read a number, a list of alternative numbers, or a range that includes both ends."""
+    """Return the condition for a number, a list of alternative numbers, or a range that includes both ends."""
     if isinstance(value, Mapping):
         ends = {name: _number(end, f"{where}.{name}", kind) for name, end in _ends(value, where, ("min", "max"), kind)}
         least, most = ends.get("min"), ends.get("max")
@@ -159,7 +159,7 @@ def _numbers(column: str, value: JsonValue, where: str, kind: str) -> AnyNumber 
 
 
 def _moments(column: str, value: JsonValue, where: str, kind: str) -> Between:
-    """Read a range of moments that includes both ends."""
+    """Return the condition for a range of moments that includes both ends."""
     if not isinstance(value, Mapping):
         _refuse(value, where, kind)
     stated = _ends(value, where, ("start", "end"), kind)
@@ -171,7 +171,7 @@ def _moments(column: str, value: JsonValue, where: str, kind: str) -> Between:
 
 
 def _moment(value: JsonValue, where: str, *, is_end: bool = False) -> datetime:
-    """Read a moment in UTC. A date alone is the first moment of its day, or the last one at the end of a range."""
+    """Return a moment in UTC. A date alone is the first moment of its day or, if it ends a range, the last moment."""
     text = _text(value, where, "datetime").strip()
     try:
         return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)

@@ -80,7 +80,7 @@ class Freshness:
         return self._asking(generation)
 
     def keep(self, generation: str | None) -> None:
-        """Ask git repeatedly while questions arrive."""
+        """Ask git again if a question arrived in the last ``ASKED_FOR_S`` seconds. ``None`` has nothing to ask."""
         if generation and time.monotonic() - self.lags.questioned_at < ASKED_FOR_S:
             self._asking(generation)
 

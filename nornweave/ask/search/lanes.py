@@ -48,9 +48,9 @@ class Lanes:
         self._shared.shutdown(wait=True)
 
     def run(self, tasks: Mapping[P, Callable[[], T]], timeout_s: float | None = None) -> dict[P, Future[T]]:
-        """Run tasks of some agents; return when all have ended or the time is over.
+        """Run tasks of some agents until all have ended or ``timeout_s`` is over; ``None`` is no limit.
 
-        Return their futures, in the order of ``tasks``.
+        Return their futures, in the order of ``tasks``. A future may still be running.
         """
         futures: dict[P, Future[T]] = {place: Future() for place in tasks}
         quorum = _Quorum(futures)

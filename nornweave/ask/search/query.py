@@ -109,7 +109,7 @@ class TermStatistics:
 
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
-    """Analyze a query, once for all domains that are asked."""
+    """Return a query with its analysis. Recent results are cached, because all domains need the same."""
     quoted = dict.fromkeys(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
     asked = text if len(text) <= MAX_ASKED_CHARACTERS else ""  # in what is pasted a number is a value
     named = filter(_is_product, _NAMED_VERSION.findall(asked))

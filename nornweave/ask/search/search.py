@@ -195,7 +195,7 @@ def _word_tasks(
     fulltext = partial(search_fulltext, query, weights, generation, CANDIDATES, within)
 
     def with_phrases() -> RetrieverFinding:
-        """Read texts for quoted phrases in a thread that may be late."""
+        """Run full text search in a thread, because quoted phrases are read from the file and may be late."""
         return context.executor.submit(copy_context().run, fulltext).result(context.left_s)
 
     return {
@@ -206,7 +206,7 @@ def _word_tasks(
 
 
 def _retrieve(name: RetrievalSource, task: Callable[[], RetrieverFinding], context: SearchContext) -> RetrieverOutcome:
-    """Run a retriever, unless the deadline has passed."""
+    """Run a retriever; return its finding, or why there is none: it failed, or the deadline has passed."""
     late = RetrieverOutcome("timeout", f"{name}: no answer before the deadline")
     if context.left_s is not None and context.left_s <= 0:
         return late

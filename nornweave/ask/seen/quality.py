@@ -54,7 +54,7 @@ class SeenQuality:
         return {query: value for (query, _), value in values.items()}
 
     def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
-        """Compare two generations of a domain on the judged sets that measured both.
+        """Compare two generations of a domain on the judged sets that measured both, or only on ``set_name``.
 
         Raises:
             StoreError: the history cannot be read.

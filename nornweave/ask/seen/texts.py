@@ -114,7 +114,7 @@ class SeenTexts:
         return next((source.path for source in sources if source.type == "files"), None)
 
     def find(self, query: FindQuery, deadline: float) -> FindDocument:
-        """Find lines by exact text or by a regular expression, in local documents.
+        """Return the lines of local documents that match a text or a regular expression and are found in time.
 
         Raises:
             QueryError: the expression or a filter is wrong.
@@ -145,7 +145,7 @@ class SeenTexts:
         return document
 
     def uses(self, name: str, deadline: float, source_id: str | None = None) -> UsesDocument:
-        """Find the uses of a name in the local code domain.
+        """Return the uses of a name in the local code domain, or only in the source ``source_id``.
 
         Raises:
             QueryError: the text cannot be a name in code, or the code domain is not served.
@@ -158,7 +158,10 @@ class SeenTexts:
             return find_uses(generation, name, deadline, within)
 
     def graph(self, path: str, deadline: float, source_id: str | None = None) -> GraphDocument | None:
-        """Return the imports of a file of code and the files that import it; raises as ``uses``."""
+        """Return the imports of a file of code and the files that import it; raises as ``uses``.
+
+        The result is ``None`` if the viewer can see no such file.
+        """
         agent = self._code()
         with agent.generation.use(self._viewer) as generation:
             return draw_graph(
@@ -172,7 +175,7 @@ class SeenTexts:
         return self._agents[Domain.CODE]
 
     def complete(self, typed: str, limit: int) -> CompletionsDocument:
-        """Complete typed text. Domains that cannot be read are left out."""
+        """Return at most ``limit`` completions of typed text. Domains that cannot be read are left out."""
         found: list[tuple[Completion, Domain]] = []
         for domain, agent in self._agents.items():
             with _readable(domain), agent.generation.use(self._viewer) as generation:

@@ -117,7 +117,8 @@ def comparison_document(
 ) -> ComparisonDocument:
     """Compare the newest evaluations of two generations, set by set.
 
-    Every measure of every stage is compared over the queries that both have; largest losses first.
+    Every measure of every stage is compared over the queries that both have; largest losses first. ``set_name`` limits
+    the comparison to one judged set.
     """
     measures: list[MeasureComparisonDocument] = []
     notices: list[str] = []

@@ -49,7 +49,7 @@ def write_new(file: Path, content: bytes) -> None:
 
 @contextmanager
 def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """Write a durable temporary file beside ``file``, and delete it at the end."""
+    """Yield a durable temporary file beside ``file`` that holds ``content``. Delete it at the end."""
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

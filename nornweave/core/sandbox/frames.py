@@ -40,7 +40,7 @@ def address_of(function: Callable[..., object]) -> str:
 
 @lru_cache(maxsize=256)
 def function_at(address: str, package: str = PACKAGE) -> Callable[..., object]:
-    """Import the function with the address ``module:name``.
+    """Return the function with the address ``module:name``; import its module.
 
     Raises:
         ValueError: ``address`` is not that of a function that a module of ``package`` defines.

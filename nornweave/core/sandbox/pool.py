@@ -120,7 +120,7 @@ class Pool:
         cpu_s: float,
         uses: tuple[Callable[..., object], ...] = (),
     ) -> JsonValue:
-        """Run a function.
+        """Run a function in one of the processes, and return its result.
 
         Args:
             task: a function of a module of the package.

@@ -76,10 +76,10 @@ def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
 
 
 def moment(value: object) -> object:
-    """Parse an ISO 8601 date or time. Without an offset it is in UTC.
+    """Return the moment in UTC of a text with an ISO 8601 date or time. A value that is no text is unchanged.
 
     Raises:
-        ValueError: the value is not a date, or lies outside the years 1 to 9999.
+        ValueError: the text is not a date, or lies outside the years 1 to 9999.
     """
     if not isinstance(value, str):
         return value

@@ -27,7 +27,7 @@ def label_of(speaker: str) -> str:
 
 
 def indented_body(body: str) -> str:
-    """Indent all lines of a message but the first."""
+    """Return the text of a message with all lines indented except the first."""
     return _LINE_START.sub(f"\n{INDENT}", body)
 
 

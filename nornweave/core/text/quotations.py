@@ -44,7 +44,7 @@ class Passage:
 
 
 def passages(text: str) -> tuple[Passage, ...]:
-    """Split a message into the sender's own passages and quoted ones, in order.
+    """Return the passages of a message, the sender's own and quoted ones, in order.
 
     Lines that announce a quotation are left out.
     """

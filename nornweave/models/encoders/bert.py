@@ -187,7 +187,7 @@ def bert_weights(bert: BertFolder) -> Mapping[str, Floats]:
 
 
 def _map_tensors(file: Path) -> dict[str, NDArray[Any]]:
-    """Map the tensors of a safetensors file into memory."""
+    """Return name → tensor for a safetensors file, which is mapped into memory and not read."""
     with file.open("rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         tensors = json.loads(stream.read(min(size, _LARGEST_HEADER)))

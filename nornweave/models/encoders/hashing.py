@@ -37,7 +37,7 @@ class HashEncoder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """Words and punctuation marks."""
+        """A tokenizer whose tokens are words and punctuation marks."""
         return WORDS
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:

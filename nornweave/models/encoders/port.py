@@ -49,7 +49,7 @@ class Encoder(Protocol):
         """The tokenizer that counts the tokens of ``max_tokens``, at least approximately."""
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
-        """Encode passages.
+        """Encode passages. ``progress`` is called with the number of texts that are done.
 
         Returns:
             One row of length 1 per text, in the order of the texts. Without texts the shape is ``(0, dimensions)``.
@@ -67,12 +67,15 @@ class Encoder(Protocol):
 
 
 def same_space(version: str | None, other: str | None) -> bool:
-    """Tell whether two encoder versions are the same model, so that its queries can search the vectors of both."""
+    """Tell whether two encoder versions are the same model, so that one query can search the vectors of both.
+
+    An unknown version (``None``) is never the same model.
+    """
     return version is not None and other is not None and _INT8_SUFFIX.sub("", version) == _INT8_SUFFIX.sub("", other)
 
 
 def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
-    """Scale every row to length 1.
+    """Return the vectors with every row scaled to length 1.
 
     Raises:
         EncoderError: a row is zero or not finite, so it has no direction. The message names ``source``.
@@ -88,5 +91,5 @@ def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
 
 
 def encodable(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by ``?``. Offsets stay the same."""
+    """Return a text with ``?`` for each lone surrogate, which UTF-8 cannot encode. Offsets stay the same."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -82,7 +82,7 @@ def rewritten(serialized: str) -> str:
 
 
 def rust_tokenizer(serialized: str, *, max_length: int | None = None) -> RustTokenizer:
-    """Load a ``tokenizer.json`` without its padding and truncation.
+    """Return the tokenizer of a ``tokenizer.json``, without padding. ``max_length`` cuts texts; ``None`` cuts none.
 
     Raises:
         ValueError: it is invalid.
@@ -156,7 +156,7 @@ def batches_of(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
 
 
 def padded(rows: Sequence[Sequence[int] | Ids], padding: int) -> Ids:
-    """Join rows of different length into one padded array."""
+    """Return rows of different length as one array, filled up with ``padding``."""
     table = np.full((len(rows), padded_width(max(map(len, rows)))), padding, dtype=np.int64)
     for at, row in enumerate(rows):
         table[at, : len(row)] = row

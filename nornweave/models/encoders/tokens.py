@@ -65,7 +65,7 @@ def token_encoder(encoder: Encoder) -> TokenEncoder | None:
 
 
 def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]:
-    """Encode queries together, with their tokens if the encoder has them.
+    """Return queries with their vectors and, if the encoder has them, token vectors. All are encoded together.
 
     Raises:
         EncoderError: the model fails or cannot be reached.

@@ -79,7 +79,7 @@ class Listener:
 async def call(
     litellm: Any, model: str, prompt: Prompt, settings: FusionSettings, seconds: float, listener: Listener | None
 ) -> Said:
-    """Ask a model; return its answer, or why there is none."""
+    """Return a model's answer, or a sentence that says why there is none. A ``listener`` gets the text in pieces."""
     # In a thread, as some providers fetch their key from the network as soon as they are named.
     problem = await asyncio.to_thread(why_not_asked, litellm, model)
     if problem is not None:

@@ -178,7 +178,7 @@ def _unused_mark(*texts: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Cut a text at the end of a word, unless the last word is longer than a fifth of the limit."""
+    """Return a text, cut after ``limit`` characters or, if that is near, at the end of the word before."""
     if len(text) <= limit:
         return text
     head = text[: limit + 1]

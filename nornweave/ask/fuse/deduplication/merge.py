@@ -222,7 +222,7 @@ def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
 
 
 def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[str]]:
-    """Group values by their subject."""
+    """Return (name, attribute, unit) → the stated values. Facts that hold only under a condition are left out."""
     values: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
     for fact in facts:
         if not fact.qualifiers:

@@ -67,7 +67,7 @@ class TextReading:
 
 @lru_cache(maxsize=REMEMBERED)
 def read(text: str, *, code: bool = False, conversation: bool = False) -> TextReading:
-    """Normalise a text; recent results are cached, because many questions find the same chunks.
+    """Return a normalised text. Recent results are cached, because many questions find the same chunks.
 
     Args:
         code: the text is a program: lines are units unless they belong to a comment or a docstring.
@@ -145,7 +145,7 @@ def _without_speaker(found: re.Match[str]) -> str:
 
 
 def _mixed_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut prose with fenced or indented code into units, and tell which units are code."""
+    """Yield the units of prose with fenced or indented code, each with whether it is code."""
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
             yield from _code_units(_FENCE_LABEL.sub("", part, count=1) if "\n" in part else part)
@@ -155,12 +155,15 @@ def _mixed_units(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _prose_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut prose into units. A line that only introduces others (``from the runbook:``) is left out."""
+    """Yield the units of prose, each with ``False``, because it is not code. ``From the runbook:`` is left out."""
     return ((part, False) for part in _BOUNDARY.split(text) if not part.endswith(":"))
 
 
 def _code_units(text: str) -> Iterator[tuple[str, bool]]:
-    """Cut a program into lines and its comments into sentences. Lines inside open brackets are joined."""
+    """Yield the lines of a program and the sentences of its comments, each with whether it is code.
+
+    Lines inside open brackets are joined.
+    """
     prose: list[str] = []
     lines: list[str] = []
     inside = False
@@ -185,7 +188,7 @@ def _code_units(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _remark_apart(line: str) -> tuple[str, str]:
-    """Split a line of code before the comment at its end. ``#`` and ``//`` inside quotes do not count."""
+    """Return the code of a line and the comment at its end (perhaps empty). Signs inside quotes begin no comment."""
     found = _REMARK.search(line)
     if found is None or line[: found.start()].count('"') % 2 or line[: found.start()].count("'") % 2:
         return line, ""
