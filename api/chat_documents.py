@@ -74,7 +74,7 @@ class ChatUsage(TypedDict):
 
 
 class CompletionDocument(TypedDict):
-    """A whole answer."""
+    """A whole answer in the shape of ``POST /v1/chat/completions``."""
 
     id: str
     object: Literal["chat.completion"]

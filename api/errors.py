@@ -119,7 +119,7 @@ class ProblemError(HTTPException):
         self.errors = errors
 
     def response(self) -> Response:
-        """Return the problem document."""
+        """Return the response with the problem document."""
         return problem_response(self.status_code, self.detail, kind=self.kind, headers=self.headers, errors=self.errors)
 
 

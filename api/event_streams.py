@@ -85,7 +85,7 @@ class EventStream(EventSourceResponse):
         self._give_back = give_back
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
+        """Send the events until they end or the client disconnects."""
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -130,14 +130,14 @@ class Writing:
 
 
 def answer_streamed(answers: SeenAnswers, question: Question) -> StreamedAnswer:
-    """Answer a question without its text, which is written later; remember the answer for judgments."""
+    """Return the answer to a question without its text, which is written later. Record the answer for judgments."""
     streamed = answers.query_streamed(question)
     answers.remember(question, streamed.document)
     return streamed
 
 
 async def write_whole(write: Write) -> Synthesis:
-    """Wait until a text is written; return it."""
+    """Wait until a text is written, and return the text."""
     async with Writing(write) as writing:
         async for _ in writing.pieces():
             pass

@@ -52,7 +52,7 @@ class Offer:
 
 
 def registry_address(environment: Mapping[str, str]) -> str | None:
-    """Return ``REGISTRY_URL``, ``None`` if it is not set.
+    """Return the address in ``REGISTRY_URL``; ``None`` if the variable is not set.
 
     Raises:
         ConfigError: the value is not an address.
@@ -65,7 +65,7 @@ def registry_address(environment: Mapping[str, str]) -> str | None:
 
 
 def heartbeat_interval(environment: Mapping[str, str]) -> float:
-    """Return ``HEARTBEAT_INTERVAL_S``, 10 unless set.
+    """Return the seconds in ``HEARTBEAT_INTERVAL_S``; 10 if the variable is not set.
 
     Raises:
         ConfigError: the value is not a number of seconds from 0.1 to 3,600.

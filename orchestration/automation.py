@@ -282,7 +282,7 @@ class Sight:
 
 
 def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float, resting: Collection[str] = ()) -> Sight:
-    """List the sources, new ones first. An error of a source is returned as a problem.
+    """List the sources, new ones first, and return the result. An error of a source is one of its problems.
 
     Args:
         seen: ``domain/source`` → the mark of its last listing.

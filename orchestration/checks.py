@@ -157,7 +157,7 @@ def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
 
 
 def findings_metadata(report: GenerationReport) -> Metadata:
-    """Describe what the gate compared, and the queries that got worse."""
+    """Return metadata about what the gate compared, and about the queries that got worse."""
     rows = [
         ("refuses" if finding.refuses else "warns" if finding.warns else "passes", finding.text)
         for finding in report.findings

@@ -94,7 +94,7 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job 
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the configuration file that ``NORNWEAVE_CONFIG`` names, by default ``./nornweave.yaml``.
+    """Return the settings in the file that ``NORNWEAVE_CONFIG`` names, by default ``./nornweave.yaml``.
 
     ``environment`` is ``os.environ`` by default.
 

@@ -88,7 +88,7 @@ class _LeasedExecutor(InProcessExecutor):
 
 @dg.executor(name="in_process")
 def leased_executor(_: dg.InitExecutorContext) -> _LeasedExecutor:
-    """Execute all steps in the run's own process, under its lease."""
+    """Return the executor that executes all steps in the run's own process, under the run's lease."""
     return _LeasedExecutor(RetryMode.ENABLED)
 
 

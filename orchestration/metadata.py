@@ -20,7 +20,7 @@ CELL_CHARACTERS = 300
 
 
 def documents_metadata(changes: Changes, seconds: float) -> Metadata:
-    """Describe how the listed documents differ from the stored documents."""
+    """Return metadata about how the listed documents differ from the stored documents."""
     tables = {
         "held removals (confirm: nornweave sync --confirm-deletes)": table(
             ("source", "removals", "why"),
@@ -41,7 +41,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
-    """Describe which documents were read, cut into chunks and stored, which failed, and which are left out."""
+    """Return metadata about documents that were read, cut and stored, that failed, and that were left out."""
     return {
         "added": report.added,
         "changed": report.changed,
@@ -68,20 +68,20 @@ def _readings(report: SyncReport) -> str:
 
 
 def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
-    """Describe the number of new vectors."""
+    """Return metadata about the number of new vectors."""
     speed = {"embedded_per_second": round(embedded / seconds, 1)} if embedded and seconds else {}
     return {"embedded": embedded, "seconds": seconds, **speed}
 
 
 def ledger_metadata(ledger: Ledger) -> Metadata:
-    """Count the open, new and settled conflicts."""
+    """Return the numbers of open, new and settled conflicts as metadata."""
     new = [entry for entry in ledger.open if entry.first_seen == ledger.made_at]
     settled = [entry for entry in ledger.settled if entry.settled == ledger.made_at]
     return {"open": len(ledger.open), "new": len(new), "settled": len(settled)}
 
 
 def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
-    """Describe the candidate, or say that there is none."""
+    """Return metadata about the candidate, or about why there is none."""
     if candidate is None:
         return {"built": 0, "seconds": seconds, "summary": "nothing changed since the published generation"}
     return {
@@ -97,7 +97,7 @@ def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
 
 
 def generation_metadata(publication: Publication | None, report: SyncReport) -> Metadata:
-    """Describe the publication, or the generation that stays published."""
+    """Return metadata about the publication, or about the generation that stays published."""
     numbers: Metadata = {
         "published": publication is not None,
         "new_generations": int(publication is not None),
@@ -117,7 +117,7 @@ def generation_metadata(publication: Publication | None, report: SyncReport) -> 
 
 
 def failures_table(failures: Sequence[Failure]) -> str:
-    """Return the failed documents with their reasons."""
+    """Return a table of the failed documents with their reasons."""
     rows = [
         (f"{failure.source_id}/{failure.path}", failure.reason, "yes" if failure.stale else "no")
         for failure in failures
@@ -135,7 +135,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Escape and shorten foreign text for a table cell."""
+    """Return foreign text, escaped and shortened for a table cell."""
     line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
     return line if len(line) <= CELL_CHARACTERS else line[: CELL_CHARACTERS - 1] + "…"
 

@@ -128,7 +128,7 @@ class DomainSyncs:
         return round(time.perf_counter() - self._step_started, 3)
 
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
-        """Record a domain's run as done, release the domain, and announce publication and alarms."""
+        """Record a domain's run as done, release the domain, announce publication and alarms. Return the report."""
         report, is_of_paths = self._open[domain].report(), self._open[domain].is_of_paths
         gone = {path for _, path in report.judged_gone}  # announced as gone; the others stay wrong
         report = replace(report, judged_wrong=wrong_judgments(self.settings, domain, but=gone))

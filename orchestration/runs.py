@@ -41,7 +41,7 @@ from orchestration.resources import QUERY_INTERRUPTED, run_config
 
 @dataclass(frozen=True, slots=True)
 class SyncRun:
-    """The result of a run.
+    """The result of a run that synced domains.
 
     Attributes:
         outcomes: domain → its report, or the reason why there is none.

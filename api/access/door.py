@@ -92,9 +92,11 @@ class Door:
         shared_key: str | None = None,
         memberships: Memberships | None = None,
     ) -> None:
-        """Read the configuration.
+        """Read the configuration of access.
 
         Args:
+            service_token: the token of the whole service; ``None`` if none is set.
+            access: the key ``access`` of the configuration; ``None`` if it is missing.
             data_dir: the folder that holds the ended sessions and, with ``access``, the key of sessions.
             registration_token: lets agents register, and nothing else.
             client_secret: the secret of this service at the identity provider, if there is one.

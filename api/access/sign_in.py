@@ -174,7 +174,7 @@ class SignIn:
         return signed_in
 
     def renew(self, name: str, refresh_token: str) -> SignedIn:
-        """Ask the provider for new tokens of the same person.
+        """Return the same person with new tokens, for which the provider is asked.
 
         Args:
             name: the name of the identity to which the new tokens must belong.

@@ -61,7 +61,7 @@ class SignedInPeople:
         Args:
             key: the key of sessions.
             renew_s: the time after which the provider is asked again.
-            own: the tokens that people made. They lose the groups that their makers lose.
+            own: the tokens that people made, which lose the groups that their makers lose; ``None`` if nobody can.
         """
         self._own = own
         self._key, self._sign_in, self._ended, self._renew_s = key, sign_in, ended, renew_s

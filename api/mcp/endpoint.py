@@ -155,7 +155,7 @@ def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Read the whole body; ``None`` if the client disconnects before its end."""
+    """Return the whole body; ``None`` if the client disconnects before its end."""
     pieces: list[bytes] = []
     while (message := await receive())["type"] == "http.request":
         pieces.append(message.get("body", b""))

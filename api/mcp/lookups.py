@@ -72,7 +72,7 @@ async def fetch(arguments: FetchArguments, call: ToolCall) -> FetchDocument:
 
 
 async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
-    """Find lines."""
+    """Return the lines that hold a text or match a pattern."""
     deadline = call.arrived.deadline or Deadline(call.serving.timeout_ms)
     found = await call.serving.find(arguments.asked.query(call.serving.domains), deadline)
     count = largest(len(found["matches"]), lambda number: is_within(found_lines_document(found, number)))
@@ -80,7 +80,7 @@ async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
 
 
 async def uses(arguments: UsesArguments, call: ToolCall) -> UsesDocument:
-    """Find the uses of a name."""
+    """Return the uses of a name of code."""
     deadline = call.arrived.deadline or Deadline(call.serving.timeout_ms)
     found = await call.serving.uses(arguments.name, arguments.source, deadline)
     most = max(len(found["references"]), len(found["definitions"]))
@@ -88,7 +88,7 @@ async def uses(arguments: UsesArguments, call: ToolCall) -> UsesDocument:
 
 
 async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsPageDocument:
-    """List the conflicts of the whole corpus."""
+    """Return a page of the conflicts of the whole corpus."""
     query = LedgerQuery(
         entity=arguments.entity,
         domain=served_domain(arguments.domain, call.serving.domains) if arguments.domain is not None else None,

@@ -77,13 +77,13 @@ SNIPPET_CHARACTERS = 300
 
 
 async def search(arguments: SearchArguments, call: ToolCall) -> SearchDocument:
-    """Search passages."""
+    """Return the passages that a search finds."""
     question = arguments.question(call.serving.askable, call.arrived)
     return await call.serving.ask(question, lambda answers: _search(answers.answer(question), call.link))
 
 
 async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocument:
-    """Answer a question as text."""
+    """Return the answer to a question as text."""
     question = arguments.asked.question(call.serving.askable, call.arrived)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
     place_of(arguments.after, asked, None)  # refuse a wrong handle before anything is searched

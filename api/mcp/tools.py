@@ -42,7 +42,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """A tool.
+    """The definition of a tool for agents.
 
     Attributes:
         title: for people.

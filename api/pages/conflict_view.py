@@ -59,7 +59,7 @@ def entry_of(entry: LedgerEntryDocument) -> dict[str, Any]:
 
 
 def _holder(conflict: ConflictDocument) -> str:
-    """Name the domain whose side holds."""
+    """Return the domain whose side of a conflict holds."""
     sides = (side["domain_id"] for side in conflict["claims"] if side["chunk_id"] == conflict["resolved_to"])
     return next(sides, "one side").capitalize()
 

@@ -221,7 +221,7 @@ log = logging.getLogger(__name__)
 
 
 def printed_page(chunk: ChunkDocument, folder: Path) -> bytes | None:
-    """Draw the chunk's page of a PDF file as PNG, with its lines marked; ``None`` if it cannot be drawn."""
+    """Return the chunk's page of a PDF file as PNG, with the chunk's lines marked; ``None`` if it cannot be drawn."""
     # A process that answers reads documents for nothing else.
     from nornweave.connect.files.source import read_inside
     from nornweave.read.pdf.picture import page_picture

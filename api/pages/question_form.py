@@ -58,7 +58,7 @@ class QuestionForm:
 
     @property
     def pairs(self) -> list[Pair]:
-        """Return the query parameters."""
+        """Return the form as query parameters."""
         pairs = [("after", text) for text in self.after]
         pairs += [("q", self.text)] if self.text else []
         pairs += [("domain", domain) for domain in self.domains]
@@ -69,7 +69,7 @@ class QuestionForm:
 
     @property
     def address(self) -> str:
-        """Return the permalink."""
+        """Return the permalink of the answer to this form."""
         return ask_address(self.pairs)
 
     def leaves_out(self, pairs: Sequence[Pair]) -> bool:

@@ -62,12 +62,12 @@ def hits(text: str, terms: Collection[str]) -> list[Mark]:
 
 
 def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[TextRun, ...]:
-    """Split a text at marks that are in order and do not overlap. Invisible characters are named: ``U+202E``."""
+    """Return a text, split at marks that are in order and do not overlap. Invisible characters become ``U+202E``."""
     return tuple(_runs(text, marks))
 
 
 def highlighted(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
-    """Split a text into runs, with the words of a question marked."""
+    """Return a text as runs, with the words of a question marked."""
     return runs_of(text, hits(text, terms))
 
 

@@ -41,14 +41,14 @@ class MessageView:
 def messages_of(
     text: str, terms: Collection[str], *, first_line: int = 1, cited: range = range(0), ids: Sequence[str] = ()
 ) -> tuple[MessageView, ...]:
-    """Read the messages of a text.
+    """Return the messages of a text.
 
     Args:
         text: the text of a conversation.
-        terms: words to mark.
-        first_line: the number of its first line.
-        cited: numbers of lines that are cited.
-        ids: the ids of the cited messages, or of all if no lines are cited. Ids of Slack give the time.
+        terms: the words to mark.
+        first_line: the number of the text's first line.
+        cited: the numbers of the cited lines.
+        ids: the ids of the cited messages, or of all messages if no lines are cited. Ids of Slack give the time.
     """
     messages = tuple(_messages(text, terms, first_line, cited))
     dated = [message.number for message in messages if message.speaker and (message.cited or not cited)]
@@ -79,7 +79,7 @@ def _messages(text: str, terms: Collection[str], first_line: int, cited: range) 
 
 
 def _spoken(line: str) -> tuple[str, str]:
-    """Split a line into speaker and text. The speaker is empty if the line does not begin with a name."""
+    """Return the speaker and the text of a line. The speaker is empty if the line does not begin with a name."""
     speaker, said = split_line(line)
     is_name = 0 < len(speaker) <= 40 and not set(speaker) & _NO_NAME
     return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)

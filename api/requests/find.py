@@ -49,7 +49,7 @@ class FindParameters(Parameters):
     )
 
     def query(self, served: Sequence[Domain]) -> FindQuery:
-        """Return the query for the engine.
+        """Return these parameters as the engine's query.
 
         Raises:
             QueryError: a domain is not served, or both or neither of ``text`` and ``regex`` are given.

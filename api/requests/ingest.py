@@ -27,7 +27,7 @@ MAX_DOCUMENT_BYTES = 10 * 1024 * 1024
 
 
 class HandedInBody(Body):
-    """A document."""
+    """A document to index."""
 
     source_path: Annotated[
         str,
@@ -48,7 +48,7 @@ class HandedInBody(Body):
     ] = None
 
     def deposit(self) -> Deposit:
-        """Return the document in the inbox's form."""
+        """Return the document as a file for the inbox."""
         return Deposit(
             source_path=self.source_path,
             content=self.content,
@@ -101,7 +101,7 @@ def is_multipart(content_type: str) -> bool:
 
 
 async def read_files(request: Request) -> list[Deposit]:
-    """Read the files of a request, in order.
+    """Return the files of a request, in order.
 
     Raises:
         ProblemError: 400, the body does not match its content type.

@@ -56,7 +56,7 @@ def models(serving: Served) -> Response:
 
 @router.get("/models/{model}", response_model=ModelDocument, responses=problem_responses(404, 422))
 def one_model(model: str, serving: Served) -> Response:
-    """Return one model."""
+    """Return the model with this name."""
     names = model_domains(serving.domains)
     if model not in names:
         raise ProblemError(404, f"{model[:64]!r} is not served; served: {', '.join(names)}", kind="model-not-found")
@@ -110,7 +110,7 @@ class ChatAnswer:
         return await self._serving.ask(self.question, lambda answers: answer_streamed(answers, self.question))
 
     async def write_whole(self, found: StreamedAnswer) -> None:
-        """Write the text."""
+        """Let the model write the text of the answer, and store it with its citations."""
         async for _ in self.write(found, str.encode):
             pass
 
@@ -162,7 +162,7 @@ async def _events(answer: ChatAnswer, body: ChatBody, found: StreamedAnswer) -> 
 
 
 class ResponseDocument(TypedDict):
-    """A whole answer."""
+    """A whole answer in the shape of ``POST /v1/responses``."""
 
     id: str
     object: Literal["response"]

@@ -74,7 +74,7 @@ async def hook(
 
 
 async def _take_event(service: str, request: Request) -> tuple[HookDocument | ChallengeDocument, str]:
-    """Check an event and store it; return the answer and the outcome for metrics.
+    """Check an event and store it. Return the answer, and the name of the outcome for metrics.
 
     Raises:
         ProblemError: 401, 409, 413 or 422; 503, this is a replica, or too many events wait.

@@ -48,7 +48,7 @@ class DocumentsParameters(Parameters):
     ] = None
 
     def asked(self) -> DocumentsQuery:
-        """Return the query for the inbox."""
+        """Return these parameters as the inbox's query."""
         return DocumentsQuery(limit=self.limit, cursor=self.cursor, status=self.status, source=self.source)
 
 

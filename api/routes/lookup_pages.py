@@ -58,7 +58,7 @@ async def find(request: Request) -> Response:
 
 
 def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
-    """Group lines by their document, in order."""
+    """Return the lines grouped by their document, in order."""
     grouped = groupby(matches, key=lambda match: (match["domain_id"], match["source_id"], match["source_path"]))
     return [
         {

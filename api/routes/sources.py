@@ -76,7 +76,7 @@ def configured_sources(serving: Serving) -> SourcesDocument:
 
 
 async def add_to_file(serving: Serving, body: Mapping[str, JsonValue]) -> ConfiguredSource:
-    """Add a source to the file.
+    """Add a source to the configuration file, and return it with its state.
 
     Raises:
         ProblemError: 409, the source exists already; 422, a key of it is wrong.

@@ -102,7 +102,7 @@ async def undismiss(conflict_id: ConflictName, serving: Served) -> Response:
 
 
 async def store_dismissal(serving: Serving, conflict_id: str, *, undo: bool = False) -> DismissedDocument:
-    """Dismiss a conflict, or take the dismissal back.
+    """Dismiss a conflict, or with ``undo`` take the dismissal back. Return the id of the two statements.
 
     Raises:
         ProblemError: 404, no conflict has this id, or it is not dismissed; or this is a replica.
@@ -118,7 +118,7 @@ async def store_dismissal(serving: Serving, conflict_id: str, *, undo: bool = Fa
 
 
 async def _look_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:
-    """Look something up in a thread; ``None`` for names with NUL, which no database has to accept."""
+    """Return the result of ``look``, called in a thread; ``None`` if a name has a NUL, which databases may refuse."""
     return None if any("\0" in name for name in names) else await serving.lookups.run(look)
 
 

@@ -126,7 +126,7 @@ async def list_tokens(serving: Serving, *, everybodys: bool = False) -> TokensDo
 
 
 async def make_token(serving: Serving, body: TokenBody) -> MadeTokenDocument:
-    """Make a token for a viewer.
+    """Make a token for a viewer, and return it with its secret.
 
     Raises:
         NotPermittedError: an operator's token is wanted, and the viewer is not an operator.

@@ -106,7 +106,7 @@ class Admission:
         return len(self._working)
 
     async def run(self, work: Callable[[], T], wait_s: float | None = None) -> T:
-        """Run ``work`` in a thread when its turn has come.
+        """Return the result of ``work``, which runs in a thread when its turn has come.
 
         Args:
             work: a function that may block.

@@ -71,7 +71,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 def web_address(scheme: str, host: str, port: int | None) -> str:
-    """Return the URL of a server. An IPv6 address gets brackets; ``port`` may be ``None``."""
+    """Return the URL of a server. An IPv6 address gets brackets. If ``port`` is ``None``, the URL has no port."""
     return f"{scheme}://{f'[{host}]' if ':' in host else host}" + (f":{port}" if port else "")
 
 

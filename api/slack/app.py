@@ -184,7 +184,7 @@ class SlackApp:
             raise refusal
 
     def _accept(self, answering: TaskGroup, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Start to answer a question; return the immediate reply to the asker, ``None`` for no reply."""
+        """Start to answer a question. Return the immediate reply to the asker; ``None`` for no reply."""
         asked = self._asked(envelope)
         if asked is None or asked.identity in self._seen:
             return None

@@ -57,7 +57,7 @@ class SlackAppApi(httpx.AsyncClient):
         self._tokens = tokens
 
     async def call(self, token: str, method: str, **fields: Any) -> Mapping[str, Any]:
-        """Call a method. If Slack limits the rate or cannot be reached, wait and call again.
+        """Call a method and return its answer. If Slack limits the rate or cannot be reached, wait and call again.
 
         Raises:
             SlackAppError: Slack refuses, or does not answer. The message holds no part of a token.

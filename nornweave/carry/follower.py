@@ -53,7 +53,7 @@ class Follower:
 
         Args:
             folder: the replica's folder. ``nornweave.yaml`` and the folder ``var`` are written there.
-            own: this machine's own settings for ``nornweave.yaml``; see ``replica_configuration``.
+            own: this machine's own settings for ``nornweave.yaml``, as in ``replica_configuration``.
             keys: the public keys of trusted publishers. If it is empty, signatures are not checked.
             poll_s: seconds between two polls.
         """

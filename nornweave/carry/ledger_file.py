@@ -150,7 +150,7 @@ class LedgerReader:
         self._read: tuple[object, LedgerNotes] = (None, NO_NOTES)
 
     def read(self) -> LedgerNotes:
-        """Return the line authors and the dismissed pairs; none if the ledger is missing or damaged."""
+        """Return the line authors and the dismissed pairs; both are empty if the ledger is missing or damaged."""
         version = self._place.version()
         if version is None:
             return NO_NOTES
@@ -225,7 +225,7 @@ def _plain(record: object) -> Any:
 
 
 def _with_records(stored: dict[str, Any]) -> dict[str, Any]:
-    """Decode the facts and the line authors of a stored ledger."""
+    """Return a stored ledger with its facts and line authors decoded."""
     for entry in (*stored["open"], *stored["settled"]):
         for side in (*entry["sides"], *entry["also"]):
             (side["fact"],) = decode_facts(json.loads(side["fact"]))

@@ -67,7 +67,7 @@ _FILES: TypeAdapter[Files] = TypeAdapter(Files)
 
 
 class Objects(Protocol):
-    """A store of parts that other machines can read; see ``ObjectStore``."""
+    """A store of parts that other machines can read. ``ObjectStore`` is one."""
 
     url: str
 

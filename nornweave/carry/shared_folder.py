@@ -229,7 +229,7 @@ def _is_newest_here(folder: Path, state: Mapping[str, Any]) -> bool:
 
 
 def _reader_files(files: Files) -> Files:
-    """Return the files that readers need."""
+    """Return the files that readers need: those of generations, and the table of documents."""
     return {name: file for name, file in files.items() if name.startswith(_READERS) or name == DOCUMENTS_FILE}
 
 

@@ -134,7 +134,7 @@ def _server(settings: Settings, schema: str) -> Server:
 
 
 def storage_schemas(settings: Settings) -> tuple[str, ...]:
-    """Return the schemas of the served domains in PostgreSQL; none if the domains are in files."""
+    """Return the schemas of the served domains in PostgreSQL; empty if the domains are in files."""
     storage = settings.storage
     return tuple(_schema(storage, domain) for domain in settings.served_domains) if storage else ()
 

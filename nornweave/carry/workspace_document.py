@@ -78,7 +78,7 @@ def publish_workspace(
 
     Raises:
         PublicationError: the store cannot be reached.
-        PublisherConflictError: the store has the document of another publisher.
+        PublisherConflictError: the store has the document of another publisher, and ``take_over`` is not set.
     """
     document = workspace_document(settings, publisher)
     try:
@@ -182,7 +182,7 @@ def _read_or_none(content: bytes, where: str) -> WorkspaceDocument | None:
 
 
 def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
-    """Replace this machine's records with those in the store's workspace document. See ``take_over``.
+    """Replace this machine's ledger, confirmations and members with those in the store's workspace document.
 
     Raises:
         PublicationError: the store cannot be reached, or the document is damaged.

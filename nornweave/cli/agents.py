@@ -194,7 +194,7 @@ class _Change:
         before, after: the text of the file; ``None`` if the file does not exist.
         noted: the entries to add to ``_Origins.files``.
         refused: why a person has to edit the file; empty if NornWeave can do it.
-        lines: what this person should add.
+        lines: the lines that this person should add to the file.
     """
 
     name: str

@@ -149,7 +149,7 @@ def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
 
 
 def _report(path: Path, options: DriftOptions) -> Report:
-    """Check the folder, and print which files could not be read."""
+    """Check the folder, print which files could not be read, and return the report."""
     from nornweave.disagree.drift.formats.as_text import one_line
     from nornweave.disagree.drift.scan import scan
 

@@ -46,7 +46,7 @@ SourcesOption = Annotated[
 
 
 def settings_of(context: typer.Context) -> Settings:
-    """Load the configuration of ``--config``, and let only this user read new files."""
+    """Return the settings in the file of ``--config``. From now on, only this user may read new files."""
     from nornweave.connect.connectors import load_settings
     from nornweave.core.files.private_folder import check_folder, keep_private
 

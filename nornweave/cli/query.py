@@ -117,7 +117,7 @@ def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) ->
 
 
 def _shortfalls(answered: Answer, result: FusionResult) -> list[str]:
-    """Return sentences about domains that were not searched, or not as they should have been."""
+    """Return sentences about domains that were not searched or only in part, and about a missing text."""
     gaps = [f"not searched: {gap.name}: {gap.reason}" for gap in answered.recalled.coverage_gaps]
     details = result["synthesis_details"]
     if details and details["reason"]:

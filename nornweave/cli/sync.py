@@ -283,7 +283,7 @@ def _lines(lines: Iterable[str]) -> None:
 
 
 def _changes(settings: Settings, domain: Domain, options: SyncOptions, progress: Progress) -> Changes:
-    """List a domain's sources and compare them with the stored documents.
+    """Return what a sync would do, by comparing a domain's sources with the stored documents.
 
     Changes of remote sources are read into their mirrors, as by a sync. Nothing is indexed, removed or published.
 

@@ -50,7 +50,7 @@ class _File(WorkspaceSettings):
 
 
 def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read ``nornweave.yaml`` and the files that it names.
+    """Return the settings in ``nornweave.yaml`` and in the files that it names.
 
     Args:
         kinds: the kinds of sources that ``sources:`` may have.
@@ -186,7 +186,7 @@ def _load_domain(
 
 @lru_cache
 def _defaults_of(domain: Domain) -> Mapping[str, Any]:
-    """Read a domain file. It is cached, because domain files take most of the time of reading a configuration."""
+    """Return the content of a domain file. It is cached, because reading domain files takes most of the time."""
     return _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
 
 

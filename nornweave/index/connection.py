@@ -154,7 +154,7 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
 
 
 def explain(error: duckdb.Error | OSError) -> str:
-    """Turn an error of DuckDB or of a disk into a message with a remedy for a damaged working file."""
+    """Return a message about an error of DuckDB or of a disk. For a damaged working file it names a remedy."""
     is_damaged = any(sign in str(error) for sign in _DAMAGED)
     return f"{error}; the file is damaged, remove it: {REBUILT}" if is_damaged else str(error)
 
@@ -220,7 +220,7 @@ def check_vss() -> None:
 
 
 def quote(text: str) -> str:
-    """Quote a string for statements that accept no parameters (``attach``, ``load``)."""
+    """Return a string in quotes, for statements that accept no parameters (``attach``, ``load``)."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -86,7 +86,7 @@ class DuckDBStore:
             return {}
 
     def texts_of(self, generation: GenerationId, deleted: Deleted, *, also_gone: bool = False) -> list[str]:
-        """Return the texts of a document's chunks in a generation; none if it lacks the document.
+        """Return the texts of a document's chunks in a generation; empty if it does not have the document.
 
         Args:
             also_gone: include documents that are gone from the generation but still in its files.

@@ -59,7 +59,7 @@ class SegmentFile(_Record):
         return int(self.checksum.split()[0])
 
     def without(self, numbers: Sequence[int], chunks: int) -> SegmentFile:
-        """Return the segment with these documents gone. ``chunks`` is the number of their chunks."""
+        """Return the segment with the documents ``numbers`` marked as gone. They have this number of ``chunks``."""
         mask = np.zeros(self.documents, np.bool_)
         mask[list(numbers)] = True
         bits = base64.b64encode(zlib.compress(np.packbits(mask).tobytes())).decode() if len(numbers) else ""
@@ -118,7 +118,7 @@ class Manifest(_Record):
 
 
 def read_manifest(file: Path) -> Manifest:
-    """Read a generation's manifest.
+    """Return the manifest in a file.
 
     Raises:
         StoreError: the file cannot be read, or is not a manifest.

@@ -57,7 +57,7 @@ class QueryMap(BaseModel):
         return self
 
     def apply(self, vector: Vectors) -> Vectors:
-        """Map a normalised query vector and normalise the result."""
+        """Return the map's result for a normalised query vector, normalised again."""
         down, up = _numbers(self.factors, self.shape)
         mapped = vector + (down @ vector) @ up
         length = np.linalg.norm(mapped)

@@ -55,7 +55,7 @@ class StoredText:
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Self:
-        """Convert a row whose columns are in the order of the fields."""
+        """Return the document in a row whose columns are in the order of the fields."""
         values = dict(zip(cls.__slots__, row, strict=True))
         metadata, chunk_ids = freeze(json.loads(values["metadata"])), tuple(values["chunk_ids"] or ())
         return cls(**{**values, "metadata": metadata, "chunk_ids": chunk_ids})
@@ -115,7 +115,7 @@ def decode_facts(rows: Sequence[Sequence[Any]] | None) -> tuple[Fact, ...]:
 
 
 def decode_fact(row: Sequence[Any]) -> Fact:
-    """Read one fact from the parsed JSON of ``encode_facts``."""
+    """Return one fact from the parsed JSON of ``encode_facts``."""
     name, owner, attribute, kind, value, unit, side, form, qualifiers, negated, start, end, line, statement = row
     return Fact(
         name=name,

@@ -75,7 +75,7 @@ def diff(
     full: bool = False,
     confirm_deletes: bool = False,
 ) -> Changes:
-    """Compare listings with the manifest.
+    """Return the work of a sync, by comparing listings with the manifest.
 
     Args:
         listings: source id → its listing. A source of the manifest that is missing here was removed from the

@@ -45,7 +45,7 @@ def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedC
 def index_chunks(
     document: Document, chunker: Chunker, token_starts: Sequence[int], encoder_version: str, describes: bool = False
 ) -> Iterator[IndexedChunk]:
-    """Cut a document and prepare its chunks for the index, in order.
+    """Yield the chunks of a document with their data for the index, in order.
 
     Args:
         token_starts: the offset at which each token of the encoder starts.
@@ -77,7 +77,7 @@ def index_chunks(
 
 
 def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -> list[tuple[Fact, ...]]:
-    """Read a document's facts and assign each to the chunk in which it starts.
+    """Return the document's facts by chunk. A fact belongs to the chunk in which it starts.
 
     Code and documentation are read as a whole, so that a fact gets its class and its headings. In conversations and
     research each chunk is read alone, because only the chunk has the speaker and the heading.

@@ -34,7 +34,7 @@ COPIED_WITHIN = timedelta(hours=1)
 
 
 def refresh_ledger(settings: Settings) -> Ledger:
-    """Compare all published generations and write the ledger anew.
+    """Compare all published generations, write the ledger anew, and return it.
 
     If the generations have not changed, the ledger is not written, so it may be read-only. Concurrent writers wait for
     each other.

@@ -135,7 +135,7 @@ class DomainSync:
         self.close()
 
     def list_changes(self) -> Changes:
-        """List the sources and compare them with the manifest."""
+        """Return the work of this sync. The first call lists the sources and compares them with the manifest."""
         if self._changes is None:
             self._listed_from = present()
             with self._timed("list"):
@@ -178,7 +178,7 @@ class DomainSync:
         return of_chunks
 
     def build(self) -> Build:
-        """Build a generation if it would differ from the published one, and check the invariants."""
+        """Build a generation if it would differ from the published one. Return it with the checked invariants."""
         if self._build is None:
             if _is_due(self._writer, self._parts, full=self._options.full):
                 with self._timed("build"):
@@ -230,7 +230,7 @@ class DomainSync:
 
     @property
     def refusal(self) -> NornWeaveError | None:
-        """Return the error that forbids publication; ``None`` if the steps so far found none."""
+        """Return the error that forbids publication; ``None`` if the steps so far found no error."""
         return (self._build.refusal() if self._build else None) or quality_refusal(self._quality)
 
     @property

@@ -241,7 +241,7 @@ class Intake:
     def _cut(
         self, wanted: DueDocument, raw: bytes, content_hash: ContentHash, told: Mapping[str, str]
     ) -> StoredDocument:
-        """Parse and cut a document. ``told`` is metadata that was found in other files of its source.
+        """Return a document, parsed and cut. ``told`` is metadata that was found in other files of its source.
 
         An unexpected exception fails only this document, not the run. Its traceback is logged.
         """
@@ -285,7 +285,7 @@ def _head(raw: bytes) -> str:
 
 
 def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:
-    """Cut a document in a sandbox process. Only its tokens are found in this process, by the encoder's tokenizer.
+    """Return a document's chunks, cut in a sandbox process. Only the encoder's tokenizer works in this process.
 
     Raises:
         ReaderLostError: the document exceeded a limit or crashed the sandbox process.
@@ -312,7 +312,7 @@ def _join(batches: Sequence[Batch]) -> Batch:
 
 
 def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
-    """Convert a chunk from the sandbox's JSON."""
+    """Return a chunk from the JSON that the sandbox sent."""
     first, last = sent["lines"]
     return IndexedChunk(
         **{

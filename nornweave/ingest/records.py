@@ -35,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def no_progress(step: str, done: int, total: int) -> None:
-    """Ignore progress."""
+    """Do nothing with the progress of a step."""
 
 
 Confirm = Callable[[ConfirmationSubject, str], bool]

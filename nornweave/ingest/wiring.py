@@ -61,7 +61,7 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
 
 
 def chunker_of(configured: DomainSettings) -> Chunker:
-    """Return the domain's chunker."""
+    """Return the chunker for a domain's settings."""
     chunking = configured.chunking
     return Chunker(
         strategy=chunking.strategy, limit=chunking.max_chunk_tokens, grammars=frozenset(chunking.language_grammars)

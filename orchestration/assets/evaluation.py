@@ -90,7 +90,7 @@ def domain_evaluation(
 def candidate_evaluation(
     settings: Settings, domain: Domain, report: GenerationReport | None, *, built: bool
 ) -> Metadata:
-    """Describe a candidate's evaluation, or why there is none.
+    """Return metadata about a candidate's evaluation, or about why there is none.
 
     Args:
         report: the gate's report; ``None`` if there is no candidate or the domain is not measured.
@@ -107,7 +107,7 @@ def candidate_evaluation(
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
-    """Measure answers to questions that name no domain.
+    """Measure answers to questions that name no domain, and return metadata about the result.
 
     If sets are judged across domains, only these are measured, otherwise the sets of every domain.
 
@@ -179,7 +179,7 @@ def _known_figures(settings: Settings, subject: str, scope: ResultScope, generat
 
 
 def _describe(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
-    """Describe evaluations, with a chart of each set's history."""
+    """Return metadata about evaluations, with a chart of each set's history."""
     described, history = dict(evaluated_metadata(evaluated, scope)), history_of(settings)
     for each in (one.result for one in evaluated):
         described |= trend_metadata(

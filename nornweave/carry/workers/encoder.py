@@ -114,7 +114,7 @@ class DistributedEncoder:
         return self.local.tokenizer
 
     def encode_query(self, text: str) -> Vectors:
-        """Encode one query on this machine."""
+        """Return the vector of a query, which this machine encodes."""
         return self.local.encode_query(text)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:

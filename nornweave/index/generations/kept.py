@@ -348,7 +348,7 @@ def previous_of(generations: Sequence[GenerationId], current: GenerationId | Non
     """Return the newest generation before ``current``; the newest of all if ``current`` is ``None``.
 
     Raises:
-        NoGenerationError: there is none. The message names ``place``.
+        NoGenerationError: there is no such generation. The message names ``place``.
     """
     older = [each for each in generations if current is None or number_of(each) < number_of(current)]
     if not older:

@@ -76,7 +76,7 @@ class GenerationFiles(KeptGenerations):
         """Point readers at a complete generation.
 
         Args:
-            at: the time of publication, if another machine published it.
+            at: the time of publication, if another machine published it. The default is the present time.
             built_at: the time of the build. The default is the recorded time, or else the file's time.
 
         Raises:
@@ -156,7 +156,7 @@ def _remove(file: Path) -> None:
 
 
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
-    """Return the segments that no manifest names; none if a manifest cannot be read.
+    """Return the segments that no manifest names; empty if a manifest cannot be read.
 
     A remote segment is recognised by its checksum, which is on this disk.
     """

@@ -75,7 +75,7 @@ class ArrayWriter:
         return np.frombuffer(mapped, kind, int(np.prod(shape)), start - page).reshape(shape)
 
     def add(self, name: str, array: NDArray[Any]) -> None:
-        """Write a whole array."""
+        """Write an array, stored as ``name``."""
         self.reserve(name, array.dtype, array.shape)[...] = array
 
     def add_starts(self, name: str, starts: NDArray[np.int64]) -> None:
@@ -134,7 +134,7 @@ def writing_arrays(segment: Path, of: str) -> Iterator[ArrayWriter]:
 
 
 def open_arrays(segment: Path, of: str) -> Arrays:
-    """Map a segment's arrays into memory.
+    """Return a segment's arrays, mapped into memory.
 
     Raises:
         StoreError: the arrays are missing, damaged, or were written for a segment other than ``of``.

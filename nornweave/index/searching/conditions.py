@@ -42,7 +42,7 @@ class AnyName:
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """The document's path in its source equals this or matches it as a glob (see ``path_expression``).
+    """The document's path in its source equals this or matches it as a glob, such as ``src/**``.
 
     With ``or_changed``, a commit that changed such a path also meets the condition.
     """
@@ -218,7 +218,7 @@ def _json(values: Sequence[str]) -> str:
 
 
 def path_expression(glob: str) -> str:
-    """Translate a path glob into a regular expression for RE2, to *search* in a path.
+    """Return a regular expression for RE2 that finds a match in exactly the paths that a glob matches.
 
     A glob is read as ``.gitignore`` and ``pathlib`` read it, always component by component:
 

@@ -83,7 +83,7 @@ class FoundLines:
 def find_lines(
     file: GenerationFile, documents: Sequence[int], pattern: LinePattern, limit: int, deadline: float
 ) -> FoundLines:
-    """Find the first lines that match.
+    """Return the first ``limit`` lines that match.
 
     Args:
         documents: numbers of the visible documents, ascending. Other texts are not read.
@@ -107,7 +107,7 @@ def find_lines(
 
 
 def merged_lines(found: Sequence[FoundLines], limit: int) -> FoundLines:
-    """Merge the results of several files, each searched with the same limit."""
+    """Return the first ``limit`` lines in several files, each of which was searched with this limit."""
     matches = tuple(heapq.merge(*(lines.matches for lines in found), key=lambda match: match.place))
     is_complete = len(matches) <= limit and all(lines.is_complete for lines in found)
     return FoundLines(tuple(islice(matches, limit)), is_complete)
@@ -203,7 +203,7 @@ class WordTexts:
 def find_texts(
     file: GenerationFile, documents: Sequence[int], word: str, endings: Sequence[str], limit: int, deadline: float
 ) -> WordTexts:
-    """Find the documents that contain a word. Other arguments and errors are as in ``find_lines``.
+    """Return the documents that contain a word. Other arguments and errors are as in ``find_lines``.
 
     Args:
         word: a name that must occur as a whole.
@@ -223,7 +223,7 @@ def find_texts(
 
 
 def merged_texts(found: Sequence[WordTexts], limit: int) -> WordTexts:
-    """Merge the results of several files, each searched with the same limit."""
+    """Return the first ``limit`` texts in several files, each of which was searched with this limit."""
     texts = sorted(text for one in found for text in one.texts)
     beyond = sum(one.beyond for one in found) + max(0, len(texts) - limit)
     return WordTexts(tuple(texts[:limit]), beyond, all(one.is_complete for one in found))
@@ -307,7 +307,7 @@ def complete(file: GenerationFile, documents: Mask | None, typed: str, limit: in
 
 
 def merged_completions(found: Iterable[Sequence[Completion]], limit: int) -> list[Completion]:
-    """Merge the completions of several files by adding up counts of equal texts."""
+    """Return the best completions of several files together. The counts of equal texts are added up."""
     merged: dict[tuple[str, CompletionKind], Completion] = {}
     for completion in (each for completions in found for each in completions):
         known = merged.get((completion.text, completion.kind))

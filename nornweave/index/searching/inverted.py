@@ -56,7 +56,7 @@ class TextKeys:
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
     def near(self, field: str, word: str) -> list[str]:
-        """Return the keys of ``field`` that differ from ``field:word`` by one edit; see ``is_one_edit``.
+        """Return the keys of ``field`` that differ from ``field:word`` by one edit, such as one more letter.
 
         One edit leaves one half of a word unchanged, so only keys with an equal half are compared.
         """
@@ -128,7 +128,7 @@ NO_LENGTHS = Lengths(0, (0,) * len(FIELDS))
 
 
 def lengths_of(lengths: NDArray[np.int32]) -> Lengths:
-    """Sum the lengths of chunks, of shape ``(chunks, fields)``."""
+    """Return the number and the summed lengths of chunks. ``lengths`` has the shape ``(chunks, fields)``."""
     return Lengths(len(lengths), tuple(map(int, lengths.sum(axis=0, dtype=np.int64))))
 
 

@@ -163,7 +163,7 @@ class FileTexts:
 
 
 def stored_chunk(number: int, known: list[Any] | dict[str, Any]) -> StoredChunk:
-    """Convert a chunk's card: a list of values or, from an earlier version, an object."""
+    """Return the chunk of a card, which is a list of values or, from an earlier version, an object."""
     card = known if isinstance(known, dict) else dict(zip(StoredChunk.__slots__[1:], known, strict=True))
     updated_at = card["updated_at"]
     parsed = {

@@ -158,7 +158,7 @@ class Segments:
         return sum(segment.restricted_documents for segment in self.segments)
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return documents by path or end of a path, including invisible documents, sorted by source and path."""
+        """Return the documents that ``path`` names, as ``Segment.ruled_documents``, by source and path."""
         pages = [segment.ruled_documents(path) for segment in self.segments]
         return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 

@@ -57,7 +57,7 @@ class TypedReading:
 
 
 def read_values(type_: str, said: JsonValue) -> TypedReading:
-    """Read a value, or each member of a list, as ``keyword``, ``integer``, ``number``, ``boolean`` or ``date``.
+    """Return a value, or each member of a list, as ``keyword``, ``integer``, ``number``, ``boolean`` or ``date``.
 
     A text is read as the number, boolean or date that it spells, because reST, HTML and paths have only texts. Nulls
     and blank texts give no values.

@@ -127,26 +127,26 @@ class MovingTables(DuckDBTables):
         return dict(json.loads(dict(self._rows("select key, value from meta"))[_COUNTED]))
 
     def counts(self) -> Counts:
-        """Count everything that reconciliation compares; see ``port.Writer``."""
+        """Count everything that reconciliation compares."""
         if self._documents is None:
             return super().counts()
         counted = self._stored_counts()
         return Counts(**{each.name: counted[each.name] for each in fields(Counts)})
 
     def size(self) -> tuple[int, int]:
-        """Count the stored documents and their chunks; see ``port.Writer``."""
+        """Count the stored documents and their chunks."""
         if self._documents is None:
             return super().size()
         counts = self.counts()
         return counts.documents, counts.chunks
 
     def pending_count(self, *, of_chunks: bool = False) -> int:
-        """Count the distinct texts without a vector; see ``port.Writer``."""
+        """Count the distinct texts without a vector. With ``of_chunks``, count only texts of chunks."""
         is_asked = self._documents is None or self.counts().missing_vectors
         return super().pending_count(of_chunks=of_chunks) if is_asked else 0
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign vector keys to chunks of an older pipeline, if there are any; see ``port.Writer``."""
+        """Give the chunks that were made with another pipeline new vector keys from ``key_of``."""
         others = "select count(*) from documents where pipeline not in (select unnest(?))"
         unwanted = _WITHOUT_TOKENS if self._layout.token_vectors else _WITH_TOKENS
         if (

@@ -72,7 +72,7 @@ class SegmentFill(NamedTuple):
 
 
 def joining(held: Sequence[SegmentFill], changed: int) -> set[str]:
-    """Choose the segments to rewrite.
+    """Return the names of the segments to rewrite.
 
     If 50 of 60,000 documents change on each of 365 days, this keeps at most 10 segments. Together they are 1.3 times as
     large as a single segment, and a document is written 4 times (``python -m lab.bench --only segments``).
@@ -112,7 +112,7 @@ class Plan:
 def plan(
     connection: Connection, generation: GenerationId, published: Sequence[SegmentFile], files: GenerationFiles
 ) -> Plan:
-    """Plan a build.
+    """Decide which segments a candidate keeps, and which are built for it.
 
     Args:
         connection: a connection to the working file. The temporary table ``placed`` is created in it.

@@ -149,7 +149,7 @@ class DuckDBWriter(MovingTables):
         return True
 
     def _build_segment(self, name: str, publication: Publication, facts: Mapping[str, str]) -> SegmentFile:
-        """Build a segment from the documents that are assigned to its name."""
+        """Build a segment from the documents that are assigned to its name. Return its entry for the manifest."""
         file = segment_build_path(self._files.folder, name)
         picked = f"select document_id from placed where segment = {quote(name)}"
         built = build_generation(self._connection, file, publication, self._layout, self._facts(facts), picked)
