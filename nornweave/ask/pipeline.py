@@ -68,7 +68,13 @@ def answer_from(
     clock: Stopwatch | None = None,
     encode: SentenceEncoder | None = None,
 ) -> Answer:
-    """Return one answer that is made from given answers of agents; nothing is searched."""
+    """Return one answer that is made from given answers of agents; nothing is searched.
+
+    Args:
+        synthesizer: writes a text if the question asks for one; ``None`` if no model is configured.
+        clock: measures the stages; ``None`` starts a new one.
+        encode: encodes sentences, to find conflicts between sentences in other words; ``None`` compares words alone.
+    """
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, notes=notes, clock=clock, encode=encode)
     with clock.step("budget"):
@@ -122,7 +128,10 @@ def to_recalled(
 
 
 def _synthesise(question: Question, context: PromptContext, synthesizer: Synthesizer | None) -> Synthesis | None:
-    """Let a model write an answer; ``None`` if the question asks for none. If there is no text, give the reason."""
+    """Return a model's answer, or a ``Synthesis`` with the reason why there is none.
+
+    The result is ``None`` if the question does not ask for a model's answer.
+    """
     if not question.synthesize:
         return None
     if synthesizer is None:

@@ -74,11 +74,12 @@ class _Read:
 
 
 def find_uses(index: Index, name: str, deadline: float, within: Mask | None = None) -> UsesDocument:
-    """Find the uses of a name.
+    """Return the definitions and the uses of a name.
 
     Args:
         name: a name alone, or qualified by its class or module: ``Ledger.add``, ``payments.ledger.Ledger``.
         deadline: the ``time.monotonic()`` after which the uses found so far are returned.
+        within: the chunks in which to look; ``None`` for all.
     """
     wanted = check_name(name)
     last = wanted.rpartition(".")[2]

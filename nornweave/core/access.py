@@ -128,7 +128,7 @@ def storable_groups(names: Iterable[str]) -> frozenset[str]:
 
 
 def is_of_rights(statement: Statement) -> bool:
-    """Tell whether a statement comes from the source's own permissions, because it names only principals."""
+    """Tell whether a statement comes from the source's own permissions. Then it names only principals."""
     return bool(statement) and UNCONFIGURED not in statement and all(map(is_principal, statement))
 
 
@@ -223,10 +223,10 @@ def encode_source_rules(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def decode_source_rules(stored: str) -> dict[str, Statement]:
-    """Read what ``encode_source_rules`` wrote.
+    """Return source id → its statement, from a text that ``encode_source_rules`` wrote.
 
     Raises:
-        ValueError: it is invalid.
+        ValueError: the text is invalid.
     """
     loaded = json.loads(stored)
     if not isinstance(loaded, dict) or not all(isinstance(groups, list) for groups in loaded.values()):

@@ -60,7 +60,7 @@ class Evaluation:
         run_id: the same for all sets that were evaluated together; the id of the Dagster run if there was one.
         domain: the domain of the set.
         origin: who made the judgments: ``people``, ``public``, ``generated`` or ``feedback``.
-        scope: one domain or all; see ``evals.results.Scope``.
+        scope: whether one domain or all were asked (``evals.results.Scope``).
         verdict: what was evaluated, and the decision about it.
         measured: the number of queries that count, because a document that is judged relevant exists.
         missing: judged documents that the generation does not hold.

@@ -146,7 +146,7 @@ class RerankerSlot:
 
     @property
     def state(self) -> SlotState:
-        """Return the state."""
+        """Return whether the cross-encoder is off, loading, ready or unavailable, and why it is unavailable."""
         return self._state
 
     @property

@@ -100,7 +100,7 @@ class ItemBody(Foreign):
     folded: Annotated[list[CitationBody] | None, Field(max_length=MAX_ITEMS)] = None
 
     def item(self, domain_id: str) -> RecallItem:
-        """Return the item for fusion."""
+        """Return the item as a ``RecallItem`` of the domain."""
         sources = {name: SourceScore(source.rank, source.score) for name, source in (self.sources or {}).items()}
         return RecallItem(
             chunk_id=ChunkId(self.chunk_id),
@@ -141,7 +141,7 @@ class ResponseBody(Foreign):
         return self
 
     def response(self) -> RecallResponse:
-        """Return the answer for fusion."""
+        """Return the answer as a ``RecallResponse``, with which fusion works."""
         known = {
             "items": tuple(item.item(self.domain_id) for item in self.items),
             "retrieval": MappingProxyType(dict(self.retrieval)),

@@ -443,7 +443,7 @@ def _read_asked(question: str) -> _Asked:
 
 
 def _said_words(text: str) -> str:
-    """Return the words of a text, each between two blanks; empty if it has none."""
+    """Return the words of a text in lower case between blanks, as in ``" two words "``; empty if it has none."""
     words = _WORDS.findall(text.lower())
     return f" {' '.join(words)} " if words else ""
 

@@ -314,7 +314,7 @@ def _part(piece: _Piece, room: int, limit: int) -> str | None:
 
 
 def _also(pieces: Sequence[_Piece], room: int) -> str:
-    """Return one line with the places of items that are not shown and how many do not fit; empty if none fits."""
+    """Return a line such as ``also: a.md; b.md; 3 more`` for items that are not shown; empty if it does not fit."""
     line, best = f"{CITED} also:", ""
     for named, piece in enumerate(pieces):
         counted = f"{line} {len(pieces) - named} more"

@@ -51,7 +51,10 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
-    """Return the scale. ``auto`` gives ``calibrated`` if all items are so, ``minmax`` if none is, else ``mixed``."""
+    """Return ``normalization``, or for ``auto`` the scale that fits these items.
+
+    It is ``calibrated`` if all items have calibrated scores, ``minmax`` if no item has, and otherwise ``mixed``.
+    """
     if normalization != "auto":
         return normalization
     calibrated = {fused.calibrated for fused in items}

@@ -207,7 +207,7 @@ class _Judge:
         return _Verdict(None, f"{kept}: both sides are kept; {verdict.reason}")
 
     def is_asked_about(self, group: _Group) -> bool:
-        """Tell whether the question asks for what a conflict is about, or names it as one of its sides does."""
+        """Tell whether the question asks for what a conflict is about, or names the setting of one of its sides."""
         if any(pair.is_asked for pair in group.disagreements):
             return True
         return any(_is_named(fact, self._asked) for pair in group.disagreements for fact in pair.facts)

@@ -37,7 +37,7 @@ class Stopwatch:
 
     @property
     def milliseconds(self) -> MappingProxyType[str, float]:
-        """Return the time of each finished step."""
+        """Return the name of each finished step → its time in milliseconds."""
         return MappingProxyType(dict(self._milliseconds))
 
     @property

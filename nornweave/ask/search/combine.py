@@ -32,7 +32,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactEvidence:
-    """Further evidence about the chunks of a generation.
+    """What is known of the chunks of a generation beside the scores of the retrievers.
 
     Attributes:
         scores: exact evidence, one value per chunk, in [0, 1]; ``None`` if there is none.
@@ -105,7 +105,7 @@ def on_one_scale(
     common: Mapping[str, float],
     evidence: ExactEvidence | None = None,
 ) -> Ranking:
-    """Give each place of a domain's ranking the score that it has under the weights common to all domains.
+    """Return a domain's ranking with ``places`` scored under the weights that are common to all domains.
 
     A domain's own weights only decide the order inside it, because they do not make domains comparable. If words do not
     match, a score is little more than the weight of dense retrieval times a cosine. So a domain that weighs dense

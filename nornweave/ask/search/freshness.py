@@ -80,7 +80,7 @@ class Freshness:
         return self._asking(generation)
 
     def keep(self, generation: str | None) -> None:
-        """Ask git again if a question arrived in the last ``ASKED_FOR_S`` seconds. ``None`` has nothing to ask."""
+        """Ask git again, if there is a generation and a question arrived in the last ``ASKED_FOR_S`` seconds."""
         if generation and time.monotonic() - self.lags.questioned_at < ASKED_FOR_S:
             self._asking(generation)
 

@@ -394,7 +394,10 @@ def _names_in_time(text: str) -> list[str]:
 
 
 def _touching(names: Sequence[str], generation: Index, within: Mask | None) -> dict[int, StoredChunk]:
-    """Return the first chunks of the commits that changed a definition or a file of each of these names."""
+    """Return number → first chunk of each commit that changed a definition or a file of each of these names.
+
+    Only chunks in the mask ``within`` are returned; ``None`` stands for all.
+    """
     mask = generation.within((AnyOf("kind", (COMMIT,)),))
     for name in names:
         of_path = () if _GLOB.search(name) else (PathGlob(name, or_changed=True),)

@@ -59,7 +59,7 @@ def term_weights(query: Query, statistics: TermStatistics, plan: PlanSettings) -
 def search_dense(
     query: EncodedQuery, generation: Index, k: int, within: Mask | None, query_map: QueryMap | None = None
 ) -> RetrieverFinding:
-    """Find chunks of similar meaning by vectors. The query's vector is changed by the domain's map, if any."""
+    """Find the ``k`` chunks whose vectors are most similar to the query's, which ``query_map`` first changes."""
     unmapped = query.vector if query_map else None
     if query_map:
         query = replace(query, vector=query_map.apply(query.vector))
@@ -71,7 +71,7 @@ def search_dense(
 def search_sparse(
     weights: Mapping[str, float], generation: Index, plan: PlanSettings, k: int, within: Mask | None
 ) -> RetrieverFinding:
-    """Find chunks with the same words, by BM25."""
+    """Find the ``k`` best chunks by BM25, which counts the words that a chunk shares with the query."""
     bound = plan.bound * math.fsum(weights.values())
     if not bound:
         return RetrieverFinding(NO_HITS, np.zeros(generation.size, np.float32))

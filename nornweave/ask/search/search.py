@@ -268,7 +268,7 @@ _NEAR = frozenset({_DENSE, RetrievalSource.SPARSE.value})
 
 
 def _quoting(query: Query, fulltext: RetrieverFinding | None) -> Numbers:
-    """Return the chunks that hold a quoted phrase. Full text gives them its highest score."""
+    """Return the chunks that hold a quoted phrase, which are those with full text's highest score, 1."""
     if fulltext is None or not query.phrases:
         return NO_HITS.numbers
     holding: Numbers = fulltext.hits.numbers[fulltext.hits.scores == 1]

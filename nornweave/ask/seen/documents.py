@@ -56,9 +56,8 @@ class SeenDocuments:
         """Put documents into a domain's inbox. Accepted ones are on disk when this returns.
 
         Args:
-            documents: in order.
-            key: if this key came before with the same documents, the same outcome is returned
-                (``inbox/deposits.py``).
+            key: a name for this call. If the same key and documents are sent again, the first outcome is returned
+                (``inbox/deposits.py``). ``None`` is no name.
 
         Raises:
             QueryError: the key was used with other documents before.

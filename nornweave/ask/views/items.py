@@ -137,7 +137,7 @@ class SourceFreshnessDocument(TypedDict):
 
 
 def source_freshness_document(source: SourceFreshness) -> SourceFreshnessDocument:
-    """Return the freshness of a source. Without information from git its keys are left out."""
+    """Return the freshness of a source as JSON. The keys about git are left out if git said nothing."""
     known = (source.commits_behind, source.uncommitted)
     behind, uncommitted = (LEFT_OUT if each is None else each for each in known)
     return in_shape(SourceFreshnessDocument, source, commits_behind=behind, uncommitted=uncommitted)

@@ -221,7 +221,7 @@ def change_document(commit: StoredChunk) -> ChangeDocument:
 def document_document(
     domain: Domain, source_id: str, path: str, stored: StoredText, generation: str
 ) -> DocumentDocument:
-    """Return a whole document."""
+    """Return a whole stored document as JSON."""
     return in_shape(
         DocumentDocument,
         stored,

@@ -81,7 +81,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _braces(text: str, start: int) -> FrontMatter:
-    """Return the JSON object at the head of a text as front matter; empty if it is the whole text."""
+    """Return the JSON object at ``start`` as front matter; empty if it is invalid or nothing follows it."""
     try:
         _, end = json.JSONDecoder().raw_decode(text[: start + FRONT_MATTER_BOUND], start)
     except (ValueError, RecursionError):
