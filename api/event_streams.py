@@ -156,7 +156,7 @@ async def stream(
     prepare: Callable[[], Awaitable[T]],
     events: Callable[[T], AsyncIterator[bytes]],
 ) -> EventStream:
-    """Return the response that sends ``events`` of the answer of ``prepare``, whose errors get a usual error response.
+    """Return a response that sends the ``events`` of an answer. An error of ``prepare``, which makes it, is raised.
 
     Raises:
         ProblemError: 429, too many streams are open.

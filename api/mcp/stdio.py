@@ -123,7 +123,7 @@ def serve_stdio(
 
 
 def _note_on_links(environment: Mapping[str, str]) -> str:
-    """Return a note that links to passages do not work, if no server listens at their address; else empty."""
+    """Return a note that links to passages do not work; empty if a server listens at their address."""
     if configured_url(environment):
         return ""
     port = default_port(None, environment)

@@ -72,7 +72,7 @@ class _Reading:
     breaks: bool
 
     def lines(self, node: SyntaxTreeNode, within: tuple[int, int] | None) -> tuple[int, int]:
-        """Return the first and last line number of a node; ``within``, those of its parent, if it has none itself."""
+        """Return the first and last line number of a node. If it has none, return ``within``, those of its parent."""
         if node.map is None or not self.numbers:
             return within or (1, 1)
         first = min(node.map[0], len(self.numbers) - 1)
@@ -186,7 +186,7 @@ def _fence(text: str, language: str, first: int, reading: _Reading) -> Block:
 
 
 def _runs(tokens: Sequence[Token], terms: Collection[str], breaks: bool = False) -> Iterator[TextRun]:
-    """Yield the runs of a line. Of nested styles the innermost is used; code wins over all."""
+    """Yield the runs of a line. If styles are nested, a run has the innermost style, but code has precedence."""
     styles: list[str] = []
     href = ""
     for token in tokens:

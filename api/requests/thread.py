@@ -158,7 +158,7 @@ def _names(text: str) -> list[str]:
 
 
 def _dashed(text: str) -> list[str]:
-    """Return flags and words with a dash, such as ``read-only``. ``point-in-time`` has a function word: left out."""
+    """Return flags and words with a dash, such as ``read-only``, except those with a function word: *point-in-time*."""
     return [
         word
         for word in _WORD.findall(text)

@@ -68,10 +68,10 @@ class ReceiptDocument(TypedDict):
 def request_receipt(settings: Settings, body: ReceiptBody) -> Mapping[str, Any]:
     """Return a new signed receipt. This takes seconds, or minutes with a large store.
 
-    A separate process makes it, because it reads files of the ingestion.
+    A separate process makes the receipt, because making it reads files of the ingestion.
 
     Raises:
-        ProblemError: 503, it cannot be made now.
+        ProblemError: 503, the receipt cannot be made now.
     """
     config = ["--config", str(settings.file), "receipt", f"--domain={body.domain.value}"]
     options = [f"--source={body.source_id}", *(["--purge"] if body.purge else []), "--json", "--", body.source_path]

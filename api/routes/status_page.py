@@ -38,6 +38,8 @@ async def status(
 
     Args:
         draft: the form of a source that is only previewed or was refused.
+        preview: a sentence about the previewed source, and its first paths; both empty without a preview.
+        refused: why the source was refused; ``None`` if it was not.
     """
     serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(

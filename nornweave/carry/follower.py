@@ -195,7 +195,10 @@ class Follower:
         take_over(document, self.settings)
 
     def _follow(self, domain: Domain) -> str | None:
-        """Bring a domain up to date. Return what went wrong, after which the old generation stays; ``None`` if done."""
+        """Bring a domain up to date. Return what went wrong; ``None`` if nothing did.
+
+        After an error the old generation stays.
+        """
         files = store_of(self.settings, domain).files
         known = self._standing.domains.get(domain.value, DomainStanding())
         commit: PublishedCommit | None = None

@@ -63,7 +63,7 @@ class SilentRun:
 def silent_runs(data_dir: Path, domain: Domain, environment: Mapping[str, str] | None = None) -> list[SilentRun]:
     """Return the silent runs of a domain, and silent runs of several domains, oldest first.
 
-    If the history cannot be read, return none. ``nornweave doctor`` says why it cannot be read.
+    If the history cannot be read, the list is empty. ``nornweave doctor`` says why it cannot be read.
     """
     address = (os.environ if environment is None else environment).get(DATABASE_VARIABLE)
     file = data_dir / "dagster" / "runs" / "runs.db"

@@ -59,7 +59,7 @@ class SegmentFile(_Record):
         return int(self.checksum.split()[0])
 
     def without(self, numbers: Sequence[int], chunks: int) -> SegmentFile:
-        """Return the segment with the documents ``numbers`` marked as gone. They have this number of ``chunks``."""
+        """Return the segment with more documents marked as gone. ``chunks`` is the number of their chunks."""
         mask = np.zeros(self.documents, np.bool_)
         mask[list(numbers)] = True
         bits = base64.b64encode(zlib.compress(np.packbits(mask).tobytes())).decode() if len(numbers) else ""

@@ -225,5 +225,5 @@ def _count_lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Lis
 
 
 def _stable_gate(gate: str) -> str:
-    """Return the part of a gate before its ``@``. It does not change when a file is moved."""
+    """Return the part of a gate before its ``@``, which does not change when a file is moved."""
     return gate.partition("@")[0]

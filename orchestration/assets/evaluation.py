@@ -117,7 +117,7 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
     """
     if syncs and not settings.evaluation.judgments:
         return {"summary": "no set is judged across domains (docs/evaluation.md)"}
-    if syncs and _is_known(settings):
+    if syncs and _is_measured(settings):
         return {
             "summary": "nothing was published since the last evaluation",
             **_known_figures(settings, ALL_DOMAINS, ResultScope.EVERYWHERE),
@@ -157,7 +157,7 @@ def _announce(settings: Settings, domain: Domain | None, report: GenerationRepor
     announcements.deliver()
 
 
-def _is_known(settings: Settings) -> bool:
+def _is_measured(settings: Settings) -> bool:
     """Tell whether the answers were measured after the last publication of any domain."""
     moved = [store_of(settings, domain).files.published_at() or 0.0 for domain in settings.served_domains]
     known = history_of(settings).evaluations(domain=ALL_DOMAINS, limit=1)

@@ -205,7 +205,7 @@ def run_worker(
     note: Callable[[], None],
     processes: int = 1,
 ) -> int:
-    """Run a worker until SIGTERM, and then finish the current batch. Return the exit code.
+    """Run a worker until SIGTERM, and then finish the current batch. Return the exit code of Celery's worker.
 
     ``note`` is called every few seconds while messages are taken.
     """
