@@ -175,7 +175,7 @@ def recall_body(question: Question, domain: Domain, capabilities: Capabilities, 
 
 
 def recall_headers(question: Question, token: str | None, groups: str | None) -> dict[str, str]:
-    """Return the headers of a recall: token, groups and trace."""
+    """Return the headers of a recall: trace, token and groups. A token or groups of ``None`` are not sent."""
     headers = {"content-type": "application/json"}
     if token:
         headers["authorization"] = f"Bearer {token}"

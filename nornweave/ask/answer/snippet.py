@@ -295,7 +295,10 @@ def _best_in_block(text: str, units: Sequence[Unit], relevance: Sequence[float])
 
 
 def _opening(text: str, units: Sequence[Unit], room: int, *, is_code: bool) -> frozenset[int]:
-    """Return the units that are always kept: the first sentence; of code the first line and the signature."""
+    """Return the indexes of the units that are always kept, if they fit into ``room``.
+
+    In prose this is the first sentence, in code the first line and the signature.
+    """
     if not is_code:
         return frozenset({0} if units[0][1] <= room else ())
     return frozenset({0, *_signature(text, units, room)})
@@ -319,7 +322,7 @@ def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
 def _fitting(
     text: str, units: Sequence[Unit], relevant: Sequence[int], rest: Sequence[int], max_characters: int
 ) -> list[int]:
-    """Choose units, first ``relevant``, then those of ``rest`` next to a chosen unit, as long as they fit with marks.
+    """Choose units that fit with their marks: first ``relevant``, then units of ``rest`` that are next to a chosen one.
 
     Returns:
         The indexes of the chosen units, in reading order.

@@ -268,7 +268,10 @@ def exact_evidence(
 
 
 def _raise(scores: Scores, chunks: Numbers, written: Numbers | None, most: float, searched: _Searched) -> None:
-    """Raise the evidence of chunks that define a name: more for a rare name, less for chunks not in ``written``."""
+    """Raise the evidence of chunks that define a name, by more if the name is rare.
+
+    Chunks that are not in ``written`` spell the name in another way than the query and get less evidence.
+    """
     if not len(chunks):
         return
     shares = np.full(len(chunks), most * OTHER_SPELLING * searched.rarity(searched.defined_in(chunks)), np.float32)
@@ -502,7 +505,7 @@ def _newest(searched: _Searched) -> Scores | None:
 
 
 def _saying(searched: _Searched) -> Scores | None:
-    """Return evidence for runs of words that chunks share with the query; ``None`` if all such runs may be chance."""
+    """Return evidence for runs of words that chunks share with the query; ``None`` if all runs are too short."""
     query, statistics = searched.query, searched.statistics
     values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
     weights = [

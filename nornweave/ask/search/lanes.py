@@ -24,12 +24,13 @@ T = TypeVar("T")
 class Lanes:
     """Runs the work of several agents. Every method may be called from any thread.
 
-    Local agents compute, and only one thread of an interpreter computes at a time: parallel threads would hand the lock
-    to each other thousands of times a second. So the agents of a question take turns in one of a few threads, which all
-    questions share. If one keeps the next ones waiting, a thread of the next goes on with them, and the shared threads
-    are replaced. From then on the slow agent has threads of its own, until it is quick again: an agent that hangs holds
-    only its own threads. Remote agents always have their own and must not slow a question down: when all local agents
-    have ended (without local agents, half of the remote ones), the others have ``budget_s`` left.
+    Local agents compute, and only one thread of an interpreter computes at a time, so parallel threads would hand the
+    lock to each other thousands of times a second. Therefore the agents of a question take turns in one of a few
+    threads, which all questions share. If an agent keeps the next agents waiting, a thread of the next agent goes on
+    with them, and the shared threads are replaced. From then on the slow agent has threads of its own, until it is
+    quick again. So an agent that hangs holds only its own threads. Remote agents always have their own threads and must
+    not slow a question down. When all local agents have ended (without local agents, half of the remote ones), the
+    remaining agents have ``budget_s`` left.
     """
 
     def __init__(

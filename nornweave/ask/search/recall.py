@@ -164,7 +164,7 @@ def recall_from(
 
 
 def _reranker(question: Question, context: SearchContext, slot: RerankerSlot) -> tuple[Reranker | None, list[str]]:
-    """Return the cross-encoder if this question uses one. If it is not available, return a notice."""
+    """Return the cross-encoder (``None`` if the question uses none or it is not available), and notices."""
     if question.rerank == "off" or (question.rerank == "auto" and not context.plan.rerank):
         return None, []
     reranker = slot.reranker

@@ -61,7 +61,7 @@ class JudgedQuestion:
 
     Attributes:
         domains: the domains to ask; ``None`` for all.
-        filters: by domain.
+        filters: domain → its filters.
         is_hit: tells whether a citation is judged to answer it.
     """
 
@@ -102,7 +102,7 @@ class SeenChanges:
         Args:
             a, b: the moments, or generations.
             domain: the only domain to compare; ``None`` for all domains that keep both generations.
-            judged: returns the judged questions to ask as of both moments, for operators.
+            judged: takes the settings and returns the judged questions to ask as of both moments, if an operator asks.
 
         Raises:
             GenerationNotKeptError: no domain keeps both generations.

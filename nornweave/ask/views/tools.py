@@ -182,7 +182,7 @@ def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerCo
 
 
 def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[str, JsonValue]) -> DomainStatusDocument:
-    """Return a domain's status from its agent's description."""
+    """Return a domain's status from its agent's description and health."""
     filters, notices = described.get("filters"), health.get("notices")
     documents, chunks, indexed_at = described.get("documents"), described.get("chunks"), health.get("indexed_at")
     return {

@@ -22,7 +22,7 @@ def line_of(speaker: str, body: str) -> str:
 
 
 def label_of(speaker: str) -> str:
-    """Return the label in front of a message's text."""
+    """Return the label in front of a message's text: ``speaker: ``, or ``— `` if the speaker is unknown."""
     return f"{speaker}{_COLON}" if speaker else NOBODY
 
 

@@ -75,8 +75,10 @@ def _sharing(keys: Keys, owners: Places, least: NDArray[np.float64]) -> set[tupl
     """Return the pairs of texts that share enough of their keys, or that are neighbours among many with the same key.
 
     Args:
-        least: for each text, the share of its keys that it must share. For a pair, the smaller share of the smaller
-            number of keys is required.
+        keys: the hashed words or runs of words of all texts.
+        owners: for each key, the number of its text.
+        least: for each text, the share of its keys that the other text must have. For a pair, the smaller share counts,
+            and the text with fewer keys.
     """
     count = len(least)
     bits = np.uint64(max(count, 1).bit_length())
