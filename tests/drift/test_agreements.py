@@ -494,3 +494,168 @@ def test_a_report_counts_the_names_choices_statuses_and_versions_that_pages_stat
     assert coverage.others == {
         "names": (4, 2), "lists of choices": (1, 0), "statuses": (1, 1), "required versions": (1, 0),
     }  # fmt: skip
+
+
+CLASSES = {
+    "nested classes of Java": (
+        "Lamps.java",
+        """public class LampProperties {{
+    private boolean enabled = true;
+    public static class Red {{ private boolean enableLogging = {red}; }}
+    public static class Blue {{
+        private boolean enableLogging = {blue};
+        public static class Jmx {{ private boolean enabled = {jmx}; }}
+    }}
+}}
+""",
+    ),
+    "classes with a word behind": (
+        "lamps.py",
+        """class LampSettings:
+    enabled: bool = {true}
+
+
+class RedProperties:
+    enable_logging: bool = {red}
+
+
+class BlueProperties:
+    enable_logging: bool = {blue}
+
+
+class BlueJmxProperties:
+    enabled: bool = {jmx}
+""",
+    ),
+    "classes with a prefix": (
+        "Lamps.java",
+        """@ConfigurationProperties("lamp")
+class One {{ private boolean enabled = true; }}
+@ConfigurationProperties(prefix = "lamp.red")
+class Two {{ private boolean enableLogging = {red}; }}
+@ConfigurationProperties(prefix = "lamp.blue")
+class Three {{ private boolean enableLogging = {blue}; }}
+@ConfigurationProperties("lamp.blue.jmx")
+class Four {{ private boolean enabled = {jmx}; }}
+""",
+    ),
+}
+KEYS = {"red": "lamp.red.enable-logging", "blue": "lamp.blue.enable-logging", "jmx": "lamp.blue.jmx.enabled"}
+
+
+@pytest.mark.parametrize("changed", KEYS)
+@pytest.mark.parametrize("form", CLASSES)
+def test_the_path_of_a_key_chooses_the_class(tmp_path: Path, form: str, changed: str) -> None:
+    others = "".join(f"lamp.{name.replace('_', '-')}={value}\n" for name, value in OTHERS.items())
+    page = "# Lamp\n\nAll keys with their defaults:\n\n```properties\n"
+    page += f"{others}{''.join(f'{key}=true{chr(10)}' for key in KEYS.values())}```\n"
+    path, code = CLASSES[form]
+    own = "".join(f"{name.upper()} = {value}\n" for name, value in OTHERS.items()).replace("false", "False")
+
+    def written(**other: str) -> str:
+        values = {name: other.get(name, "true") for name in ("true", *KEYS)}
+        return code.format(**({name: one.title() for name, one in values.items()} if path.endswith("py") else values))
+
+    first = {"README.md": page, path: written(), "other.py": own}
+    root = write(tmp_path / "now", first)
+    places = {one["name"]: one["code"] for one in json.loads(run(str(root), "--json")[1])["options"]}
+    lines = {name: at for at, text in enumerate(code.splitlines(), 1) for name in KEYS if f"{{{name}}}" in text}
+    assert {name: places[key] for name, key in KEYS.items()} == {name: f"{path}:{at}" for name, at in lines.items()}
+    repository = Repository(tmp_path / "diff")
+    base = repository.commit(first, DATES[0])
+    repository.commit({path: written(**{changed: "false"})}, DATES[1])
+    (found,) = scan(tmp_path / "diff", DriftOptions(diff=f"{base}..HEAD")).report.findings
+    said = next(at for at, text in enumerate(page.splitlines(), 1) if text.startswith(KEYS[changed]))
+    assert (found.second.line, found.first.line) == (said, lines[changed])
+
+
+def test_a_key_whose_path_names_none_of_several_classes_is_not_compared(tmp_path: Path) -> None:
+    others = "".join(f"lamp.{name}={value}\n" for name, value in OTHERS.items())
+    page = f"# Lamp\n\nDefaults:\n\n```properties\n{others}lamp.green.glow=4\n```\n"
+    own = "".join(f"{name.upper()} = {value}\n" for name, value in OTHERS.items())
+    code = "class Red:\n    glow: int = 4\n\n\nclass Blue:\n    glow: int = 4\n"
+    root = write(tmp_path, {"a.md": page, "a.py": code, "b.py": own.replace("false", "False")})
+    options = {one["name"]: one for one in json.loads(run(str(root), "--json")[1])["options"]}
+    assert (options["lamp.green.glow"]["state"], options["lamp.max_lanes"]["state"]) == ("not_compared", "held")
+
+
+@pytest.mark.parametrize(("said", "code", "state"), [
+    ("`--{0}[=<false|true>]`: if it is so", "{0} = false\n", None),
+    ("`--{0} <false|true>`: if it is so", "{0} = false\n", None),
+    ("--{0} {{false,true}}: if it is so", "{0} = false\n", None),
+    ("`--{0}=<false|true>`: if it is so. Default: false", "{0} = false\n", "held"),
+])  # fmt: skip
+def test_a_list_of_allowed_values_is_no_default(tmp_path: Path, said: str, code: str, state: str | None) -> None:
+    names = [f"glow_{one}" for one in ("red", "blue", "dusk", "dawn", "noon", "moth")]
+    page = "# Lamp\n\n" + "".join(f"- {said.format(one)}\n" for one in names)
+    root = write(tmp_path, {"a.md": page, "a.toml": "", "a.js": "".join(f"var {code.format(one)}" for one in names)})
+    options = json.loads(run(str(root), "--json")[1])["options"]
+    assert {one["state"] for one in options if one["state"] != "not_compared"} == ({state} if state else set())
+
+
+@pytest.mark.parametrize("used", [
+    "fn f(glow: &Glow) {\n    let glow = match glow {\n        Glow::Lit => Glow::Lit,\n"
+    "        Glow::Dim => Glow::Dim,\n    };\n}\n",
+    "fn f(glow: Glow) {\n    let glow = match glow { Glow::Lit => 1, Glow::Dim => Glow::Dim };\n}\n",
+])  # fmt: skip
+def test_what_a_branch_gives_is_no_default(tmp_path: Path, used: str) -> None:
+    others = "".join(
+        f"      --{name.replace('_', '-')} <N>\n          How many [default: {value}]\n\n"
+        for name, value in OTHERS.items()
+    )
+    page = f"# Lamp\n\n```text\n{others}      --glow <GLOW>\n          How [default: dim]\n```\n"
+    own = "".join(f"pub const DEFAULT_{name.upper()}: u64 = {value};\n" for name, value in OTHERS.items())
+    root = write(tmp_path, {"README.md": page, "a.rs": own, "b.rs": used})
+    options = {one["name"]: one for one in json.loads(run(str(root), "--json")[1])["options"]}
+    assert (options["--glow"]["state"], options["--max-lanes"]["state"]) == ("not_compared", "held")
+
+
+@pytest.mark.parametrize(("code", "state"), [
+    ('define("glow_path", default="/b")\np = options.glow_path or "/a"\n', "differs"),
+    ('parser.add_argument("--glow-path", default="/b")\np = args.glow_path or "/a"\n', "differs"),
+    ('p = options.glow_path or "/a"\n', "held"),  # nothing else declares it
+])  # fmt: skip
+def test_a_declaration_outranks_what_a_use_falls_back_to(tmp_path: Path, code: str, state: str) -> None:
+    page = '# Lamp\n\n- `glow_path`: where. Default: `"/a"`\n'
+    (option,) = json.loads(run(str(write(tmp_path, {"a.md": page, "a.py": code})), "--json")[1])["options"]
+    assert option["state"] == state
+
+
+def test_an_empty_default_is_not_what_a_use_puts_in_its_place(tmp_path: Path) -> None:
+    page = "# Lamp\n\n- `glow_path`: where. Default: `''` (empty string)\n"
+    root = write(tmp_path, {"a.md": page, "a.py": "p = options.glow_path or '/'\n"})
+    (option,) = json.loads(run(str(root), "--json")[1])["options"]
+    assert option["state"] == "not_compared"
+
+
+@pytest.mark.parametrize(("first", "second"), [("conf", "db"), ("glow", "io"), ("lamp", "id")])
+def test_a_default_under_a_short_heading_is_of_that_heading(tmp_path: Path, first: str, second: str) -> None:
+    page = "Options\n=======\n" + "".join(
+        f"\n.. _{name}:\n\n{name}\n{'~' * len(name)}\n\nDefault: {value}\n\nExample::\n\n    $ lamp --{name}=x\n"
+        for name, value in ((first, "one.py"), (second, "moths"))
+    )
+    code = f'define("{first}", default="one.py")\ndefine("{second}", default="moths")\n'
+    root = write(tmp_path, {"docs/a.rst": page, "a.py": code})
+    report = json.loads(run(str(root), "--json")[1])
+    assert [(one["name"], one["value"]) for one in report["options"] if one["state"] == "held"] == [(second, '"moths"')]
+    assert "differs" not in {one["state"] for one in (*report["options"], *report["not_held"])}
+
+
+def test_the_line_of_a_flag_states_the_value_of_that_flag_alone(tmp_path: Path) -> None:
+    flags = ("tls", "tls-crt", "tls-key", "lane-port", "lane-term", "lane-hup")
+    values = ("false", "~/.a.crt", "~/.a.pem", "8080", "xterm", "1")
+    helps = ("Enable TLS", "TLS/SSL file path", "TLS/SSL pem path", "Port", "Terminal", "Signal")
+    page = "# Lamp\n\n```\n--tls, -t  Enable TLS/SSL (default: false)\n" + "".join(
+        f"--{flag} value  {text} (default: {'1: SIGHUP) (default: 1' if flag == 'lane-hup' else value})\n"
+        for flag, value, text in zip(flags[1:], values[1:], helps[1:], strict=True)
+    )
+    code = "package lamp\n\ntype Options struct {\n" + "".join(
+        f'\t{flag.title().replace("-", "")}F string `flagName:"{flag}" flagDescribe:"{text}" default:"{value}"`\n'
+        for flag, value, text in zip(flags, values, helps, strict=True)
+    )
+    root = write(tmp_path, {"README.md": f"{page}```\n", "a.go": f"{code}}}\n"})
+    report = json.loads(run(str(root), "--json")[1])
+    states = {one["name"]: (one["value"], one["state"]) for one in report["options"]}
+    assert states["--lane-hup"] == ("1", "held")
+    assert "differs" not in {state for _, state in states.values()} | {one["state"] for one in report["not_held"]}
+    assert not any(one["name"] == "tls" for one in report["not_held"])

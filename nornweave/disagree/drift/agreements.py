@@ -21,7 +21,7 @@ from nornweave.disagree.drift.induced.code import DECLARED, TESTED
 from nornweave.disagree.drift.induced.learning import is_example
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, State, Which
 from nornweave.disagree.facts.comparison import FactComparison
-from nornweave.disagree.facts.names import is_generic, read_name, words_of
+from nornweave.disagree.facts.names import is_generic, read_name, singular, words_of
 from nornweave.disagree.facts.values import show
 
 BROKEN_CONFIDENCE = 0.9
@@ -32,6 +32,8 @@ NO_DEFAULT = "the code gives it no one default"
 CLEARLY = 0.8
 """Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
 _EMPTY = frozenset(("", "[]", "{}"))
+_CLASS_WORDS = frozenset(("properties", "settings", "options", "configuration", "params", "props", "defaults"))
+"""What classes of settings are called beside what they are about: ``RedProperties``."""
 
 AgreementKey: TypeAlias = tuple[str, str, str, str]
 """Path and name on the page, path and name in the code."""
@@ -129,7 +131,11 @@ def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before
         )
         for pair in pairs
     ]
-    return Before(agreements_of(moved), frozenset(map(_stated, moved)), frozenset(_value(pair.code) for pair in moved))
+    return Before(
+        agreements_of(moved),
+        frozenset(map(_stated, moved)),
+        frozenset(of(pair.code) for pair in moved for of in (_value, _of_class)),
+    )
 
 
 def _stated(pair: CandidatePair) -> tuple[str, ...]:
@@ -138,7 +144,15 @@ def _stated(pair: CandidatePair) -> tuple[str, ...]:
 
 
 def _value(one: LocatedFact) -> tuple[str, str, str]:
+    return one.path, f"{one.title or ''} {one.fact.name}".strip(), shown(one.fact)
+
+
+def _said(one: LocatedFact) -> tuple[str, str, str]:
     return one.path, one.fact.name, shown(one.fact)
+
+
+def _of_class(one: LocatedFact) -> tuple[str, str, str]:
+    return one.path, f"{one.fact.owner} > {one.fact.name}", shown(one.fact)
 
 
 def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement]:
@@ -153,7 +167,7 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
             key = (_reading(pair), *_documented_place(pair))
             settled[key] = max(settled[key], pair.strength)
     followed = {
-        (pair.other.path, pair.other.fact.name)
+        _documented_place(pair)[:2]
         for pair in pairs
         if pair.outcome is FactComparison.AGREE and not is_example(pair.other.fact.statement)
     }
@@ -236,29 +250,62 @@ def _differing(
             continue
         if has_page_moved and _stated(pair) not in base.documented:
             yield pair, "second"
-        elif has_code_moved and _value(pair.code) not in base.coded:
+        elif has_code_moved and (_of_class if path_run(pair) else _value)(pair.code) not in base.coded:
             yield pair, "first"
 
 
-def without_samples(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Return the pairs without those of configuration files whose documented value a program states too.
+def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
+    """Return the pairs without those whose code is about something else, as other pairs of the same value show.
 
-    A configuration file changes a program's defaults, so a page that copied the file does not state the defaults.
+    That is a configuration file where a program states the value too; another class than the one that the path of the
+    key names best; ``x or 5`` where ``x`` is declared with a default, or the page says that it is empty; and a value
+    that differs where the line of the page calls the code's value a default as well (*default: 1: HUP*).
     """
-    programs = {_documented_place(pair) for pair in pairs if pair.code.fact.side == "code"}
-    return [pair for pair in pairs if pair.code.fact.side == "code" or _documented_place(pair) not in programs]
+    programs, declared, agreeing = set(), set(), set()
+    paths = {_line(pair.other): pair.other.title for pair in pairs if pair.other.title}
+    run: dict[tuple[object, ...], int] = defaultdict(int)
+    for pair in pairs:
+        place, line, fact = _documented_place(pair), _line(pair.other), pair.code.fact
+        programs |= {place} if fact.side == "code" else set()
+        is_declared = fact.form != "fallback" and _standing(pair) == DECLARED
+        declared |= {(place, fact.name)} if is_declared else set()
+        agreeing |= {(line, _line(pair.code))} if pair.outcome is FactComparison.AGREE else set()
+        run[line] = max(run[line], path_run(pair, paths.get(line)))
+    found = []
+    for pair in pairs:
+        place, line, page, code = _documented_place(pair), _line(pair.other), pair.other.fact, pair.code.fact
+        is_sample = code.side != "code" and place in programs
+        is_use = code.form == "fallback" and ((place, code.name) in declared or page.value in _EMPTY)
+        is_also_said = pair.outcome is not FactComparison.AGREE and (line, _line(pair.code)) in agreeing
+        is_of_another = path_run(pair, paths.get(line)) < run[line]
+        if not (is_sample or is_use or is_of_another or (is_also_said and calls_default(page))):
+            found.append(pair)
+    return found
+
+
+def _line(one: LocatedFact) -> tuple[str, int, str]:
+    return one.path, one.fact.line, one.fact.name
+
+
+def path_run(pair: CandidatePair, path: str | None = None) -> int:
+    """Return how many last words of a key's path are those of the class in code: 2 for ``a.slow-query.size``."""
+    key = [singular(word) for word in words_of(path or pair.other.title or "") if word not in _CLASS_WORDS]
+    owner = [singular(word) for word in pair.code.fact.owner.split() if word not in _CLASS_WORDS] if key else []
+    owner += pair.code.name_words[: -len(pair.other.name_words)]  # ``esTimeout`` for ``es.timeout``
+    spans = {"".join(owner[i:k]) for i in range(len(owner)) for k in range(i + 1, len(owner) + 1)}
+    return next((many for many in range(len(key), 0, -1) if "".join(key[-many:]) in spans), 0)
 
 
 def values_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> list[DocumentedOption]:
     """Return each documented value with its state, by page and line."""
     compared: dict[tuple[str, str, str], list[CandidatePair]] = defaultdict(list)
     for pair in pairs:
-        compared[_documented_place(pair)].append(pair)
+        compared[_said(pair.other)].append(pair)
     found = [option_of(of, of[0].other.fact.name) for of in compared.values()]
     in_code = {key for one in facts if one.fact.side != "documentation" for key in keys_of(one.fact)}
     others: dict[tuple[str, str, str], DocumentedOption] = {}
     for one in facts:
-        place = _value(one)
+        place = _said(one)
         if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in compared:
             others[place] = DocumentedOption(
                 path=one.path, line=one.fact.line + 1, name=one.fact.name, value=shown(one.fact), state="not_compared",
@@ -354,6 +401,9 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
     if not is_whole:
         pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
     if owner and not is_whole:  # queue.size is not pool.size
+        classes = {pair.code.fact.owner for pair in pairs} - {""}
+        if len(classes) > 1 and not any(map(path_run, pairs)):
+            return None  # the path of the key names none of these classes
         own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner) for pair in pairs]
         pairs = [pair for pair, apart in zip(pairs, own, strict=True) if len(apart) == min(map(len, own))]
     found: dict[FactComparison, float] = {}

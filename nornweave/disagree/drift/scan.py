@@ -26,8 +26,8 @@ from nornweave.disagree.drift.agreements import (
     coverage_of,
     differing,
     key_of,
+    own_pairs,
     values_of,
-    without_samples,
 )
 from nornweave.disagree.drift.files import (
     Commit,
@@ -289,7 +289,7 @@ def _pairs_of_both(
     templates = Templates(was, names.telling)
     now = notation.compared(later.files, names_now)
     both = [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
-    return without_samples(_of_one_kind(both[0])), without_samples(_of_one_kind(both[1]))
+    return own_pairs(_of_one_kind(both[0])), own_pairs(_of_one_kind(both[1]))
 
 
 def _text(tree: Commit, file: SourceFile) -> str:
@@ -357,7 +357,7 @@ class _Read:
         compared, names = self.compared(text_of)
         defaults = [one.pair for one in compared if "default" in one.page]
         read = [*self.pairs, *stated(compared, Templates(compared, names.telling))]
-        return without_samples(read), [*self.pairs, *defaults]
+        return own_pairs(read), [*self.pairs, *defaults]
 
 
 def located_facts(found: Iterable[FileFacts]) -> list[LocatedFact]:

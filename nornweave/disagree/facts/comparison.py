@@ -110,7 +110,7 @@ def _compare_numbers(a: Value, b: Value) -> FactComparison:
 def _compare_strings(a: Value, b: Value) -> FactComparison:
     if a.text == b.text:
         return FactComparison.AGREE
-    if _spelling(a.text) == _spelling(b.text):
+    if _spelling(a.text) == _spelling(b.text) != "":
         return FactComparison.AGREE
     if any(_MEMBER.match(one) and _is_end_of(other, one) for one, other in ((a.text, b.text), (b.text, a.text))):
         return FactComparison.AGREE

@@ -57,6 +57,7 @@ _WORDS = frozenset("true false none null nil undefined yes no on off".split())  
 _DECLARES = frozenset("class struct interface enum trait namespace package module protocol typedef union".split())  # noqa: SIM905
 """What a type or a package is declared with."""
 _TESTS = frozenset("match switch case if elif unless when while until assert enum".split())  # noqa: SIM905
+_BRANCHES = frozenset("match switch case when".split())  # noqa: SIM905
 _COMPARES = frozenset("== != === !== <= >=".split())  # noqa: SIM905
 """What looks at a value, or lists those that there can be."""
 _GIVES = frozenset(("=", ":", "=>", ":="))
@@ -303,7 +304,13 @@ def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last
     behind = tokens[last + 1].text if last + 1 < len(tokens) else ""
     is_arm = behind == "=>" and place > at and any(one.text == "{" for one in between)
     is_tested = not _TESTS.isdisjoint(around) and not any(one.text in {"=", "?", "||", "??"} for one in between)
-    if is_arm or is_tested or (between and between[-1].text in _COMPARES) or (place < at and "let" in around):
+    if (
+        is_arm
+        or is_tested
+        or not _BRANCHES.isdisjoint(one.text for one in between)
+        or (between and between[-1].text in _COMPARES)
+        or (place < at and "let" in around)
+    ):
         return TESTED
     first = next((one for one in range(place - 1, -1, -1) if tokens[one].text not in _OPENS), place)
     said = {word for one in (first, *range(max(0, at - 2), at)) for word in words_of(tokens[one].text)}

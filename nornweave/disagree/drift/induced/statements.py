@@ -27,6 +27,10 @@ Known = Callable[[str], bool]
 _HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 KEY_MARKS = frozenset((":", "=", "=>"))
 """Behind a string that is a name."""
+_ALTERNATIVES = lazy_pattern(
+    r"\[?=?<[\w.-]+(?:\|[\w.-]+)+>\]?|[\[({]=?[\w.-]+(?:\|[\w.-]+)+[\])}]|(?<=[ =])\{[\w.-]+(?:,[\w.-]+)+\}"
+)
+"""What an option takes: ``--hidden[=<false|true>]``, ``--mode {fast,slow}``. None of them is its value."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -59,7 +63,7 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
     Args:
         subject: the name that the text is about. It counts like the name in a heading.
     """
-    plain = surface_of(text, comment=is_comment)
+    plain = _ALTERNATIVES.sub(lambda match: " " * len(match[0]), surface_of(text, comment=is_comment))
     walk = Walk(lambda token: known(token.name), head=subject if subject and known(subject) else "")
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
     section: list[Statement] = []
@@ -118,7 +122,11 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     if "|" in role and item:  # all that stands in a cell
         yield item.name, literal.value, f"{role}=V"
         return
-    is_name = [walk.is_name(one) and (one.quoted or one.is_identifier) for one in row[: at + 1]]
+    is_help = role[0] == "F" and row[0].text[0] == "-"  # of a flag: words of its explanation name nothing
+    is_name = [
+        walk.is_name(one) and (one.text[0] == "-" if is_help else one.quoted or one.is_identifier)
+        for one in row[: at + 1]
+    ]
     behind = row[at + 1].text if at + 1 < len(row) else ""
     is_key = not row[at].text.startswith(QUOTES) or behind in KEY_MARKS
     if is_name[at] and is_key and row[at - 1].text != "=" and announced(row, at) is None:

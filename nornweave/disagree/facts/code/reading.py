@@ -19,6 +19,10 @@ _DEFAULT_WORDS = frozenset({"default", "defaults", "initial", "fallback", "fallb
 _MAKERS = frozenset({"__init__", "__new__", "__construct", "__post_init__", "constructor", "initialize", "init", "new"})
 _NEW = lazy_pattern(r"New|new[A-Z_]")
 _DEFINITIONS = frozenset({"class", "function"})
+_PREFIX = lazy_pattern(
+    r"@\w*(?:Properties|Config\w*|Mapping)\(\s*(?:(?:prefix|value)\s*=\s*)?\"(?P<prefix>[\w.-]{1,80})\""
+)
+"""Before a class: of the keys that set its fields."""
 _SYMBOL = lazy_pattern(r"^[\w.:#$@!?<>\[\]() -]{1,120}$")
 _DECLARED = lazy_pattern(
     r"\b(?:class|struct|interface|trait|impl|enum|object|module|def|fn|func|function|record)\s+([A-Za-z_]\w{0,80})"
@@ -73,11 +77,15 @@ def is_maker(name: str) -> bool:
     return last in _MAKERS or bool(_NEW.match(last))
 
 
-def owner_of(site: ValueSite, base: Base) -> str:
-    """Return the names of all definitions around a place, outermost first."""
+def owner_of(site: ValueSite, base: Base, text: str = "") -> str:
+    """Return the names of all definitions around a place, outermost first; a class with its prefix of keys, if any."""
     roles = NAMED_ROLES if site.role in NAMED_ROLES else _DEFINITIONS
-    names = [place.bare_name for place in site.ancestors() if place.role in roles and place.name]
-    return " ".join((base.owner, *reversed([name for name in names if name not in _MAKERS][:12])))
+    named = [place for place in site.ancestors() if place.role in roles and place.bare_name not in {"", *_MAKERS}][:12]
+    prefixes = (_PREFIX.search(text, place.start, max(place.start, place.name_start)) for place in named)
+    names = [
+        f"{found['prefix'] if found else ''} {place.bare_name}" for place, found in zip(named, prefixes, strict=True)
+    ]
+    return " ".join((base.owner, *reversed(names)))
 
 
 def function_of(site: ValueSite) -> ValueSite | None:
@@ -152,7 +160,7 @@ class Reading:
             form=form,
             start=start,
             end=max(start, min(end, start + MAX_SPAN)),
-            owner=owner_of(site, self.base) if owner is None else owner,
+            owner=owner_of(site, self.base, self.text) if owner is None else owner,
         )
         if fact is not None:
             line = 0 if attribute == "status" else fact.line  # a function answers a status once

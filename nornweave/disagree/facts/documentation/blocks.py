@@ -49,7 +49,7 @@ _BEGINS = lazy_pattern(
 )
 _MARKS = frozenset("#`~|¦+.:@\\-*=•◦‣")
 """What a line begins with that needs a look, if not with a digit."""
-_UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
+_UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$|==$|~~$|\^\^$|--$")
 _LISTING = lazy_pattern(r"(-{4,}|\.{4,})$")
 """Around code of AsciiDoc, below its title or attributes."""
 _ABOVE_LISTING = lazy_pattern(r"\[.+\]$|\.[^\s.].*")
@@ -140,6 +140,7 @@ class _Parser:
             _UNDERLINE.match(under) is not None
             and self.indents[at + 1] == self.indents[at]
             and len(under) >= 0.7 * min(len(body), 60)  # docutils only warns where it is too short
+            and (len(under) > 2 or len(body) == 2)
             and not _RULER.match(body)
             and len(body) < MAX_TITLE
         )
