@@ -47,7 +47,7 @@ SAID_BY = {
 
 
 class StatementDocument(TypedDict):
-    """Groups of which a viewer needs one. ``said_by`` is a key of ``SAID_BY``: the origin of the statement."""
+    """Groups of which a viewer needs one. ``by`` tells who made the statement, as a key of ``SAID_BY``."""
 
     groups: list[str]
     by: str

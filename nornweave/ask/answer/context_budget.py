@@ -95,7 +95,7 @@ def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> lis
 def shown_conflicts(
     items: Sequence[FusedItem], conflicts: Sequence[ConflictRecord]
 ) -> tuple[tuple[FusedItem, ...], tuple[ConflictRecord, ...]]:
-    """Return the conflicts with at least one shown side, and the items with updated numbers of conflicts."""
+    """Return the items, and the conflicts with at least one shown side; the items get the new numbers of conflicts."""
     chunks = {ranked.chunk_id for ranked in items}
     shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
     places = {before: after for after, before in enumerate(shown)}

@@ -33,7 +33,7 @@ class FilterCountsMemo:
         self._by_part: dict[bytes, Mapping[str, FilterCounts]] = {}
 
     def of(self, generation: Index, filters: Sequence[FilterSettings]) -> Mapping[str, FilterCounts]:
-        """Return the counts of a generation."""
+        """Return filter → the counts of its values in a generation."""
         by_part = self._by_part
         if self._generation != generation.meta["generation"]:
             by_part = self._by_part = {}

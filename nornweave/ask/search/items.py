@@ -89,8 +89,8 @@ class _Form:
 
     Attributes:
         place: the part between host and path in the address of a file at a commit.
-        one, several: the fragment for one line and for several.
-        plain: the query that shows the plain text of a file that is usually rendered.
+        one, several: the fragment of the address (``#L3``) for one line and for several lines.
+        plain: the query of the address that shows a rendered file, such as Markdown, as plain text.
     """
 
     place: re.Pattern[str]

@@ -88,7 +88,7 @@ class ComparisonDocument(TypedDict):
 
 
 def evaluations_document(evaluations: Iterable[Evaluation]) -> EvaluationsDocument:
-    """Return evaluations in the given order."""
+    """Return evaluations as JSON, in the given order."""
     return {"evaluations": [evaluation_document(each) for each in evaluations]}
 
 

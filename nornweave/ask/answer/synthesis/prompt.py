@@ -178,7 +178,10 @@ def _unused_mark(*texts: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return a text, cut after ``limit`` characters or, if that is near, at the end of the word before."""
+    """Return a text of at most ``limit`` characters, and else its beginning with a mark.
+
+    The text is cut at the end of a word, unless that loses more than a fifth of ``limit``.
+    """
     if len(text) <= limit:
         return text
     head = text[: limit + 1]
