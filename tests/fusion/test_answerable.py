@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fusion_support import item
 
-from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipped
+from nornweave.ask.fuse.answerable import UNKNOWN_NAME, UNSURE_BELOW, Answerable, judge, shipped
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals, SourceScore
@@ -67,16 +67,37 @@ def test_a_probable_answer_misses_only_names() -> None:
     assert judge(asked(text), [response("code", known, **BAD)]).unknown_words == ("chatty", "Confluence")
 
 
-def test_an_answer_without_a_name_of_the_question_is_less_probable() -> None:
-    """The odds are a fifth. A word that nobody holds changes nothing: it may be said in other words."""
-    known = judge(asked("how does the Confluence export run"), [response("code", "Confluence export run")])
-    unknown = judge(asked("how does the Confluence export run"), [response("code", "export run")])
-    assert known.probability and unknown.probability and known.probability > UNSURE_BELOW
-    odds, fewer = (each / (1 - each) for each in (known.probability, unknown.probability))
-    assert odds / fewer == pytest.approx(5, rel=0.01)
-    assert judge(asked("how does the export gallop"), [response("code", "export")]).probability == known.probability
-    doubted = judge(asked("Confluence export"), [response("code", "export", **BAD)])
-    assert doubted.probability == judge(asked("export"), [response("code", "export", **BAD)]).probability
+def test_each_word_that_nobody_holds_makes_an_answer_less_probable_and_a_name_most() -> None:
+    def odds(text: str, known: str) -> float:
+        probability = judge(asked(text), [response("code", known)]).probability or 0.0
+        return probability / (1 - probability)
+
+    known, gallops = odds("how does the export run", "export run"), odds("how does the export run", "export")
+    named, unknown = (odds("how does the Sheet export", held) for held in ("Sheet export", "export"))
+    assert named / unknown == pytest.approx(UNKNOWN_NAME * known / gallops, rel=0.01)
+    assert 1 < known / gallops < 4
+    doubted = judge(asked("Sheet export"), [response("code", "export", **BAD)])
+    assert doubted.probability == judge(asked("chatty export"), [response("code", "export", **BAD)]).probability
+
+
+def test_the_same_score_tells_more_of_a_longer_question() -> None:
+    def probability(words: int) -> float:
+        text = " ".join(f"thing{place}" for place in range(words))
+        return judge(asked(text), [response("code", text, score=0.3)]).probability or 0.0
+
+    assert probability(1) == probability(3) < UNSURE_BELOW < probability(8)
+    assert probability(12) == probability(30)
+
+
+def test_a_question_of_the_field_is_never_said_to_have_no_answer() -> None:
+    """Short, with two words of three unknown and a low score: doubtful. In another field the score says nothing."""
+    weak = {**GOOD, "score": 0.1, "margin": 0.0}
+    text, known = "chatty quaint export", "export"
+    assert judge(asked(text), [response("code", known, **weak)]).probability == shipped().nothing_below
+    elsewhere = judge(
+        asked(text), [response("code", known, **{**weak, "sparse_margin": 0.0, "lost": 40.0, "unknown": 0.8})]
+    )
+    assert elsewhere.probability and elsewhere.probability < shipped().nothing_below
 
 
 def test_of_a_paste_nobody_says_that_nothing_answers() -> None:

@@ -1,7 +1,8 @@
 """How probable it is that something in an answer answers the question, and the warning if it is not.
 
-This is a logistic model over the signals of the best domain; its coefficients are in a file beside this module. Their
-training data and accuracy are in ``docs/figures-archive.md``, *Is there an answer?*
+Two logistic models over the signals of the best domain tell, one whether an answer is doubtful, one whether the
+question is of another field; their coefficients are in a file beside this module. Their training data and accuracy are
+in ``docs/figures-archive.md``, *Is there an answer?*
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ UNKNOWN_NAME = 5
 """How much more often no passage holds a name of the question where nothing answers, if an answer looked probable."""
 MOST_AHEAD = 1.35
 """How far ahead of the next passage a commit counts: among few passages one may be far ahead by chance."""
+FEWEST_WORDS, MOST_WORDS = 3, 12
+"""Fewer words are keywords, and more are pasted: how many tells no more."""
 _MESSAGE_WORDS = 8
 """So long is what somebody pastes; keywords are fewer."""
 _QUESTION_WORD = re.compile(r"\b(?:how|what|when|where|which|whose|why)\b", re.IGNORECASE)
@@ -44,12 +47,14 @@ class AnswerableModel:
 
     Attributes:
         model: the model for all answers.
-        nothing_below: below this probability the question is of another field and has no answer.
+        field: the model of whether the question is of the field of what is searched.
+        nothing_below: below this probability of ``field`` the question is of another field and has no answer.
         commits: the model for an answer whose first item is a commit.
         commit_from: a probability from ``commits`` counts from this value on.
     """
 
     model: Model
+    field: Model
     nothing_below: float
     commits: Model
     commit_from: float
@@ -104,9 +109,10 @@ class Answerable:
 def shipped() -> AnswerableModel:
     """Return the models that are shipped with NornWeave."""
     stored = json.loads(resources.files(__package__).joinpath("answerable.json").read_text(encoding="utf-8"))
-    model = Model(stored["intercept"], stored["weights"])
-    commits = Model(stored["commits"]["intercept"], stored["commits"]["weights"])
-    return AnswerableModel(model, stored["nothing_below"], commits, stored["commit_from"])
+    model, field, commits = (
+        Model(stored[of]["intercept"], stored[of]["weights"]) for of in ("doubt", "field", "commits")
+    )
+    return AnswerableModel(model, field, stored["nothing_below"], commits, stored["commit_from"])
 
 
 def judge(
@@ -121,10 +127,9 @@ def judge(
     if not told or None in told:
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
-    probability = max(shipped().model.probability(best_signals(signals)), _of_commit(ranked, responses))
-    if _is_pasted(question.text):  # the model knows only questions
-        probability = max(probability, shipped().nothing_below)
-    unknown = _unknown_words(question.text, frozenset().union(*(one.known for one in signals)), probability)
+    known = frozenset().union(*(one.known for one in signals))
+    probability = max(_of_items(question.text, best_signals(signals), known), _of_commit(ranked, responses))
+    unknown = _unknown_words(question.text, known, probability)
     if unknown and probability >= UNSURE_BELOW:
         probability /= probability + UNKNOWN_NAME * (1 - probability)
     return Answerable(
@@ -133,6 +138,22 @@ def judge(
         unknown_words=unknown,
         was_searched=any(response.total_searched for response in responses),
     )
+
+
+def _of_items(text: str, signals: Mapping[str, float], known: Collection[str]) -> float:
+    """Return how probable it is that some item answers.
+
+    Of a long question each passage holds less, so that the same score tells more.
+    """
+    words = words_of(text)
+    said = {
+        "words": math.log(min(max(len(words), FEWEST_WORDS), MOST_WORDS)),
+        "unknown_words": sum(word not in known for word in words) / max(1, len(words)),
+    }
+    probability, own_field = shipped().model.probability({**signals, **said}), shipped().field.probability(signals)
+    if own_field < shipped().nothing_below and not _is_pasted(text):  # the model knows only questions
+        return min(probability, own_field)
+    return max(probability, shipped().nothing_below)
 
 
 def _is_pasted(text: str) -> bool:
