@@ -11,6 +11,7 @@ from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 from nornweave.read.blocks.man import is_called_manual, is_man
 from nornweave.read.blocks.pod import is_pod
+from nornweave.read.blocks.reader import shown_text
 from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, is_template_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
 from nornweave.read.formats.reader import VERSION as CONVERTED_VERSION
@@ -49,7 +50,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-27"
+_VERSION = "documents-28"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -191,7 +192,7 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return vendored
     if is_written_again(text):
         return "generated: it says that a tool writes it again"
-    if is_licence(text, is_named_so=bool(_LICENCE_NAME.match(name))):
+    if is_licence(shown_text(text, format_ or ""), is_named_so=bool(_LICENCE_NAME.match(name))):
         return "licence: a text of the law"
     if format_ == "html" and is_template_page(text, path):
         return "template: a program makes pages of it; a source of code reads it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from nornweave.core.types import Span
 
@@ -295,7 +296,8 @@ _LICENCE_TITLE = re.compile(
     r"|(?:mit|apache|bsd|isc|boost|zlib|eclipse|mozilla|artistic|academic|creative\s+commons)\b.{0,40}licen[sc]e)\b.{0,40}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_TITLED_SHARE = 25
+_TITLED_SHARE, _PARTS = 25, 3
+"""One of so many words of a titled licence is of the law; if its name says nothing, in each of so many parts of it."""
 # What licences say in the same words, whole paragraphs of them; a page about licences quotes one or two.
 _WORDING = [
     re.compile(said.strip().replace(" ", r"[\W_]+"), re.IGNORECASE)
@@ -350,8 +352,13 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
     is_worded = (worded := _worded(text)) >= _WORDING_LEAST or _WORDING_SHARE * worded >= len(_WORD.findall(text))
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text) if _WORD.search(part)]
     if is_named_so or _LICENCE_TITLE.match(text):
-        if is_worded:
-            return _TITLED_SHARE * len(_LEGAL.findall(text)) >= len(_WORD.findall(text))
+        if is_worded:  # below the notice of a page its own words follow
+            words, parts = list(_WORD.finditer(text)), 1 if is_named_so else _PARTS
+            starts = [0, *(words[len(words) * part // parts].start() for part in range(1, parts)), len(text)]
+            return all(
+                _TITLED_SHARE * parts * len(_LEGAL.findall(text, start, end)) >= len(words)
+                for start, end in pairwise(starts)
+            )
         legal = [part for part in paragraphs if _STATEMENT.search(part) or _worded(part)]
     else:
         legal = [part for part in paragraphs if _is_legal(part)] if is_worded else []

@@ -4,10 +4,12 @@ import re
 
 import pytest
 
-from nornweave.core.types import Domain, Span
+from nornweave.core.errors import DocumentSkipped
+from nornweave.core.types import Domain, Entry, SourceId, Span
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.chunking.components import parts_of
 from nornweave.read.chunking.languages import is_template_page
+from nornweave.read.file import read_document
 from nornweave.read.kinds import format_of, reads
 from nornweave.read.worth import PROSE_SHARE, is_empty_page, is_encoded, is_json, prose_share
 
@@ -134,3 +136,59 @@ def test_names_and_suffixes_that_are_code() -> None:
 ])  # fmt: skip
 def test_yaml_without_a_suffix_is_code_by_what_it_holds(name: str, text: str, form: str | None) -> None:
     assert reads(Domain.CODE, name) and format_of(name, text, Domain.CODE) == form
+
+
+APACHE_HEAD = """Licensed to the Tea Foundation under one or more contributor license agreements. See the NOTICE file
+distributed with this work for additional information regarding copyright ownership. The foundation licenses this file
+to you under the Apache License, Version 2.0 (the "License"); you may not use this file except in compliance with
+the License. You may obtain a copy of the License at http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software distributed under the License is distributed
+on an "AS IS" BASIS, WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the License for
+the specific language governing permissions and limitations under the License."""
+MIT_HEAD = """The MIT License (MIT). Copyright (c) 2024 Ann
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software, to deal in the Software
+without restriction, subject to the following conditions: the above copyright notice shall be included in all copies.
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED."""
+MPL_HEAD = """This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0. If a copy was
+not distributed with this file, You can obtain one at https://mozilla.org/MPL/2.0/."""
+SPDX_HEAD = "SPDX-FileCopyrightText: 2024 Ann\nSPDX-License-Identifier: Apache-2.0"
+PAGE = "The kettle boils in four minutes and is emptied twice a day by whoever drinks the last cup. "
+
+
+def left_out(path: str, text: str) -> str | None:
+    try:
+        read_document(SourceId("s"), Entry(path=path, gate=""), text.encode(), domain=Domain.DOCUMENTATION)
+    except DocumentSkipped as skipped:
+        return str(skipped)
+    return None
+
+
+@pytest.mark.parametrize("head", [APACHE_HEAD, MIT_HEAD, MPL_HEAD, SPDX_HEAD])
+@pytest.mark.parametrize("sentences", [2, 12, 60])
+def test_a_page_below_a_notice_in_a_comment_is_no_licence(head: str, sentences: int) -> None:
+    said, lines = PAGE * sentences, head.splitlines()
+    for path, text in (
+        ("README.md", f"<!--\n{head}\n-->\n\n# Kettles\n\n{said}\n"),
+        ("guide.md", "<!---\n" + "".join(f"    {line}\n" for line in lines) + f"--->\n# Kettles\n\n{said}\n"),
+        ("index.rst", "..\n" + "".join(f"   {line}\n" for line in lines) + f"\nKettles\n=======\n\n{said}\n"),
+        ("index.adoc", "".join(f"// {line}\n" for line in lines) + f"\n= Kettles\n\n{said}\n"),
+        ("page.html", f"<!--\n{head}\n--><html><body><h1>Kettles</h1><p>{said}</p></body></html>"),
+    ):
+        assert left_out(path, text) is None, path
+
+
+@pytest.mark.parametrize("head", [APACHE_HEAD, MIT_HEAD])
+def test_a_page_below_a_visible_notice_is_read_if_it_goes_on_with_something_else(head: str) -> None:
+    assert left_out("kettles.md", f"{head}\n\n# Kettles\n\n{PAGE * 9}\n") is None
+    assert "licence" in (left_out("kettles.md", f"{head}\n\n# Kettles\n") or "")
+
+
+@pytest.mark.parametrize(
+    "name", ["LICENSE", "LICENSE.md", "LICENCE.txt", "COPYING", "COPYING.LESSER", "MIT-LICENSE.txt"]
+)
+@pytest.mark.parametrize("text", [APACHE_HEAD, MIT_HEAD])
+def test_licences_are_left_out_whatever_they_are_called(name: str, text: str) -> None:
+    assert "licence" in (left_out(name, f"{text}\n") or ""), name
+    assert "licence" in (left_out(name, f"Tea\n===\n\n{text}\n\n{text}\n") or ""), name
