@@ -628,6 +628,16 @@ def test_an_empty_default_is_not_what_a_use_puts_in_its_place(tmp_path: Path) ->
     assert option["state"] == "not_compared"
 
 
+@pytest.mark.parametrize("path", ["doc/lamprc.example", "docs/lamp.sample", "man/lamprc.dist"])
+def test_a_commented_configuration_beside_documentation_states_defaults(tmp_path: Path, path: str) -> None:
+    keys = {"buffer_size": 5120, "glow_timeout": 45, "max_moths": 8}
+    page = "#\n# The configuration of lamp. Uncomment a line to change it.\n\n"
+    page += "".join(f"# How much of it.\n#\n# {key} = {value}\n\n" for key, value in keys.items())
+    code = "void defaults(conf_t *conf) {\n" + "".join(f"\tconf->{key} = {value};\n" for key, value in keys.items())
+    after = {"src/conf.c": f"{code}}}\n".replace("5120", "8192")}
+    assert moves(tmp_path, {path: page, "src/conf.c": f"{code}}}\n"}, after) == [("buffer size", "first")]
+
+
 @pytest.mark.parametrize(("first", "second"), [("conf", "db"), ("glow", "io"), ("lamp", "id")])
 def test_a_default_under_a_short_heading_is_of_that_heading(tmp_path: Path, first: str, second: str) -> None:
     page = "Options\n=======\n" + "".join(

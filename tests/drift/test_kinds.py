@@ -22,6 +22,9 @@ def test_programs_and_configuration_are_code(path: str) -> None:
         "docs/lamp.conf.txt.in",
         "README.md.in",
         "docs/setup.adoc.tmpl",
+        "doc/lamprc.example",
+        "docs/lamp.conf.sample",
+        "manual/lamp.ini.dist",
     ],
 )
 def test_pages_are_documentation(path: str) -> None:
@@ -44,7 +47,7 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
     "node_modules/a/b.js",
     "vendor/x.go", "package-lock.json", "poetry.lock", "logo.png", "app/migrations/0001.py",
     "templates/page.html", "docs/de/setup.md.in", "CHANGELOG.md.in",
-    "src/lamp.pc.in", "locales/de.json", "example.js", "index.test-d.ts",
+    "src/lamp.pc.in", "src/lamprc.example", "lamp.dist", "locales/de.json", "example.js", "index.test-d.ts",
 ])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:
     assert kind_of(path) is None

@@ -34,6 +34,8 @@ FORMATS = {
 
 
 _TEMPLATES = frozenset((".in", ".tmpl", ".template"))
+_SAMPLES = frozenset((".example", ".sample", ".dist"))
+"""A configuration beside documentation that explains each key, mostly in comments: it is read as a page."""
 _INLINE_TESTS = lazy_pattern(
     r"^([ \t]*)#\[cfg\(test\)\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub\S*\s+)?mod\s+\w+\s*\{[\s\S]*?^\1\}", re.MULTILINE
 )
@@ -100,7 +102,9 @@ def format_of(path: str) -> str:
 
 
 def _without_template(path: str) -> PurePosixPath:
-    """Return the path of the page that a template makes: ``lamp.txt`` for ``lamp.txt.in``; another path as it is."""
+    """Return the path of the page that a template makes: ``lamp.txt`` for ``lamp.txt.in`` and ``docs/lamp.example``."""
     pure = PurePosixPath(path)
+    if pure.suffix.lower() in _SAMPLES and not DOC_FOLDERS.isdisjoint(folder.lower() for folder in pure.parts[:-1]):
+        return pure.with_suffix(".txt")
     is_page = pure.suffix.lower() in _TEMPLATES and PurePosixPath(pure.stem).suffix.lower() in FORMATS
     return pure.with_suffix("") if is_page else pure
