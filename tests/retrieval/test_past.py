@@ -93,6 +93,10 @@ PAST = [
     "differences between 1.2 and 1.3",
     "why don't we ship a tarball any more",
     "when did the wizard disappear",
+    "what was the reason for the wider margin",
+    "which release first let people drag a card",
+    "what came after version 2.1",
+    "what is different between 2.1 and 2.2",
     "why on earth the cache was removed",
 ]
 PRESENT = [
@@ -123,6 +127,8 @@ PRESENT = [
     "which version does the server speak",
     "from which version can I migrate data",
     "who is behind a proxy",
+    "what was the reason for the failure of the nightly job",
+    "what is different with the verbose flag",
     "who is responsible for backups",
     "whose permissions are checked first",
     "what made my build fail",
@@ -149,6 +155,7 @@ MAY_BE_PAST = [
     "what became of the legacy driver",
     "did we ever read XML",
     "has the wizard been removed",
+    "which change keeps large numbers exact",
     "how did the default limit change over time",
 ]
 
@@ -555,6 +562,90 @@ def test_why_is_answered_with_the_sentence_that_gives_the_reason(turns: Path, te
     answer = asked(turns, text)  # of a word that no commit holds (left) the sentences are called the nearest
     _, why, made = [each["text"] for each in answer["extract"] + answer["nearest"]]
     assert why == "It goes because its ink is no longer sold." and made.startswith("Committed on 2026-02-03")
+
+
+@pytest.fixture(scope="module")
+def kiln(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a workspace whose project undid, dropped and released things, with notes on its releases."""
+    folder = tmp_path_factory.mktemp("kiln")
+    repository = Repository(folder / "kiln")
+    notes = {
+        "1.0.0": "- Coal 3 is still supported.\n- The gauge of the chimney is read.",
+        "1.1.0": "- The lid has a hinge.",
+        "1.1.1": "- The hinge is greased.",
+        "1.2.0": "- Drops support for Coal 3.",
+    }
+    steps = [
+        ("Read the gauge of the chimney (#4)", "gauge", "1.0.0"),
+        ("Hang the lid on a hinge", "lid", "1.1.0"),
+        ('Revert "Merge change #4 of a guest"\n\nThe needle melts above the fire.', "needle", ""),
+        ("Grease the hinge of the lid", "grease", "1.1.1"),
+        ("lid: implement its own spring\n\nDrops the zinc wire, which rusts.", "spring", ""),
+        ("Burn wood alone\n\nDrop support for Coal 3.", "wood", "1.2.0"),
+        ("Support an iron door", "door", ""),
+    ]
+    text = ""
+    for day, (message, name, release) in enumerate(steps, 1):
+        (repository.root / f"{name}.py").write_text(f'"""The {name} of the kiln."""\n', encoding="utf-8")
+        text = f"## {release}\n\n{notes[release]}\n\n{text}" if release else text
+        (repository.root / "CHANGELOG.md").write_text(f"# Changelog\n\n{text}", encoding="utf-8")
+        repository.git("add", "-A")
+        date = f"2026-03-0{day}T10:00:00Z"
+        repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+        if release:
+            repository.git("tag", f"v{release}")
+    git = {"type": "git", "path": "kiln"}
+    sources = [{"id": "kiln", "domain": "code", **git}, {"id": "kiln-docs", "domain": "documentation", **git}]
+    settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "documentation": HASHED}}
+    (folder / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(folder, "sync").returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "text", ["why was reading the gauge of the chimney undone", "who reverted that the gauge of the chimney is read"]
+)
+def test_what_undid_a_commit_leads_it_although_it_says_nothing_of_it(kiln: Path, text: str) -> None:
+    found = titles(asked(kiln, text, "--domain", "code"))
+    assert found[0].startswith("Revert") and "Read the gauge of the chimney (#4)" in found
+
+
+@pytest.mark.parametrize("text", ["is coal 3 still supported", "does it still support coal 3"])
+def test_what_was_dropped_later_overrules_that_it_is_supported(kiln: Path, text: str) -> None:
+    answer = asked(kiln, text)
+    places = [f"{each['citation']['title']} {each['citation']['section']}" for each in answer["items"]]
+    older = next(place for place, each in enumerate(places) if each.endswith("1.0.0"))
+    assert next(place for place, each in enumerate(places) if each.endswith("1.2.0") or "Burn wood" in each) < older
+    said = " ".join(each["text"] for each in [*answer["extract"], *answer["nearest"]])
+    assert "still supported" not in said and ("Drop" in said or "Burn wood alone" in said), said
+
+
+def test_what_ended_in_the_body_of_a_commit_counts_and_its_first_sentence_is_why(kiln: Path) -> None:
+    answer = asked(kiln, "why did we get rid of the zinc wire", "--filter", "code.kind=commit", "--domain", "code")
+    assert titles(answer)[0] == "lid: implement its own spring"
+    assert "Drops the zinc wire, which rusts." in [each["text"] for each in [*answer["extract"], *answer["nearest"]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "releases"),
+    [
+        ("what changed between 1.0.0 and 1.2.0", ["v1.1.0", "v1.1.1", "v1.2.0"]),
+        ("what is different between 1.0 and 1.1", ["v1.1.0", "v1.1.1"]),
+        ("what changed in 1.1", ["v1.1.0", "v1.1.1"]),
+        ("what changed since 1.1.0", ["v1.1.1"]),
+        ("what came after version 1.1.1", ["v1.2.0"]),
+    ],
+)
+def test_the_releases_of_a_range_lead_in_their_order_right_behind_their_notes(
+    kiln: Path, text: str, releases: list[str]
+) -> None:
+    found = titles(asked(kiln, text, "--domain", "code"))
+    assert found[: len(releases) + 1] != releases and found[: len(releases)] == [f"Release {each}" for each in releases]
+    items = [item["citation"] for item in asked(kiln, text)["items"]]
+    paths = [each["source_path"] for each in items]
+    first = paths.index(f"releases/{releases[0]}")
+    assert any((each["section"] or "").endswith(releases[0][1:]) for each in items[:first])
+    assert not any(path.startswith("commits/") for path in paths[:first])
 
 
 def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:

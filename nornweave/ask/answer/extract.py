@@ -33,7 +33,7 @@ from nornweave.ask.search.exact import (
     own_names,
     settings_in,
 )
-from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, releases_in
+from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, releases_in
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
@@ -128,6 +128,10 @@ _GROUND = re.compile(
     r"\b(?:because|so that|in order to|to (?:avoid|prevent|ensure|make sure)|otherwise|due to|reason|rationale"
     r"|motivat\w+|as (?:it|this|they|that|we)|since (?:it|this|they|that|we)|no longer|instead of)\b",
     re.IGNORECASE,
+)
+# Less than some words, entries of lists, headings and what git itself writes give no reason.
+_NO_REASON = re.compile(
+    r"\s*(?:\S+\s+){0,2}\S*\s*\Z|\s*(?:[-*+#>|`]|\d+[.)]\s|This reverts commit|\(cherry picked|[\w-]+:\s)"
 )
 _VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
@@ -301,7 +305,12 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
-    """Return the passages of one version, or of the asked releases, that do not say the opposite of what is asked."""
+    """Return the passages of one version, or of the asked releases, that do not say the opposite of what is asked.
+
+    Nor is there one that a newer passage overrules.
+    """
+    gone = overruled(question, [item.item for item in items])
+    items = [item for item in items if not gone.get(item.chunk_id)]
     if len(asked_versions(question)) < 2:
         paths = [item.citation.source_path if item.domain != Domain.CODE else "" for item in items]
         versions = [variant_of(path).version for path in paths]
@@ -403,7 +412,9 @@ def _extract_commit(item: FusedItem, question: str) -> tuple[ExtractedSentence, 
     asks_why = _ASKS_WHY.search(question) is not None
     reasons = [asks_why and place > 0 and _GROUND.search(text, *unit) is not None for place, unit in enumerate(said)]
     best = max(range(len(said)), key=lambda place: (reasons[place], more[place]))
-    chosen = [lines[0], *([said[best]] if more[best] > 1 or reasons[best] else []), made.span()]
+    if not reasons[best] and more[best] <= 1:  # what a body begins with is why
+        best = next((at for at, unit in enumerate(said) if asks_why and at and not _NO_REASON.match(text, *unit)), 0)
+    chosen = [lines[0], *([said[best]] if best else []), made.span()]
     return tuple(_sentence(item, unit) for unit in chosen)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -29,7 +29,7 @@ from nornweave.core.text.index_fields import (
     tag_version,
     versions_in,
 )
-from nornweave.core.types import COMMIT, RELEASE, Domain
+from nornweave.core.types import COMMIT, COMMITTED, RELEASE, ChunkId, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk
@@ -40,7 +40,7 @@ MAX_ASKED = 2_000
 """A longer text is pasted, and asks for no history."""
 PRESENT = 0.5
 """What passages of today count where the past is asked for."""
-_PAST_TENSE = r"(?:[a-z]{2,30}ed|made|wrote|rewrote|broke|built|began|brought|chose|put|took|did)"
+_PAST_TENSE = r"(?:[a-z]{2,30}ed|made|(?:re)?wrote|broke|built|began|brought|chose|put|took|did|let|gave|got|kept|came)"
 _DEVELOPED = (
     r"(?:(?:un)?(?:add|introduce|create|write|wrote|written|rewrite|rewrote|rewritten|implement|invent|develop|design"
     r"|build|built|contribute|port|translate|remove|delete|drop|deprecate|retire|withdraw|withdrew|withdrawn|abandon"
@@ -85,7 +85,8 @@ _ASKS = re.compile(
     | \b(?:at\ (?:what|which)\ point|how\ recently)\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
     | \b(?:what|which)\ (?:was|were|had\ been)\ (?:the|their|your)\ (?:\w+\ )?
       (?:reason(?:ing|s)?|motivations?|rationale|motives?|thinking|idea)
-      \ (?:behind|to|that|why|for\ (?:the\ {_EVENT}|\w+ing))\b {_MINE}
+      \ (?:behind|to|that|why|for\ (?:the|an?|\w+ing))\b {_MINE}
+      (?!.{{0,40}}\b(?:fail\w*|errors?|crash\w*|outages?|refus\w*|reject\w*|time-?outs?|exceptions?)\b)
     | \b(?:for|with)\ (?:what|which)\ reason\ (?:was|were|did|has|have|had)\b {_MINE}
     | \bwhat\ (?:made|led|drove|prompted|moved|motivated|convinced|persuaded|brought|caused)
       \ (?:{_PEOPLE}|(?:to\ )?the\ {_EVENT})\b
@@ -103,10 +104,10 @@ _ASKS = re.compile(
       (?:changed?|added|removed|fixed|done|introduced|dropped|deprecated)
       \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
     | \bwhat(?:'s|\ is|\ was)?\ new\ (?:in|since|between|with|after|from)\b
-    | \bwhat\ (?:came|comes|got|gets)\ (?:\w+\ )?(?:with|in|since|from|by)\ (?:version\ |release\ )?(?=v?\d+\.\d)
+    | \bwhat\ (?:came|comes|got|gets)\ (?:\w+\ )?(?:with|in|since|after|from|by)\ (?:version\ |release\ )?(?=v?\d+\.\d)
     | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ (?=\d)
     | \b(?:upgrad|updat)\w+\ .{{0,30}}\bto\ (?=v?\d)
-    | \b(?:what\ (?:did|does)|(?:changes|news|differences?|anything\ \w+)\ (?:in|from|of|for|to|between|since)
+    | \b(?:what\ (?:did|does)|(?:changes|news|differen(?:ces?|t)|anything\ \w+)\ (?:in|from|of|for|to|between|since)
       |change\ ?log\ (?:of|for))\ (?:\S{{1,40}}\ )?(?=v?\d+\.\d)
     | \b(?:un|not\ (?:yet\ )?)released\b
     | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
@@ -130,6 +131,7 @@ _MAY_ASK = re.compile(
     | \bwhat(?:\ is|'s)\ the\ (?:\w+\ )?
       (?:reason\ (?:that|behind|why)|(?:rationale|motivation|thinking)\ (?:for|behind))\b {_MINE}
     | ^(?:the\ )?(?:rationale|motivation|reasons?)\ (?:for|behind)\ (?:the\ {_EVENT}|\w+ing)\b {_MINE}
+    | \b(?:which|what)\ (?:change|fix|patch)\ [a-z]+s\b {_MINE}
     | ^what\ (?:fixed|broke|introduced|replaced|removed|added)\b {_MINE}
     | \bwhat(?:ever)?\ (?:has\ |have\ )?(?:happened\ (?:to|with)|bec[ao]me\ of)\b {_MINE}
     | \bhow\ (?:did|has|have)\b .{{0,80}} \b(?:changed?|evolved?)\b
@@ -183,14 +185,38 @@ OPPOSITE = {True: 0.5, None: 0.8, False: 1.0}
 """What a change counts that did the opposite of what is asked for, and one whose lines only look so."""
 LOPSIDED = 3
 """So many times more lines written than removed, or removed than written, tell what a commit did."""
-_ENDS = re.compile(r"\b(?:no longer|any ?more|still)\b", re.IGNORECASE)
+_ASKS_STILL = re.compile(
+    r"^\W*(?:is|are|do|does|can|may|must)\b.{0,160}\b(?:still|no longer|any ?more|any longer)\b", re.IGNORECASE
+)
+_OF_STILL = frozenset(
+    sequence("still longer anymore supported used needed required recommended allowed possible exist")
+)
+"""What a question says with which it asks whether something still holds."""
+_ENDS = re.compile(
+    r"\b(?:no longer|any ?more"
+    r"|(?:is|are|was|were|been|be|got) (?:now )?(?:remov|delet|dropp|deprecat|retir|discontinu)ed)\b",
+    re.IGNORECASE,
+)
 _TURNS = re.compile(
     r"\b(?:(?P<ends>(?:remov|delet|drop|deprecat|retir|withdr[ae]w|abandon|discontinu|revert|disappear|vanish"
-    r"|kick|stop)\w*|rid|gone|lost|(?:throw|threw|took|take|taken|left) (?:out|off|away)|without|cease[sd]?)"
+    r"|kick|stop)\w*|und(?:o|id|one)|rid|gone|lost|(?:throw|threw|took|take|taken|left) (?:out|off|away)|without"
+    r"|cease[sd]?)"
     r"|(?:add|introduc|support|allow|implement|creat|provid)(?:e|s|es|ed|ing)?|initial|new|beg[aiu]n|start(?:s|ed)?)\b",
     re.IGNORECASE,
 )
 """What was begun or ended."""
+_UNDOES = re.compile(
+    r"\b(?:und(?:o|id|one|oing)|revert(?:s|ed|ing)?|roll(?:s|ed|ing)? back|back(?:s|ed|ing)? out"
+    r"|(?:put|puts|bring|brings|brought|taken?|took) back)\b",
+    re.IGNORECASE,
+)
+UNDONE = 10
+"""So many of the best commits are looked at for what undid them."""
+_CLAUSE = re.compile(
+    r"[.;!?](?:\s|$)|\n\s*(?:\n|[-*+]\s)|\s(?:and|but)\s(?=(?:remov|delet|drop|deprecat|add|support|allow|use|switch)\w*)",
+    re.IGNORECASE,
+)
+"""Where a clause ends that says one thing."""
 _LINES = re.compile(r"([+−])(\d+)")
 _CHANGED = re.compile(r"^- (\S.*?)(?: \(|$)", re.MULTILINE)
 _PAGES = re.compile(
@@ -291,12 +317,21 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
     return generation if is_wanted else generation.without(PAST)
 
 
-def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
-    """Return a ranking led by commits and releases if the past is asked for; a named release comes first."""
+def past_first(ranking: Ranking, text: str, generation: Index, within: Mask | None = None) -> Ranking:
+    """Return a ranking led by commits and releases if the past is asked for; named releases come first, oldest first.
+
+    ``within`` holds the chunks that pass the filters; ``None`` stands for all.
+    """
     if not len(past := of_past(generation)) or not asks_for_past(text, known_commits(text, generation)):
         return ranking
+    named = _named_releases(text, generation, within)
+    ranking = _with_found(ranking, np.array(named, np.int32))
     factors = np.where(np.isin(ranking.numbers, past), 1.0, PRESENT)
-    is_named = np.isin(ranking.numbers, _named_releases(ranking, text, generation))
+    is_named = np.isin(ranking.numbers, named)
+    best = (ranking.scores * factors).max(initial=0.0)
+    for place in np.flatnonzero(is_named).tolist():
+        rank = named.index(ranking.numbers[place].item())
+        factors[place] = best * (1 - rank / (10 * len(named))) / max(ranking.scores[place], best / WEIGHED)
     scores = ranking.scores * factors
     if names := _names_in_time(text):
         touching = np.flatnonzero(np.isin(ranking.numbers, [*_touching(names, generation, None)]))
@@ -306,24 +341,30 @@ def past_first(ranking: Ranking, text: str, generation: Index) -> Ranking:
     return reorder(ranking, factors)
 
 
-def _named_releases(ranking: Ranking, text: str, generation: Index) -> Numbers:
-    """Return the releases that a question about all changes of a release names; empty for any other question.
+def _named_releases(text: str, generation: Index, within: Mask | None) -> list[int]:
+    """Return the first chunks of the releases that a question of what changed names, oldest first.
 
-    If it asks for all changes between two releases, the releases of the ranking that came between them are included.
+    These are all of a range if it asks for nothing but all that changed, or else the one that a range ends with, and
+    the next after a release since which it asks. *1.28* is 1.28.0 and what was released of it later.
     """
     if not asks_for_release(text):
-        return NO_HITS.numbers
-    named = np.concatenate([NO_HITS.numbers, *generation.named(release_keys(text)).values()])
-    if (releases := releases_in(text)) is None:
-        return named
+        return []
+    if (releases := releases_in(text)) in {None, UNRELEASED}:
+        keys = () if releases else release_keys(text)
+        return [*map(int, np.concatenate([NO_HITS.numbers, *generation.named(keys).values()]))]
+    mask = generation.within((AnyOf("kind", (RELEASE,)),))
+    listed = generation.chunks(np.flatnonzero(mask if within is None else mask & within).astype(np.int32))
+    found = {
+        number: tag_version(str(chunk.metadata.get("release")))
+        for number, chunk in listed.items()
+        if chunk.char_range[0] == 0 and _is_within(chunk, None, releases)
+    }
+    ordered = sorted(found, key=lambda number: _filled(found[number]))
+    if not _is_between(text) and SINCE.search(text):
+        return ordered[:1]
+    newest = releases[1][:-1]
     is_whole = _is_between(text) and not topics_in(text)
-    looked_at = np.union1d(named, ranking.numbers[:WEIGHED] if is_whole else NO_HITS.numbers)
-    within = [
-        number
-        for number, chunk in generation.chunks(looked_at.astype(np.int32)).items()
-        if chunk.metadata.get("kind") == RELEASE and _is_within(chunk, None, releases)
-    ]
-    return np.array(within, np.int32)
+    return ordered if is_whole else [number for number in ordered if found[number][: len(newest)] == newest]
 
 
 def topics_in(text: str) -> set[str]:
@@ -348,9 +389,12 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
         within: the chunks that pass the filters; ``None`` for all.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
-    about_pages, asked, is_one = _PAGES.search(text), _ends(text), _ONE_CHANGE.search(text)
+    about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text)
+    asked = True if "still" in text.lower().split() else _ends(text)
+    topics = {*sequence(_TURNS.sub(" ", text))} - FUNCTION_TERMS
     names = _names_in_time(text)
-    touching = _touching(names, generation, within) if names else {}
+    undoing = _undoing(ranking, generation, within) if not names and _UNDOES.search(text) else {}
+    touching = undoing or (_touching(names, generation, within) if names else {})
     ranking = _with_found(ranking, np.array([*touching], np.int32))
     factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
     looked_at = np.flatnonzero((np.arange(len(ranking)) < WEIGHED) | np.isin(ranking.numbers, [*touching]))
@@ -366,15 +410,19 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
         if is_one and chunk.metadata.get("kind") == RELEASE:
             factors[place] *= LISTED
         elif asked is not None:
-            factors[place] *= OPPOSITE[_is_opposite(chunk, ends=asked)]
+            factors[place] *= OPPOSITE[_is_opposite(chunk, topics, ends=asked)]
     saying = [
         place
         for place, chunk in chunks.items()
-        if names and ranking.scores[place] and chunk.metadata.get("kind") == COMMIT and factors[place] > OTHER_TIME
+        if (names or undoing) and ranking.scores[place] and chunk.metadata.get("kind") == COMMIT
+        and factors[place] > OTHER_TIME
         and (chunk.chunk_no in touching if touching else all(name.lower() in chunk.content.lower() for name in names))
     ]  # fmt: skip
     saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(_NEWEST.search(text)))
     best = (ranking.scores * factors).max(initial=0.0)
+    if undoing:
+        saying.sort(key=lambda place: [*undoing].index(chunks[place].chunk_no))
+        factors *= BEHIND_RELEASE
     for rank, place in enumerate(saying):
         factors[place] = best * (1 - rank / (10 * len(saying))) / ranking.scores[place]
     return reorder(ranking, factors)
@@ -408,6 +456,29 @@ def _touching(names: Sequence[str], generation: Index, within: Mask | None) -> d
     return {number: chunk for number, chunk in found.items() if chunk.char_range[0] == 0}
 
 
+def _undoing(ranking: Ranking, generation: Index, within: Mask | None) -> dict[int, StoredChunk]:
+    """Return the first chunks of the commits that undo one of the best of a ranking, in the order of these.
+
+    Its own words may say nothing of it: *Revert "Merge #12"*.
+    """
+    found = generation.chunks(ranking.numbers[:UNDONE])
+    best = [found[number] for number in ranking.numbers[:UNDONE].tolist()]
+    keys = {f"name:{named}" for chunk in best for named in THREAD_NUMBER.findall(str(chunk.title))}
+    numbers = np.concatenate([ranking.numbers[:WEIGHED], *generation.named(keys).values()])
+    near = generation.chunks(numbers if within is None else numbers[within[numbers]])
+    undoing = [each for each in near.values() if each.char_range[0] == 0 and _UNDOES.search(str(each.title))]
+    pairs = ((undone, by) for undone in best if not _UNDOES.search(str(undone.title)) for by in undoing)
+    return {by.chunk_no: by for undone, by in pairs if _names(by, undone)}
+
+
+def _names(chunk: StoredChunk, other: StoredChunk) -> bool:
+    """Tell whether a commit names another one by its title, a number in both titles, or its first digits."""
+    title, said = str(other.title), str(chunk.title)
+    digits = other.path.rpartition("/")[2][: COMMIT_DIGITS[0]]
+    is_named = THREAD_NUMBER.sub("", title).strip(" ()") in said or digits in chunk.content
+    return is_named or not {*THREAD_NUMBER.findall(title)}.isdisjoint(THREAD_NUMBER.findall(said))
+
+
 def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
     """Return a ranking with these chunks as well. A missing chunk is added at the end, but with the best score."""
     missing = np.setdiff1d(numbers, ranking.numbers)
@@ -429,12 +500,16 @@ def _ends(text: str) -> bool | None:
     return True if _ENDS.search(text) else turn and turn["ends"] is not None
 
 
-def _is_opposite(chunk: StoredChunk, *, ends: bool) -> bool | None:
+def _is_opposite(chunk: StoredChunk, topics: set[str], *, ends: bool) -> bool | None:
     """Return whether a commit did the opposite of what is asked, which is the end (``ends``) or the beginning.
 
-    Its title decides. If the title does not tell, the result is ``None`` if the commit mostly added lines although the
-    end is asked for (or mostly removed lines although the beginning is), else ``False``.
+    It did not if a clause of its message says what is asked, with a third of the question's ``topics``. Else its title
+    decides. If the title does not tell, the result is ``None`` if the commit mostly added lines although the end is
+    asked for (or mostly removed lines although the beginning is), else ``False``.
     """
+    clauses = _CLAUSE.split(COMMITTED.split(chunk.content)[0])
+    if any(_ends(each) == ends and len(topics & {*sequence(each)}) * 3 >= len(topics) for each in clauses):
+        return False
     if (said := _ends(str(chunk.title))) is not None:
         return said != ends
     lines = {"+": 0, "−": 0}
@@ -503,6 +578,16 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     Pages describe the present. Sections of changelogs keep their scores, and so do all pages if a question asks *why*.
     """
     items = [item for response in responses.values() for item in response.items]
+    if gone := overruled(question, items):
+        best = BEHIND_RELEASE * max(item.score for item in items if gone.get(item.chunk_id) is False)
+        past = {item.chunk_id for item in items if item.metadata.get("kind") in {COMMIT, RELEASE}}
+        responses = {
+            key: _scored(
+                each, lambda item: min(item.score, best if gone.get(item.chunk_id, item.chunk_id in past) else 1)
+            )
+            for key, each in responses.items()
+        }
+        items = [item for response in responses.values() for item in response.items]
     found = {hash_of(item.citation): kind for item in items if (kind := item.metadata.get("kind")) in {COMMIT, RELEASE}}
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
@@ -516,6 +601,38 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     }
 
 
+def overruled(question: str, items: Iterable[RecallItem]) -> dict[ChunkId, bool]:
+    """Return the commits and sections of changelogs that say something of what a question asks about.
+
+    Each with whether a newer one says that it ended, or began again. The result is empty if the question does not ask
+    whether something still holds, if none says that it ended, or if they are of several projects.
+    """
+    subject = {*sequence(question)} - FUNCTION_TERMS - _OF_STILL
+    said, sources = dict[ChunkId, tuple[_Release, str, bool | None]](), set[tuple[str, str]]()
+    for item in items if subject and _ASKS_STILL.search(question) else ():
+        place, made = item.citation, COMMITTED.search(item.content)
+        release = release_of(place.source_path, place.title, place.section, item.metadata)
+        if made and item.metadata.get("kind") == COMMIT:
+            release = tag_version(str(item.metadata.get("release") or "")) or (LAST,)
+        clauses = _CLAUSE.split(item.content[: made.start() if made else None])
+        turns = [_ends(clause) for clause in clauses if _says(clause, subject)]
+        if release and turns:
+            turn = True if True in turns else False if False in turns else None
+            said[item.chunk_id] = _filled(release), made[0] if made else "", turn
+            sources.add((place.domain_id, place.source_id))
+    newest = max((each for each in said.values() if each[2] is not None), default=None, key=lambda each: each[:2])
+    is_one = len(sources) == len({domain for domain, _ in sources})
+    if newest is None or not is_one or True not in {each[2] for each in said.values()}:
+        return {}
+    return {key: each[:2] < newest[:2] and (each[2] or False) != newest[2] for key, each in said.items()}
+
+
+def _says(clause: str, subject: set[str]) -> bool:
+    """Tell whether a clause is about a subject: it has all its numbers and half of its words."""
+    held = {*sequence(clause)} & subject
+    return held >= {term for term in subject if term[0].isdigit()} and len(held) * 2 >= len(subject)
+
+
 def _notes(items: Iterable[RecallItem]) -> dict[_Release, float]:
     """Return release → the best score of its maintainers' notes."""
     best: dict[_Release, float] = {}
@@ -527,23 +644,30 @@ def _notes(items: Iterable[RecallItem]) -> dict[_Release, float]:
 
 
 def _behind_notes(response: RecallResponse, notes: Mapping[_Release, float]) -> RecallResponse:
-    """Return a response whose lists of the commits of a release stand behind the maintainers' notes on it."""
+    """Return a response whose lists of the commits of a release stand behind the maintainers' notes on it.
 
-    def behind(item: RecallItem) -> RecallItem:
+    What a release leads stays behind it.
+    """
+
+    def most(item: RecallItem) -> float:
         release = tag_version(hash_of(item.citation)) if item.metadata.get("kind") == RELEASE else ()
-        best = notes.get(_filled(release)) if release else None
-        return item if best is None else replace(item, score=min(item.score, PRESENT * best))
+        return BEHIND_RELEASE * notes.get(_filled(release), LAST) if release else LAST
 
-    return replace(response, items=tuple(sorted(map(behind, response.items), key=lambda item: -item.score)))
+    share = min([1.0, *(most(item) / item.score for item in response.items[:1] if item.score)])
+    return _scored(response, lambda item: min(share * item.score, most(item)))
 
 
 def _halved(response: RecallResponse, *, spares_changelogs: bool) -> RecallResponse:
-    items = [
-        item
-        if spares_changelogs and (is_changelog(item.citation.source_path) or item.metadata.get(LISTS_RELEASES))
-        else replace(item, score=PRESENT * item.score)
-        for item in response.items
-    ]
+    def half(item: RecallItem) -> float:
+        is_notes = is_changelog(item.citation.source_path) or item.metadata.get(LISTS_RELEASES)
+        return item.score if spares_changelogs and is_notes else PRESENT * item.score
+
+    return _scored(response, half)
+
+
+def _scored(response: RecallResponse, score: Callable[[RecallItem], float]) -> RecallResponse:
+    """Return a response whose items have other scores, best first."""
+    items = (replace(item, score=score(item)) for item in response.items)
     return replace(response, items=tuple(sorted(items, key=lambda item: -item.score)))
 
 

@@ -74,7 +74,7 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
         changes = weigh_changes(outcomes[-1].ranking, question.text, whole.generation, whole.within)
-        ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation)
+        ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation, whole.within)
     elif context.domain != Domain.CODE:
         ranking = below_opposite(ranking, question.text, context.generation)
     ranking, folded = fold(ranking, question.text, outcomes[0].places, whole.generation)
