@@ -345,7 +345,7 @@ class Memberships:
         return _newest({source: table for source, file in self._tables.items() if (table := _table_or_none(file))})
 
     def _read(self) -> _Grants:
-        """Read all grants. A file that cannot be read grants nothing."""
+        """Return member → grants, read from all files. A file that cannot be read grants nothing."""
         grants: defaultdict[str, list[tuple[str, float, str]]] = defaultdict(list)
         for principal, (source, granted) in self._stated().items():
             for member in granted.members:

@@ -71,8 +71,9 @@ class LiteLLMEncoder:
 
         Args:
             model: LiteLLM's name of the model, without the ``litellm:`` prefix.
-            dimensions: sent to models that can return shorter vectors.
+            dimensions: the length of vectors to ask for, if the model can shorten them; ``None`` for its usual length.
             timeout: seconds for one call.
+            api_base: the address of the API; ``None`` lets LiteLLM choose it.
 
         Raises:
             EncoderError: the model cannot be reached or refuses.

@@ -262,7 +262,7 @@ def _precision(folder: ModelFolder, speeds: Speeds, *, wanted: Wanted, like: str
     """Choose the numeric precision.
 
     New vectors get the precision of existing ones, so that moving a corpus to another machine does not encode it again.
-    The exception is ``int8`` on a CPU that cannot compute int8 vectors faithfully.
+    The exception is ``int8`` on a CPU that cannot compute int8 vectors faithfully, which uses the fastest other one.
     """
     if wanted == "auto" and like == _version(folder, "float32"):
         wanted = "float"
