@@ -12,6 +12,7 @@ from nornweave.disagree.facts.code import read_code
 from nornweave.disagree.facts.code.tags import FIELDS
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
+from nornweave.disagree.facts.statement import statement_at
 from nornweave.read.chunking.languages import LANGUAGES
 
 
@@ -255,6 +256,14 @@ def test_spans_count_from_the_start_of_the_document() -> None:
     fact = one(list(read_code(Passage(text=text, start=100), "python").facts), "depth", "value")
     assert text[fact.span.start - 100 : fact.span.end - 100] == "DEPTH = 3"
     assert (fact.line, fact.statement) == (1, "DEPTH = 3")
+
+
+def test_the_statement_of_an_argument_is_the_call_around_it_whatever_brackets_stand_between() -> None:
+    call = 'flags.add(\n    "queue", kinds(1, [2]),\n    5,\n    range=(1, 9), help="jobs that wait in memory",\n)'
+    text = f'flags.add("tries", 3)\n{call}\nflags.add("port", 80)\n'
+    at = text.index("5,")
+    first, last, is_told = statement_at(text, at, at + 1)
+    assert (text[first:last], is_told) == (call, True)
 
 
 COMMENTED = """

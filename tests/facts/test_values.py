@@ -26,6 +26,7 @@ def value(text: str) -> Value:
         ("timedelta(hours=24)", "number", "86400", "s"),
         ("timedelta(days=1)", "number", "86400", "s"),
         ("SECONDS.toMillis(30)", "number", "30", "s"),
+        ("30 * units.ms", "number", "3/100", "s"),
         ("lufs_to_db(-23)", "symbol", "lufs_to_db", None),
         ("Duration.ofSeconds(30)", "number", "30", "s"),
         ("std::time::Duration::from_millis(500)", "number", "1/2", "s"),
