@@ -69,7 +69,7 @@ def fuse(
         scale = scale_of(collected, settings.normalization)
         normalized = normalize(collected, scale)
     with clock.step("deduplicate"):
-        deduped = deduplicate(normalized, settings.dedup_similarity_threshold)
+        deduped = deduplicate(normalized, settings.dedup_similarity_threshold, question.text)
     with clock.step("conflicts"):
         resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), notes, encode)
     with clock.step("rank"):

@@ -15,6 +15,7 @@ from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Li
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, read
 from nornweave.ask.fuse.records import DedupedItems, FusedItem, Merge, MergeReason
 from nornweave.ask.search.records import Citation
+from nornweave.core.text.words import CONTENT, NAME
 from nornweave.core.types import Fact
 
 # Vectors of more items than this are not compared: 2,000 take 20 ms, 10,000 half a second and 400 MB.
@@ -32,7 +33,7 @@ CLEARLY_BETTER = 0.2
 _CODE, _CONVERSATIONS = "code", "conversations"
 
 
-def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedItems:
+def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85, question: str = "") -> DedupedItems:
     """Merge items that say the same.
 
     An item is dropped only if another item says all of it. The two are compared directly and not through a third one.
@@ -40,13 +41,16 @@ def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedI
     item that stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the citations
     of all items merged into it, highest score first. Items folded behind merged items are folded behind it.
 
+    Args:
+        question: an item that says a word of it is not merged into one that does not.
+
     Returns:
         The items that stay, in the order of their first versions. The same items merge in whatever order
         they come in, and merging again merges nothing.
     """
     merged: dict[int, _Into] = {}
     alive = [place for place in _without_equal(items, merged) if len(items[place].item.content) <= LONGEST_READ]
-    pairs = _Pairs(items, alive, threshold)
+    pairs = _Pairs(items, alive, threshold, frozenset(read(question).said))
     count = len(items) + 1
     # Which pairs are proposed in a crowd depends on how many there are of a kind: again, until nothing merges.
     while len(alive) < count:
@@ -78,9 +82,12 @@ class _Into:
 class _Pairs:
     """Pairs worth a comparison and their results. Each text is read once, each pair compared once."""
 
-    def __init__(self, items: Sequence[FusedItem], alive: Sequence[int], threshold: float) -> None:
+    def __init__(
+        self, items: Sequence[FusedItem], alive: Sequence[int], threshold: float, asked: frozenset[str]
+    ) -> None:
         self._items = items
         self._threshold = threshold
+        self._asked = asked
         self._cosines = dict(_cosines(items, alive))
         self._readings: dict[int, TextReading] = {}
         self._outcomes: dict[tuple[int, int], Likeness | None] = {}
@@ -123,9 +130,9 @@ class _Pairs:
         if place not in self._readings:
             fused = self._items[place]
             domain = fused.domain
-            self._readings[place] = read(
-                fused.item.content, code=domain == _CODE, conversation=domain == _CONVERSATIONS
-            )
+            text = read(fused.item.content, code=domain == _CODE, conversation=domain == _CONVERSATIONS)
+            asked = {form: NAME for form in self._asked & text.sorts.keys() if text.sorts[form] == CONTENT}
+            self._readings[place] = replace(text, sorts={**text.sorts, **asked}) if asked else text
         return self._readings[place]
 
 
