@@ -69,6 +69,16 @@ def test_an_item_that_says_a_word_of_the_question_is_not_merged_into_one_that_la
         assert ids(deduplicate(items, question=f"when was the {word} valve welded")) == ["lower", "outer"]
 
 
+@pytest.mark.parametrize(("one", "other", "is_same"), [
+    ("receive", "recieve", True), ("addresses", "adresses", True), ("signature", "signatures", True),
+    ("welded", "melded", False), ("form", "farm", False), ("inspection", "injection", False),
+])  # fmt: skip
+def test_a_spelling_mistake_is_no_other_word(one: str, other: str, is_same: bool) -> None:
+    text = "At the end of the week the keepers of the lock {} what the office has sent, and put it in the book."
+    outcome = merged(fused("a", text.format(one)), fused("b", text.format(other)))
+    assert (len(outcome.items) == 1) == is_same
+
+
 def test_nothing_comes_of_nothing() -> None:
     assert merged() == DedupedItems(())
 
