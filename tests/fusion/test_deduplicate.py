@@ -58,9 +58,9 @@ def test_an_item_that_says_a_word_of_the_question_is_not_merged_into_one_that_la
     """In a long text an editor may have replaced one ordinary word; but not the one that is asked about."""
     page = (
         "The pump house stands behind the northern yard. Its {} valve was welded in spring and tested twice before the "
-        "season began. Whoever opens the sluice signs the book beside the door, notes the level of the river, and tells "
-        "the keeper on duty. After heavy rain the grating is cleared by hand, and the keeper looks at the gauge every "
-        "hour until the water falls. Keys are returned to the office at the end of each shift."
+        "season began. Whoever opens the sluice signs the book beside the door, notes the level of the river, and "
+        "tells the keeper on duty. After heavy rain the grating is cleared by hand, and the keeper looks at the gauge "
+        "every hour until the water falls. Keys are returned to the office at the end of each shift."
     )
     items = [fused(word, page.format(word)) for word in ("lower", "outer")]
     assert len(deduplicate(items).items) == 1
