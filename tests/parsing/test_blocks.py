@@ -64,6 +64,12 @@ MARKDOWN = [
     "yes1\n\n<div v-if='false'>no1</div>\n<p v-show=\"false\">no2</p>\n<template v-if=true>no3</template>\n<b v-if='isFalse'>yes2</b>",
     "---\ntitle: yes1\n---\nyes2 {% include no1.html %} {{ site.no2 | default: 'no3' }}{{ yes3 }}\n\n{% for no4 in site.x %}\n- yes4\n{% endfor %}\n\n"
     "`{% yes5 %}`\n\n{% raw no5 %}\n\n    {% raw %}\n    a: {{ site.yes6 }}\n    {% endraw %}\n\n```\n{% if yes7 %}\n```\n",
+    '[yes1]: https://e "no1"\n[yes2]: <https://e>\n  \'no2\'\n[Yes3]: https://e (yes4)\n\n[yes5][yes3]\n\n```\n[yes6]: https://e "yes7"\n```',
+    "<a href=yes1 data-note=\"no1\" id='yes2' data-x='no2'>yes3</a> <b data-title='yes4'>yes5</b> `<a data-note='yes6'>`",
+    "import A from './a'\n\n<A /* no1 */ title='yes1' /* no2\nno3 */>yes2</A>\n\n{null /* no4 */} {undefined /*\nno5 */} {props.no6 /* no7 */}\n\n<input accept='yes3/*,*/*'>",
+    "yes1\n\n%% yes2 yes3 %%\n\n%%\nyes4\n%%\n\na[[1, 2]]\n",
+    "yes1 [[yes2]]\n\n%% no1 no2 %%\n\n%%\nno3\n%%\n\nyes3\n",
+    "yes1\n\n```{raw} latex\nno1\n```\n\n```{only} latex\nno2\n```\n\n```{index} no3\n```\n\n:::{testsetup}\nno4\n:::\n\n```{raw} html\nyes2\n```\n",
     "<video controls src=yes1>no1 <b>no2</b></video>\n\n<canvas>no3</canvas> yes2 <iframe src='yes3'>no4</iframe>\n\n<Video>yes4</Video>",
 ]
 RST = [
@@ -71,6 +77,9 @@ RST = [
     ".. no1\n\nyes1\n\n..\n   no2\n\n   no3\n\nyes2\n\n..\n\n   yes3\n\n.. note:: yes4\n\n   yes5\n\n   .. no4\n      no5\n",
     "yes1::\n\n   .. yes2\n\n.. code-block:: rst\n\n   .. yes3\n\n.. _yes4:\n\n.. [1] yes5\n\n.. |x| replace:: yes6\n\n|x|\n",
     "yes1 |tea|\n\n.. |tea| replace:: yes2\n.. |pot| replace:: no1\n\n.. |cup| image:: no2.png\n\n.. todo:: no3\n\n   no4\n\n.. note::\n\n   .. todo::\n\n      no5\n\n   yes3\n\n.. todolist::\n",
+    ".. only:: latex\n\n   no1\n\n.. only:: latex or man\n\n   no2\n\n.. only:: not html\n\n   no3\n\n.. only:: builder_epub and draft_2\n\n   no4\n\n.. only:: not latex\n\n   yes1\n\n.. only:: singlehtml or text\n\n   yes2\n",
+    ".. raw:: latex\n\n   no1\n\n.. raw:: latex html\n\n   yes1\n\n.. testsetup:: *\n\n   no2\n\n   no3\n\n.. testcleanup::\n\n   no4\n\n.. index::\n   single: no5; no6\n   pair: no7; no8\n\n.. index:: no9\n\nyes2\n",
+    ".. testcode::\n   :hide:\n\n   no1\n\n.. testoutput:: x\n   :options: +SKIP\n   :hide:\n\n   no2\n\n.. testcode::\n\n   yes1\n   :hide:\n\n.. doctest::\n   :hide:\n\n   >>> no3\n\nyes2\n",
     ".. raw:: html\n\n   <!-- no1 --><b>yes1</b>\n\n- yes2\n\n  .. no2\n\n  yes3\n\n.. meta::\n   :x: no3\n\n.. no4 no5::\n   no6\n",
 ]
 HTML = [
@@ -81,6 +90,9 @@ HTML = [
     "<style>.a{max-height:0;overflow:hidden} .open .a{max-height:9em} .b{color:#fff} body{background:url(x.png)}</style><p class=a>yes1<p class=b>yes2",
     "<p>yes1<!-- no1 --><p hidden>no2<p>yes2<ul><li hidden>no3<li>yes3</ul><div style='x:y;display:none'>no4<p>no5</div>",
     "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><div class=a><p class='x b'>no1</div><p class=b>yes3<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
+    "<style>@media screen{.a{display:none}} @media only screen { .b p {visibility:hidden} } @layer base {.c{content-visibility:hidden}} @media print{.d{display:none}} .e{display:none}</style>"
+    "<p class=a>no1<div class=b><p>no2</div><p class=c>no3<p class=d>yes1<p class=e>no4<p style='content-visibility: hidden'>no5<p style='content-visibility:auto'>yes2",
+    "<style media=screen>.a{display:none}</style><style media='print'>.b{display:none}</style><style media='screen and (width > 9em)'>.c{display:none}</style><p class=a>no1<p class=b>yes1<p class=c>yes2",
     "<style>/* x */ @media print {.a {display:none}} .b {display:none} .b {display:block} #c>p {display:none}</style><p class=a>yes1<p class=b>yes2<p id=c>yes3",
     "<style>.a {display:none}</style><script>show('a')</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",
     *(
@@ -128,6 +140,9 @@ ASCIIDOC = [
     "= yes1\n:no1: no2\n:description: yes2\n:no3: no4\n\n{description}\n\n|===\n| yes3 | yes4\n// no5\n| yes5 | yes6\n|===\n",
     "yes1 (((no1, no2 (no3)))) yes2\n\n(((no4,\nno5)))\nyes3 ((yes4)) indexterm:[no6]\n\n----\n(((yes5)))\n----\n\nyes6 (((yes7",
     "++++\n<p hidden>no1</p><!-- no2 --><p>yes1</p>\n++++\n\nyes2 +++<b style='display:none'>no3</b>+++ pass:[<!-- no4 -->yes3] <b hidden>yes4</b>\n\n[pass]\n<i hidden>no5</i>yes5\n",
+    'ifeval::["a" == "b"]\nno1\nendif::[]\n\nifeval::[2 > 10]\nno2\nendif::[]\n\nifeval::["a" != "b"]\nyes1\nendif::[]\n\nifeval::[10 >= 9]\nyes2\nendif::[]\n\nifeval::["a" < 3]\nyes3\nendif::[]\n',
+    ':v: 3\n\nifeval::[{v} < 3]\nno1\nendif::[]\nifeval::["{v}" == "3"]\nyes1\nendif::[]\nifeval::["{w}" == "3"]\nyes2\nendif::[]\n',
+    "ifdef::backend-pdf[]\nno1\nendif::[]\n\nifdef::backend-docbook5,backend-manpage[no2]\n\nifndef::backend-html5[]\nno3\nendif::[]\n\nifdef::backend-pdf,backend-html5[]\nyes1\nendif::[]\nifdef::backend-pdf+x[]\nno4\nendif::[]\nifdef::product[]\nyes2\nendif::[]\nifndef::backend-pdf[yes3]\n",
     "|===\n|yes1\n|\nifdef::internal[]\nno1\nendif::[]\nifndef::no2[]\nyes2\nendif::[]\nifdef::no3,no4[]\nyes3\nendif::no3[]\n|yes4\n|===\n",
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
@@ -590,9 +605,9 @@ def test_short_sentences_are_no_data() -> None:
     ("A {false && <p>no {1}</p>} b.\n", "markdown", "A  b."),
     ("{false &&\n  <p>no</p>\n}\n\nb.\n", "markdown", "b."),
     ("A {false && b.\n", "markdown", "A {false && b."),
-    ("A %% no %% b, 5%% and 6%% of `%% c %%`.\n", "markdown", "A  b, 5%% and 6%% of `%% c %%`."),
+    ("[[A]] %% no %% b, 5%% and 6%% of `%% c %%`.\n", "markdown", "[[A]]  b, 5%% and 6%% of `%% c %%`."),
     ("Version %%VERSION%% of %%NAME%%.\n", "markdown", "Version %%VERSION%% of %%NAME%%."),
-    ("A.\n\n%%\nno\n\nno\n%%\n\nb.\n", "markdown", "A.\n\n\n\n\n\n\n\nb."),
+    ("![[A]]\n\n%%\nno\n\nno\n%%\n\nb.\n", "markdown", "![[A]]\n\n\n\n\n\n\n\nb."),
     ("A.\n\n%% a cell of a notebook\n\nb.\n", "markdown", "A.\n\n%% a cell of a notebook\n\nb."),
     ("A.\n\n.. only:: internal\n\n   No.\n\nb.\n", "rst", "A.\n\n\n\n\n\nb."),
     ("A.\n\n.. only:: html\n\n   Yes.\n", "rst", "A.\n\n.. only:: html\n\n   Yes."),

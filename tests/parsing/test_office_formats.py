@@ -301,9 +301,14 @@ def test_cells_of_a_notebook_that_its_pages_do_not_show_are_left_out() -> None:
         return {"cell_type": "code", "source": source, "outputs": [shown], "metadata": {"tags": list(tags)}}
 
     cells = [cell("no1", "remove-cell"), cell("no2", "Hide_Cell"), cell("in3", "remove-input"), cell("in4", "x")]
+    for number, folded in enumerate(({"source_hidden": True}, {"outputs_hidden": True}, {"source_hidden": False}), 5):
+        cells.append(cell(f"in{number}") | {"metadata": {"jupyter": folded}})
     document = read("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}).encode())
+    assert [document.text.count(f"in{n}") for n in (5, 6, 7)] == [1, 1, 2] and "says in6" not in document.text
     assert "no" not in document.text and document.text.count("in3") == 1 and document.text.count("in4") == 2
-    assert document.metadata["left_out"] == ("cell 1: hidden", "cell 2: hidden", "cell 3: hidden code")
+    assert document.metadata["left_out"] == (
+        "cell 1: hidden", "cell 2: hidden", "cell 3: hidden code", "cell 5: hidden code"
+    )  # fmt: skip
 
 
 # Presentations -------------------------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import Span
@@ -48,7 +50,13 @@ _DESCRIPTION = ":description: "
 _DESCRIBED = re.compile(rf"^{_DESCRIPTION}[^\n]*$", re.MULTILINE)
 _PREPROCESSOR = re.compile(r"(?:ifdef|ifndef|endif)::[^\[\]]*\[\][ \t]*$|ifeval::")
 """Of a condition; text in its brackets (``ifdef::name[text]``) is shown."""
-_CONDITION = re.compile(r"(?:ifdef::(?P<names>[^\[\]]+)|ifeval::)\[(?P<said>[^\]]*)\]")
+_CONDITION = re.compile(r"(?:if(?P<not>n)?def::(?P<names>[^\[\]]+)|ifeval::)\[(?P<said>[^\]]*)\]")
+_COMPARED = re.compile(r"\s*(\"[^\"{}]*\"|'[^'{}]*'|\d+)\s*([=!<>]=|[<>])\s*(\"[^\"{}]*\"|'[^'{}]*'|\d+)\s*")
+_OF_HTML, _OF_OTHER = re.compile(r"(?:base)?backend-x?html5?"), re.compile(r"(?:base)?backend-(?!x?html)[\w-]+")
+"""Names that converters to HTML set, and names that only other converters set."""
+_SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge
+}  # fmt: skip
 _TERM = re.compile(r"[ \t]*((?!//|\[)\S.*?)(?::{2,4}|;;)(?:[ \t]+(?=\S)|$)")
 _ITEM = re.compile(r"[ \t]*(?:\*{1,6}|-|\.{1,6}|\d{1,4}\.|[a-zA-Z]\.|<(?:\d+|\.)>)[ \t]+\S")
 _MARKS = re.compile(
@@ -143,20 +151,34 @@ class _Asciidoc:
         return Found("hidden", found.end) if any(row.startswith("[comment") for row in named) else found
 
     def _condition_end(self, rows: Sequence[str], at: int) -> int:
-        """Return the end of the condition for internal text that begins at a line; ``at`` if none begins there."""
+        """Return the end of the condition that begins at a line and does not hold in HTML, or is for internal text.
+
+        ``at`` if none begins there.
+        """
         condition = _CONDITION.match(rows[at])
-        names = (condition["names"] or condition["said"]) if condition else ""
-        is_set = any(name.lower() in self.values for name in re.split(r"[,+]", names))
-        if condition is None or is_set or not is_internal(names):
+        if condition is None or not self._is_unseen(condition):
             return at
         depth = 0 if condition["names"] and condition["said"] else 1
         end = at + 1
         while depth and end < len(rows):
-            opens = _CONDITION.match(rows[end]) or rows[end].startswith("ifndef::")
+            opens = _CONDITION.match(rows[end])
             is_block = rows[end].startswith("ifeval::") or rows[end].endswith("[]")
             depth += is_block if opens else -rows[end].startswith("endif::")
             end += 1
         return end
+
+    def _is_unseen(self, condition: re.Match[str]) -> bool:
+        """Tell whether a condition hides its text. Unknown names may be set where the pages are made."""
+        if condition["names"] is None and (compared := _COMPARED.fullmatch(_resolved(condition["said"], self.values))):
+            left, right = (int(each) if each.isdigit() else each.strip("\"'") for each in (compared[1], compared[3]))
+            return type(left) is type(right) and not _SIGNS[compared[2]](left, right)
+        names = condition["names"] or condition["said"]
+        if any(name.lower() in self.values for name in re.split(r"[,+]", names)):
+            return False
+        if condition["not"]:
+            return _OF_HTML.fullmatch(names) is not None
+        each_other = map(_OF_OTHER.fullmatch, re.split(r"[,+]", names))
+        return is_internal(names) or (any(each_other) if "+" in names else all(each_other))
 
     def _set(self, rows: Sequence[str]) -> None:
         for entry in _SET.finditer("\n".join(rows).replace(" \\\n", " ")):

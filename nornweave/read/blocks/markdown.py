@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.inline_markup import front_matter, plain_line
 from nornweave.core.types import Span
@@ -23,7 +24,7 @@ from nornweave.read.blocks.block import (
     read_lines,
     united,
 )
-from nornweave.read.blocks.unseen import UnseenParts, is_unset, raw_tags, unseen_front
+from nornweave.read.blocks.unseen import UnseenParts, is_unseen_directive, raw_tags, unseen_front
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+([^\n]*))?$")
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t])#+$")
@@ -45,7 +46,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n]*)")
 _HIGHLIGHT = re.compile(r" {0,3}\{[%{]\s*[-<%]?\s*(highlight|codeblock)\b\s*([\w+#.-]*)")
 # A tab, or an admonition that may be folded: ``=== "Linux"``, ``!!! note``, ``??? tip "Title"``.
 _NOTE = re.compile(r" {0,3}(?:={3}[!+]{0,2}|!{3}|\?{3}\+?)[ \t]+(?:[\w -]+?[ \t]*)?(?:\"([^\"]*)\"|'([^']*)')?$")
-_COLONS, _CONDITIONAL = re.compile(r" {0,3}(:{3,})[ \t]*\{"), re.compile(r"\{(?:only|ifconfig)\}[ \t]+(.+)|\{todo\}")
+_COLONS, _DIRECTIVE = (
+    re.compile(r" {0,3}(:{3,})[ \t]*\{"),
+    re.compile(r"(?:`{3,}|~{3,}|:{3,})[ \t]*\{([\w-]+)\}[ \t]*(.*)"),
+)
 _FOOTNOTE = re.compile(r" {0,3}\[\^([^\]\s]{1,200})\]:")
 _REFERRED = re.compile(r"^ {0,3}\[\^[^\]\s]{1,200}\]:|\[\^([^\]\s]{1,200})\]", re.MULTILINE)
 _MYST = re.compile(r"^ {0,3}(?:`{3,}|~{3,}|:{3,})\{[\w:-]+\}|\{[\w:-]+\}`[^`\n]+`|^jupytext:|^myst:", re.MULTILINE)
@@ -57,6 +61,12 @@ _CONTRIBUTORS = re.compile(
 # A definition of a link that leads nowhere is a comment: ``[//]: # (not shown)``.
 _COMMENT_LINK = re.compile(
     r" {0,3}\[[^\[\]\n]{1,200}\]:[ \t]*(?:#|<>|-)[ \t]*(?:$|(?=[(\"'])(?P<open>[(\"']))", re.MULTILINE
+)
+_LABEL = re.compile(r"\[([^\[\]\n]{1,200})\]")
+_LINK = re.compile(
+    r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*(?:<[^<>\n]*>|\S+)"
+    r"(?P<title>[ \t]*\n?[ \t]+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))[ \t]*$",
+    re.MULTILINE,
 )
 _CLOSES = {"(": ")", '"': '"', "'": "'"}
 # What MDX imports and exports, and its components, are no text; a paragraph may begin with these words.
@@ -75,6 +85,7 @@ class _Markdown:
 
     Attributes:
         notes: the names of the footnotes to which the text refers, in lower case. Other footnotes are not shown.
+        labels: how often each text stands in brackets. The title of a link that is defined and not used is not shown.
         is_myst: whether the text is MyST, in which a line that begins with ``%`` is a comment.
         is_mdx: whether the text is MDX. In MDX a component contains Markdown at any indentation, and indented text is
             not code.
@@ -82,12 +93,16 @@ class _Markdown:
 
     unseen: UnseenParts
     notes: frozenset[str] = frozenset()
+    labels: Mapping[str, int] = field(default_factory=dict)
     is_myst: bool = False
     is_mdx: bool = False
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
         """Return the block that begins at the line ``at``. Hidden text that begins inside the block extends it."""
         found = self._found(stretch, at)
+        if found.kind == "paragraph" and stretch.rows[at].lstrip().startswith("["):
+            defined = _LINK.finditer(reading.text, stretch.spans[at].start, stretch.spans[found.end - 1].end)
+            reading.hidden += [Span(*link.span("title")) for link in defined if self.labels.get(_label(link[1])) == 1]
         if found.kind in {"hidden", "note", "term"} or (found.kind == "code" and not _PRE.match(stretch.rows[at])):
             return found
         parts = _parts(stretch, at, found.end) if found.kind == "list" else ()
@@ -161,9 +176,9 @@ def read_markdown(text: str) -> Blocks:
     text = blanked(text, listed)
     even = even_line_ends(text)
     notes = frozenset(note.lower() for note in _REFERRED.findall(even))
-    read = read_lines(
-        text, start, _Markdown(UnseenParts(even, is_prose=True), notes, _MYST.search(even) is not None).block_at
-    )
+    labels = Counter(map(_label, _LABEL.findall(even)))
+    is_myst = _MYST.search(even) is not None
+    read = read_lines(text, start, _Markdown(UnseenParts(even, is_prose=True), notes, labels, is_myst).block_at)
     read = replace(read, hidden=sorted((*read.hidden, *listed), key=lambda span: span.start))
     if not start:
         return read
@@ -182,10 +197,14 @@ def _lists_of_contributors(text: str, start: int) -> Iterator[Span]:
         start = closing.end()
 
 
+def _label(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
 def _is_conditional(row: str) -> bool:
-    """Tell whether a line is a directive of MyST that hides its text, such as ``{only} internal``."""
-    conditional = _CONDITIONAL.search(row)
-    return conditional is not None and (conditional[1] is None or is_unset(conditional[1]))
+    """Tell whether a line is a directive of MyST whose text no page shows, such as ``{only} internal``."""
+    named = _DIRECTIVE.search(row)
+    return named is not None and is_unseen_directive(named[1], named[2])
 
 
 def _ends_component(row: str) -> bool:

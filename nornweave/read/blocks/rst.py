@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from unicodedata import combining, east_asian_width
 
 from nornweave.core.text.inline_markup import one_line
@@ -18,7 +19,7 @@ from nornweave.read.blocks.block import (
     indented_end,
     read_lines,
 )
-from nornweave.read.blocks.unseen import UnseenParts, is_unset
+from nornweave.read.blocks.unseen import UnseenParts, is_unseen_directive
 
 _LONGEST_TITLE, _MOST_TARGETS = 300, 40
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1*\Z")
@@ -43,12 +44,10 @@ _GRID = re.compile(r"\s*\+(?:[-=]+\+)+\Z")
 _SIMPLE = re.compile(r"\s*=+(?: +=+)+\Z")
 _BULLET = re.compile(r"\s*(?:[-*+•]|[(]?(?:\d{1,9}|[A-Za-z]|#)[.)])\s")
 _CODE = """
-code code-block sourcecode parsed-literal literalinclude math prompt productionlist doctest testcode testsetup
-testoutput ipython jupyter-execute command-output raw graphviz digraph mermaid uml plantuml
+code code-block sourcecode parsed-literal literalinclude math prompt productionlist doctest testcode testoutput
+ipython jupyter-execute command-output raw graphviz digraph mermaid uml plantuml
 """
-_TABLES = "table list-table csv-table flat-table tabularcolumns"
-_UNSEEN = frozenset({"meta", "todo", "todolist"})
-"""Directives that Sphinx shows nowhere unless a setting says so."""
+_TABLES = "table list-table csv-table flat-table"
 _DIRECTIVES: Mapping[str, Kind] = {**dict.fromkeys(_CODE.split(), "code"), **dict.fromkeys(_TABLES.split(), "table")}
 
 
@@ -85,7 +84,8 @@ def _explicit(reading: Reading, stretch: Stretch, at: int) -> Found | None:
     name, argument = directive["name"].rpartition(":")[2], directive["said"] or ""
     is_used = directive["substituted"] is None or reading.text.count(f"|{directive['substituted']}|") > 1
     end = indented_end(rows, at + 1, indent_of(row) + 1)
-    if not is_used or name in _UNSEEN or (name in {"only", "ifconfig"} and is_unset(argument)):
+    options = "\n".join(takewhile(bool, rows[at + 1 : end]))
+    if not is_used or is_unseen_directive(name, argument, options):
         return Found("hidden", end)
     if kind := _DIRECTIVES.get(name):
         if name == "raw":

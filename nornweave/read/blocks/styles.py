@@ -15,7 +15,9 @@ from urllib.parse import unquote
 
 from nornweave.read.blocks.unseen import COLOUR, TRANSPARENT, alike, colour, ways_hidden, ways_stated
 
-_STYLE = re.compile(r"<style\b(?![^<>]*\bmedia)[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL)
+_STYLE = re.compile(
+    r"<style\b(?![^<>]*\bmedia\s*=\s*[\"']?(?!(?:all|screen)\s*[\"'>]))[^<>]*>(.*?)</style", re.IGNORECASE | re.DOTALL
+)
 _SCRIPT = re.compile(r"<script\b([^<>]*)>(.*?)(?:</script|\Z)", re.IGNORECASE | re.DOTALL)
 # What asks for a file: a sheet for screens, a script.
 _LINKED = re.compile(
@@ -35,6 +37,7 @@ _NAMES = re.compile(r"\b(?:class|id)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))"
 _WORD = re.compile(r"[\w-]+")
 _PAGES = (".html", ".htm", ".xhtml")
 _BRACE = re.compile(r"[{}]")
+_ALWAYS = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\s+[\w.-]+)\s*\{", re.IGNORECASE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _COMPOUND = re.compile(r"([a-zA-Z][\w-]*|\*)?((?:[.#](?:\\.|[\w-])+)*)")
 _MARK = re.compile(r"[.#](?:\\.|[\w-])+")
@@ -98,8 +101,12 @@ class _Rule(NamedTuple):
 
 
 def _rules_of(css: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the selectors, the style and the depth of each rule: 1, or 2 inside ``@media`` and the like."""
+    """Yield the selectors, the style and the depth of each rule: 1, or 2 inside ``@media`` and the like.
+
+    A condition that always holds on a screen is no such level.
+    """
     css, at, depth, selectors = _CSS_COMMENT.sub("", css), 0, 0, ""
+    css = _ALWAYS.sub("", css)
     for brace in _BRACE.finditer(css):
         said, at = css[at : brace.start()], brace.end()
         if brace[0] == "{":

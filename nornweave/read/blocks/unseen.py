@@ -28,15 +28,21 @@ _OPENING = re.compile(
     r"|(?P<never>\{\s*false\s*&&)|(?P<branch>\{%-?\s*(?:if\s+(?i:false|nil|none)|unless\s+true)\s*-?%\})"
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
-    r"|(?P<slashes>\{{1,2}-?\s*/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
+    r"|(?P<slashes>\{{1,2}-?\s*(?:[\w.]+\s*)?/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
     r"|(?P<statement>\{%-?\s*[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}|\{\{-?\s*(?:(?:site|page|layout|include)\.[^{}\n]+|content\s*)\}\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?i:hidden|display|style|false))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?:(?i:hidden|display|style|false|\bdata-)|/\*))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s+/|<(?i:script|style|template|dialog|datalist)\b"
-    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?i:hidden|display|style|false)"
+    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s*[\w.]*\s*/|<(?i:script|style|template|dialog|datalist)\b"
+    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?:(?i:hidden|display|style|false|\bdata-)|/\*)"
 )
+_UNSEEN_ATTRIBUTE = re.compile(
+    r"\s+(?:data-(?![\w-]*(?:ti(?:p|tle)|label|caption))[\w.:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*')|/\*.*?\*/)", re.DOTALL
+)
+"""What a program reads, unless it is called like something to be shown, and a comment between attributes."""
+_OF_VAULT = re.compile(r"!?\[\[[^\W\d_][^\[\]\n,]*\]\](?!\()|[ \t]\^[\w-]+$|^cssclass(?:es)?:", re.MULTILINE)
+"""What shows that a text is written for Obsidian, in which ``%%`` begins a comment."""
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|\{\{?[^{}]*\}\}?|[^\s\"'>]+))?")
 _STATED = r"(?<![\w-])(?i:{})['\"]?\s*:\s*['\"]?"
 _ZERO = r"0(?:\.0*)?(?:px|r?em|pt|%)?(?![.\d])"
@@ -46,7 +52,7 @@ _HIDING = {
     name: re.compile(_STATED.format(name) + rf"(?i:{value})")
     for name, value in {
         "display": "none",
-        "visibility": "hidden",
+        "(?:content-?)?visibility": "hidden",
         "left|top|right|bottom|text-?indent": r"-\d{4,}",
         "font-?size": _ZERO,
         "clip": r"rect\((?:[01](?:px)?[,\s]*){4}\)",
@@ -147,15 +153,40 @@ def is_internal(condition: str) -> bool:
     return _INTERNAL.search(condition) is not None and not re.search(r"!=|\bnot\b", condition)
 
 
-# A tag that no builder of Sphinx sets; any other expression may say anything.
-_UNSET_TAG = re.compile(
-    r"(?!(?:html|latex|text|man|epub|texinfo|xml|singlehtml|dirhtml)\b|(?:builder|format)_)\w+\s*\Z"
+_OF_HTML = r"(?:(?:builder|format)_)?(?:html|singlehtml|dirhtml)"
+# A tag that no builder of Sphinx sets, and one that only builders of other formats set; any other may say anything.
+_UNSET_TAG = re.compile(rf"(?!{_OF_HTML}\b|(?:builder|format)_)\w+")
+_OTHER_TAG = re.compile(
+    r"(?:(?:builder|format)_)?(?:latex(?:pdf)?|pdf|text|man|epub3?|texinfo|xml|gettext|docx)|not\s+(?:(?:builder|format)_)?html"
 )
 
 
 def is_unset(expression: str) -> bool:
-    """Tell whether the directive ``only`` or ``ifconfig`` of Sphinx hides its content because of this expression."""
-    return _UNSET_TAG.match(expression) is not None or is_internal(expression)
+    """Tell whether the directive ``only`` or ``ifconfig`` of Sphinx hides its content because of this expression.
+
+    A tag that the builders of HTML do not set hides it. One such tag of several with ``or`` does not.
+    """
+    ways = re.split(r"\s+or\s+", expression.strip())
+    is_other = all(any(map(_OTHER_TAG.fullmatch, re.split(r"\s+and\s+", way))) for way in ways)
+    return is_other or _UNSET_TAG.fullmatch(expression.strip()) is not None or is_internal(expression)
+
+
+_UNSEEN_DIRECTIVES = frozenset({"meta", "todo", "todolist", "index", "testsetup", "testcleanup", "tabularcolumns"})
+"""Directives that Sphinx shows nowhere unless a setting says so."""
+_TESTED = frozenset({"testcode", "testoutput", "doctest"})
+_HIDE = re.compile(r"^[ \t]*:hide:[ \t]*$", re.MULTILINE)
+
+
+def is_unseen_directive(name: str, argument: str, options: str = "") -> bool:
+    """Tell whether the pages of Sphinx do not show the content of a directive.
+
+    Args:
+        options: the lines below the first one, as far as they may be options.
+    """
+    if name in {"only", "ifconfig"}:
+        return is_unset(argument)
+    is_of_other = name == "raw" and "html" not in argument.split()
+    return name in _UNSEEN_DIRECTIVES or is_of_other or (name in _TESTED and _HIDE.search(options) is not None)
 
 
 # A page shows what is written in sentences, whatever the field is called in full: ``seo_title``, ``metaDescription``.
@@ -241,6 +272,7 @@ class UnseenParts:
         self._text = text
         self._is_prose = is_prose
         self._missing: set[str] = set()
+        self._is_of_vault = is_prose and _OF_VAULT.search(text) is not None
         self.has_any = _HINT.search(text) is not None
 
     def within(self, span: Span) -> list[Span]:
@@ -267,7 +299,11 @@ class UnseenParts:
             if kind == "statement":
                 found.append(Span(*opening.span()))
                 continue
-            if kind is None or (kind == "attributes" and not self._is_hidden(opening)):
+            if kind is None or (kind == "mark" and opening["mark"] == "%%" and not self._is_of_vault):
+                continue
+            if kind == "attributes" and not self._is_hidden(opening):
+                unseen = _UNSEEN_ATTRIBUTE.finditer(self._text, *opening.span()) if self._is_prose else ()
+                found += [Span(*each.span()) for each in unseen]
                 continue
             if kind == "attributes" and self._is_word(opening, span):
                 continue

@@ -22,6 +22,7 @@ MAX_OUTPUT = 4_000
 _UNSEEN_CELL = frozenset({"remove-cell", "hide-cell"})
 _UNSEEN_INPUT = frozenset({"remove-input"})
 _UNSEEN_OUTPUT = frozenset({"remove-output"})
+_FOLDED = {"source_hidden": "remove-input", "outputs_hidden": "remove-output"}
 _CONTENT = frozenset({"metadata", "cells", "source", "outputs", "attachments"})
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
@@ -99,10 +100,13 @@ def _language(notebook: Mapping[str, Any]) -> str:
 
 
 def _tags(cell: Mapping[str, Any]) -> frozenset[str]:
-    """Return the tags of a cell, with ``-`` between words."""
+    """Return the tags of a cell, with ``-`` between words. What Jupyter folds away counts as tagged."""
     metadata = cell.get("metadata")
-    tags = _list(metadata.get("tags")) if isinstance(metadata, Mapping) else []
-    return frozenset(tag.strip().lower().replace("_", "-") for tag in tags if isinstance(tag, str))
+    told = metadata if isinstance(metadata, Mapping) else {}
+    folded = told.get("jupyter")
+    marks = [tag for key, tag in _FOLDED.items() if isinstance(folded, Mapping) and folded.get(key) is True]
+    tags = [tag for tag in _list(told.get("tags")) if isinstance(tag, str)]
+    return frozenset(tag.strip().lower().replace("_", "-") for tag in (*tags, *marks))
 
 
 def _cell(cell: Mapping[str, Any], language: str, number: int, left_out: list[str], tags: frozenset[str]) -> str:

@@ -36,7 +36,7 @@ def _library(name: str) -> str:
         return f"no-{name}"
 
 
-VERSION = ",".join(("formats-8", *map(_library, _LIBRARIES)))
+VERSION = ",".join(("formats-9", *map(_library, _LIBRARIES)))
 
 MAX_TEXT = 5_000_000
 """Characters of one document, some 2,500 pages."""
