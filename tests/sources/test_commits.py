@@ -15,6 +15,7 @@ from test_git import git
 
 from nornweave.connect.connectors import FilesSettings, GitSettings, load_settings, open_sources
 from nornweave.connect.files.source import FilesSource
+from nornweave.connect.git import history as commits
 from nornweave.connect.git.history import CommitHistory
 from nornweave.connect.git.source import GitSource
 from nornweave.core.types import Document, Domain, Entry, SourceId, is_of_history
@@ -228,8 +229,44 @@ def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
     with source(root) as repository:
         documents = past(repository)
     assert "- Merge the release" in documents["Release v1.1.0"].text
-    assert "first released in v1.1.0." in documents["Go on"].text
+    assert "not released yet." in documents["Go on"].text, "the release does not contain it"
+    assert "first released in v1.1.0." in documents["Merge the release"].text
     assert "first released in v1.1.0." in documents["Begin"].text, "what was tagged before it was its draft"
+
+
+def test_the_first_release_is_the_first_by_date_whose_tag_contains_the_commit(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    git(root, "checkout", "--quiet", "-b", "fork")
+    say(root, "Rename", {"name": "fork\n"}, day=2)
+    git(root, "checkout", "--quiet", "main")
+    say(root, "Weigh jars", {"b.py": "1\n"}, day=3)
+    git(root, "checkout", "--quiet", "fork")
+    git(root, "merge", "--quiet", "--no-ff", "--message", "Take over", "main", day=4)
+    git(root, "tag", "--annotate", "--message", "Fork", "v1.0.2", day=5)
+    git(root, "checkout", "--quiet", "main")
+    say(root, "Weigh lids", {"b.py": "2\n"}, day=6)
+    git(root, "tag", "--annotate", "--message", "Lids", "v1.1.0", day=9)
+    with source(root) as repository:
+        documents = past(repository)
+    assert "first released in v1.0.2." in documents["Weigh jars"].text
+    assert "first released in v1.1.0." in documents["Weigh lids"].text
+    assert documents["Release v1.1.0"].text.startswith("Release v1.1.0 of 2023-11-24 "), "the day of the tag"
+
+
+def test_a_list_that_is_cut_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "MAX_LISTED", 2)
+    for day in range(1, 6):
+        say(root, f"Weigh jar {day}", {"a.py": f"{day}\n"}, day=day)
+        if day != 4:
+            git(root, "tag", f"v1.{day}.0")
+    with source(root) as repository:
+        documents = past(repository)
+    assert "has 2 commits since v1.3.0" in documents["Release v1.5.0"].text
+    git(root, "tag", "--delete", "v1.2.0", "v1.3.0")
+    with source(root) as repository:
+        said = past(repository)["Release v1.5.0"].text
+    assert "has more than 2 commits since v1.1.0" in said and said.count("\n- Weigh jar") == 2
 
 
 def test_a_release_that_comes_later_changes_its_commits_and_nothing_else(root: Path) -> None:

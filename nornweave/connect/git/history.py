@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, NamedTuple
 
 from nornweave.connect.git.address import commit_url, template_of
 from nornweave.connect.git.program import GitFailedError, Lasting, origin_of, run_git, split_fields, stream_git
@@ -48,7 +48,7 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}6:"
+GATE = f"{HISTORY_GATE}7:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
@@ -124,18 +124,29 @@ class _Change:
         return f"{self.path} ({told})" if told else self.path
 
 
+class _Tag(NamedTuple):
+    """A version tag: its commit, its time in seconds since 1970, and its day."""
+
+    sha: str
+    moment: str
+    day: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Releases:
     """The releases of a branch, along its first parents.
 
     Attributes:
-        first_had: commit → the name of the first release that contains it.
+        first_had: commit → the name of the first release by date that contains it. A merge is in a release if all
+            commits that it merged are.
+        listed: commit along first parents → the name of the release whose list of commits it is in.
         before: commit of a release → each tag on this commit → the commit of the previous release. The latter is empty
             for the first release.
-        made: commit of a release → its author's time in seconds since 1970, and its author's day.
+        made: tag → its time in seconds since 1970, and its day.
     """
 
     first_had: Mapping[str, str]
+    listed: Mapping[str, str]
     before: Mapping[str, Mapping[str, str]]
     made: Mapping[str, tuple[str, str]]
 
@@ -211,18 +222,18 @@ class CommitHistory:
                 revision=sha[:10],
                 metadata=freeze(known),
             )
-            had.add(release)
+            had.add(releases.listed.get(sha, ""))
         for sha, before in releases.before.items():
-            moment, day = releases.made[sha]
-            for name, former in before.items() if releases.first_had[sha] in had else ():
+            for name, former in before.items() if releases.listed[sha] in had else ():
+                moment, day = releases.made[name]
                 yield Entry(
                     path=f"{RELEASES}{name}",
-                    gate=GATE + digest(former, sha, releases.first_had.get(former, ""), rules),
+                    gate=GATE + digest(former, sha, releases.listed.get(former, ""), day, rules),
                     updated_at=since_1970(moment),
                     revision=sha[:10],
                     metadata=freeze({
                         "url": commit_url(web or "", sha) or None, "day": day, "release": name,
-                        "before": former or None, "former": releases.first_had.get(former),
+                        "before": former or None, "former": releases.listed.get(former),
                     }),
                 )  # fmt: skip
 
@@ -236,17 +247,17 @@ class CommitHistory:
         was made.
         """
         parents, named = dict[str, list[str]](), dict[str, list[str]]()
-        made, said = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
-        form = "--format=%H%x00%P%x00%D%x00%at%x00%as%x00%aN%x00%<(120,trunc)%s"
+        said = dict[str, tuple[str, str]]()
+        form = "--format=%H%x00%P%x00%D%x00%aN%x00%<(120,trunc)%s"
         fields = self._log("--decorate-refs=refs/tags/*", form, commit)
         for sha in fields:
             parents[sha] = next(fields, "").split()
             names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
             if versions := [name for name in names if name and tag_version(name)]:
                 named[sha] = versions
-            made[sha] = next(fields, ""), next(fields, "")
             said[sha] = next(fields, ""), next(fields, "").strip()
-        beside = self._tagged_beside(commit, parents)
+        beside, apart, made = *self._tagged_beside(commit, parents), self._made()
+        first_had = _first_releases({**parents, **apart}, made)
         mainline = [*itertools.islice(parents, 1)]
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
@@ -256,12 +267,15 @@ class CommitHistory:
             if not tagged[sha]:  # the first release of a branch from here
                 tagged[sha] = sorted((name for each in merged for name in beside.get(each, ())), key=_order_of)[:1]
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
+            if brought:
+                first = {first_had.get(each, "") for each in brought}
+                first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name].moment))
             if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
                 subjects = [said[each][1] for each in brought[:MAX_MERGED]]
                 read = [f"{each} {said[each][0]}" for each in brought]
                 read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
                 branches[sha] = people.most_common(1)[0][0], subjects, read
-        first_had, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
+        listed, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
         following, finals = list[str](), set[tuple[int, ...]]()
         for sha in mainline:
             if tagged[sha]:
@@ -274,15 +288,39 @@ class CommitHistory:
                     finals |= {version} if is_final else set()
                 following.append(sha)
             if release:
-                first_had[sha] = release
-        return _Releases(first_had, before, {sha: made[sha] for sha in before}), branches
+                listed[sha] = release
+        return _Releases(
+            first_had, listed, before, {name: (tag.moment, tag.day) for name, tag in made.items()}
+        ), branches
 
-    def _tagged_beside(self, commit: str, parents: Collection[str]) -> dict[str, list[str]]:
-        """Return a mapping from a commit to the version tags of branches that left there and were never merged."""
-        first, named = dict[str, str](), dict[str, list[str]]()
+    def _made(self) -> dict[str, _Tag]:
+        """Return the version tags by name."""
+        form = "%00".join(
+            ("%(refname:strip=2)", "%(objectname)", "%(*objectname)", "%(creatordate:unix)", "%(creatordate:short)", "")
+        )
+        printed = stream_git(
+            self.root, "for-each-ref", f"--format={form}", "refs/tags", timeout_s=self.timeout_s, must_finish=True
+        )
+        fields = split_fields(printed)
+        tags = dict[str, _Tag]()
+        for name in fields:
+            sha, tagged, moment, day = (next(fields, "") for _ in range(4))
+            if moment and tag_version(name := name.lstrip("\n")):
+                tags[name] = _Tag(tagged or sha, moment, day)
+        return tags
+
+    def _tagged_beside(
+        self, commit: str, parents: Collection[str]
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Return the version tags of branches that were never merged, and the parents of the commits of these branches.
+
+        The key of a tag is the commit where its branch left.
+        """
+        all_parents, first, named = dict[str, list[str]](), dict[str, str](), dict[str, list[str]]()
         fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", "--tags", "--not", commit)
         for sha in fields:
-            first[sha] = next(fields, "").partition(" ")[0]
+            all_parents[sha] = next(fields, "").split()
+            first[sha] = all_parents[sha][0] if all_parents[sha] else ""
             decorated = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
             named[sha] = [name for name in decorated if name and tag_version(name)]
         left = dict[str, list[str]]()
@@ -292,7 +330,7 @@ class CommitHistory:
                 at = first[at]
             if names and at in parents:
                 left.setdefault(at, []).extend(names)
-        return left
+        return left, all_parents
 
     def _written(self, commit: str) -> dict[str, str]:
         """Return for each commit the lines that it wrote in the documentation and that are still there.
@@ -358,7 +396,9 @@ class CommitHistory:
         if entry.path.startswith(RELEASES):
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
             try:
-                found = [*self._commits(f"--max-count={MAX_LISTED}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")]
+                found = [
+                    *self._commits(f"--max-count={MAX_LISTED + 1}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")
+                ]
             except GitFailedError as error:
                 raise TransientDocumentError(f"git cannot list the commits of the release: {error}") from error
             subjects = [f"{_titled(said.strip(), body.strip())} ({short})" for short, said, body in found]
@@ -418,6 +458,21 @@ class CommitHistory:
         yield from self.entries("HEAD", template_of(origin_of(self.root, timeout_s=self.timeout_s)))
 
 
+def _first_releases(parents: Mapping[str, Sequence[str]], tags: Mapping[str, _Tag]) -> dict[str, str]:
+    """Return a mapping from each commit to the first release by date that contains it.
+
+    A draft is the first release only of commits that no final release contains.
+    """
+    first = dict[str, str]()
+    for name, tag in sorted(tags.items(), key=lambda each: (not _order_of(each[0])[1], int(each[1].moment), each[0])):
+        left = [tag.sha]
+        while left:
+            if (sha := left.pop()) in parents and sha not in first:
+                first[sha] = name
+                left += parents[sha]
+    return first
+
+
 def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
     """Yield each commit of a branch, oldest first, with a list of this commit and the commits that it merged."""
     seen = set[str]()
@@ -475,13 +530,13 @@ def is_program(author: str) -> bool:
 
 
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
-    subjects = sorted((str(each) for each in _list(said.get("subjects"))), key=_only_releases)
+    listed = [str(each) for each in _list(said.get("subjects"))]
+    subjects = sorted(listed[:MAX_LISTED], key=_only_releases)
+    count = f"more than {MAX_LISTED}" if len(listed) > MAX_LISTED else f"{len(listed)}"
     since = f" since {said['former']}" if said.get("former") else ""
     day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
-    return title, _cut(
-        f"{title}{day} has {len(subjects)} commits{since}:", [f"- {subject}" for subject in subjects], "\n"
-    )
+    return title, _cut(f"{title}{day} has {count} commits{since}:", [f"- {subject}" for subject in subjects], "\n")
 
 
 def _only_releases(listed: str) -> bool:
