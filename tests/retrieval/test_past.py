@@ -79,6 +79,10 @@ PAST = [
     "what prompted the move to a single repository",
     "who is behind the new scheduler",
     "whose idea was the plugin folder",
+    "when could people first plan a post",
+    "what is in the 1.2.3 release",
+    "what's new in 3.15",
+    "what was the reason for not retrying uploads",
     "whose change broke the nightly build",
     "which developer ported it to Windows",
     "last change to load_settings",
@@ -100,6 +104,9 @@ PAST = [
     "why on earth the cache was removed",
 ]
 PRESENT = [
+    "what is in 10.0.0.0/8",
+    "when could a retry happen",
+    "what is in the config file",
     "why does my upload fail",
     "when does a session expire",
     "who may delete a document",

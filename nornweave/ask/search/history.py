@@ -85,7 +85,7 @@ _ASKS = re.compile(
     | \b(?:at\ (?:what|which)\ point|how\ recently)\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
     | \b(?:what|which)\ (?:was|were|had\ been)\ (?:the|their|your)\ (?:\w+\ )?
       (?:reason(?:ing|s)?|motivations?|rationale|motives?|thinking|idea)
-      \ (?:behind|to|that|why|for\ (?:the|an?|\w+ing))\b {_MINE}
+      \ (?:behind|to|that|why|for\ (?:not\ )?(?:the|an?|\w+ing))\b {_MINE}
       (?!.{{0,40}}\b(?:fail\w*|errors?|crash\w*|outages?|refus\w*|reject\w*|time-?outs?|exceptions?)\b)
     | \b(?:for|with)\ (?:what|which)\ reason\ (?:was|were|did|has|have|had)\b {_MINE}
     | \bwhat\ (?:made|led|drove|prompted|moved|motivated|convinced|persuaded|brought|caused)
@@ -94,6 +94,8 @@ _ASKS = re.compile(
     | \bwhat\ (?:did|have|has)\ {_PEOPLE}\ (?:do|done)\ (?:about|against|for|with)\b
     | \bwhy\b (?=.{{0,160}}\b(?:any\ ?more|no\ longer)\b) {_MINE}
     | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
+    | \bwhen\ could\b (?=.{{0,80}}\bfirst\b) {_MINE}
+    | \bwhat(?:'s|\ is|\ was)\ (?:new\ )?in\ (?:(?:the|version|release)\ )?v?\d+\.\d+(?:\.\d+)*(?:\ release)?\W*$
     | \bwhen\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b) .{{0,160}}\b(?:made\ \w|{_DEVELOPED}\b)
     | \b(?:why|by\ whom|how\ long\ ago|(?:in\ which|in\ what|what|which)\ (?:version|release|year|month))
       \ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b)
