@@ -93,7 +93,7 @@ class Guard:
         self._names = LOCAL_NAMES | ({host_name(public.netloc)} if public_url else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on or refuse it."""
+        """Pass a request on to the app, or refuse it: another host, a page of another origin, or no token."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

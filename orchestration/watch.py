@@ -147,7 +147,7 @@ class Watch:
                     told.add(os.path.relpath(path, each.folder) if path != each.folder else "")
 
     def _prepare(self) -> None:
-        """Load everything for the first sync ahead of time."""
+        """Compute the checksums of the published files of each domain, so that its first sync does not wait."""
         for domain in {each.domain for each in self._sources} - self._prepared:
             if store_of(self.settings, domain).current():
                 self._prepared.add(domain)

@@ -75,7 +75,7 @@ class Provider:
         return not self._settings.admit or not set(self._settings.admit).isdisjoint(groups)
 
     def has_to_wait(self, token: str) -> bool:
-        """Tell whether ``identity`` would ask for keys."""
+        """Tell whether checking a token would have to fetch the provider's keys first."""
         try:
             algorithm, key_id = self._header(token)
         except (jwt.PyJWTError, ValueError, TypeError):

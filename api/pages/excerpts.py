@@ -65,7 +65,7 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None, lang
 
 
 def markup_excerpt(text: str, terms: Collection[str], *, title: str = "", format: str = "markdown") -> Excerpt:  # noqa: A002
-    """Return the neighbouring blocks of a passage that hold the most different terms.
+    """Return one or more blocks of a passage that stand side by side and together hold the most of the terms.
 
     Entries of a list and rows of a table count as blocks. The head of a table stays above the chosen rows.
 

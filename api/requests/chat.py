@@ -141,7 +141,7 @@ class Conversation(Body):
         return replace(arrived, text=self._asked(), domains=models[self.model], synthesize=synthesize)
 
     def _asked(self) -> str:
-        """Return the user's last message, after the earlier messages that it refers to."""
+        """Return the question: the user's last message, with the earlier messages that it refers to before it."""
         by_user = [message for message in self.said if message.role == "user"]
         asked = [message.text for message in by_user if message.text]
         if by_user and by_user[-1].skipped and not by_user[-1].text:

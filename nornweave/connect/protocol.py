@@ -51,7 +51,7 @@ class Watchable(Protocol):
     """A source in a folder whose changes the file system reports."""
 
     def watched_folder(self) -> str | None:
-        """Return the folder with everything that affects the documents; ``None`` if there is no such folder."""
+        """Return the folder outside of which no change affects the documents; ``None`` if there is no such folder."""
 
     def list_within(self, within: Within | None) -> Listing:
         """List the documents at some paths in the same way as ``list``.

@@ -305,7 +305,7 @@ class Writer(Protocol):
         """Count a document's remains by kind."""
 
     def erase(self, deleted: Deleted) -> None:
-        """Remove a document's remains and overwrite deleted rows. Its current rows stay; a sync removes them."""
+        """Overwrite what earlier versions of a deleted document left on disk. A sync removes its current rows."""
 
 
 class Store(Protocol):

@@ -85,8 +85,8 @@ def verified_by(
         before: the result of the last sync.
         generation: the published generation; ``None`` if nothing is published.
         listed_from: when the sync began to list the sources.
-        unconfirmed: source id and path of documents that no source lists, or whose new version could not be read. They
-            keep their earlier confirmation.
+        unconfirmed: source id and path of each document that its source no longer lists, or whose new version could not
+            be read. These documents keep their earlier confirmation.
     """
     sources = {}
     for source_id, listing in listings.items():

@@ -279,7 +279,11 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     is_known = is_last or any(candidate.is_told for candidate in candidates)  # each place says the value once
 
     def order(candidate: _Candidate) -> tuple[bool, bool, bool, float]:
-        """Return a sort key: a sentence that declares or describes the asked setting is greatest, a use is least."""
+        """Return a sort key; the sentence to quote first has the greatest.
+
+        Sentences that only use a setting come last. Sentences that declare the asked setting come first, then those
+        that describe it, then the others, each by score.
+        """
         declares = is_last and asked.for_default and candidate.is_declared
         told = candidate.is_told
         said = sum(each.item is candidate.item for each in chosen)

@@ -53,7 +53,8 @@ def fold(
 
     Args:
         text: the question.
-        places: mark → its chunks, which share a place unless the question asks for them.
+        places: name of a group → its chunks. They share one place unless the question names the group.
+        generation: the index that has the chunks.
 
     Returns:
         The ranking without the folded chunks, each leader at the best place of its group; and chunk → the

@@ -165,7 +165,7 @@ class WithdrawnDocument(TypedDict):
 
 
 def documents_document(page: DepositPage) -> DocumentsDocument:
-    """Return a page of documents."""
+    """Return the JSON document of a page of texts that programs deposited."""
     documents = [in_shape(DocumentStateDocument, state) for state in page.documents]
     return {"documents": documents, "next": page.next}
 

@@ -672,7 +672,11 @@ class Sentence:
         yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
 
     def _duties(self, zone: Sequence[int]) -> Iterator[Found]:
-        """Yield *yes* if the sentence says that something has to be done, or *no* if it says that it need not be."""
+        """Yield *yes* for *has to be done* and *no* for *need not be done*; only the first such words count.
+
+        Args:
+            zone: the indices of the words to look at.
+        """
         for at in zone:
             state = forms.THERE.get(self.lower[at])
             has_to = self.lower[at] in {"have", "has", "need"} and self.lower[at + 1 : at + 2] == ["to"]

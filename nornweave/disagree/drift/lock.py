@@ -117,7 +117,9 @@ def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[Loc
 
 
 def followed(entries: Iterable[LockedAgreement], paths: Collection[str]) -> dict[Agreement, Lines]:
-    """Return the agreements of a lock, in which a missing path is replaced by the only new path with its file name.
+    """Return the agreements of a lock with their lines, after files were moved.
+
+    A path that is missing now is replaced by the new path with the same file name if there is exactly one.
 
     Args:
         paths: the paths of the present files.

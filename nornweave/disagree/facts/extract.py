@@ -98,7 +98,10 @@ def _program(passage: Passage, reading: CodeReading) -> Iterator[Fact]:
 
 
 def _within(passage: Passage, start: int, end: int, subject: str, owner: str) -> Iterator[Fact]:
-    """Yield the facts of a comment, read as documentation. Spans and lines count from the passage's start."""
+    """Yield the facts of the comment from ``start`` to ``end``, read as documentation of ``subject`` of ``owner``.
+
+    Offsets, spans and lines count from the start of the passage.
+    """
     part = replace(
         passage,
         text=passage.text[start:end],

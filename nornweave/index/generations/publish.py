@@ -156,9 +156,9 @@ def _remove(file: Path) -> None:
 
 
 def _unnamed_segments(files: GenerationFiles) -> list[Path]:
-    """Return the segments that no manifest names; empty if a manifest cannot be read.
+    """Return the paths of the segments that no manifest names; empty if a manifest cannot be read.
 
-    A remote segment is recognised by its checksum, which is on this disk.
+    Of a segment that is stored elsewhere, the path is that of its checksum on this disk.
     """
     here = {file.name.removesuffix(SUFFIX) for file in files.folder.iterdir()}
     segments = [files.folder / name for name in sorted(here) if SEGMENT.match(name)]

@@ -76,7 +76,7 @@ class Segment:
         return self.opened.visibilities.restricted
 
     def ruled_documents(self, path: str) -> list[RuledDocument]:
-        """Return the documents that ``path`` names, including invisible documents, by source and path.
+        """Return the documents that ``path`` names, by source and path, also those that nobody may see.
 
         It names a document if it equals the document's path, its ``source/path`` or the last components of its path.
         """

@@ -96,7 +96,7 @@ def is_one_edit(word: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NumberKeys:
-    """Number keys, ascending."""
+    """The keys of an inverted list whose keys are numbers, ascending."""
 
     keys: NDArray[np.uint32]
 

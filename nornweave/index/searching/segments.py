@@ -220,7 +220,7 @@ class Segments:
 
 
 class SegmentedSearch:
-    """The scores of all segments."""
+    """Searches all segments of a generation as one index."""
 
     def __init__(self, segments: Segments) -> None:
         self._all = segments

@@ -147,7 +147,7 @@ _NO_TYPES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFilters:
-    """The declared filters of a domain, with the types of its sources."""
+    """The filters that a domain's configuration declares; ``source_types`` has the type of each source by its id."""
 
     filters: tuple[FilterSettings, ...] = ()
     source_types: Mapping[str, str] = field(default_factory=lambda: _NO_TYPES)

@@ -64,7 +64,7 @@ group by d.document_no
 
 
 class SegmentFill(NamedTuple):
-    """A segment that a build could keep, with its number of chunks and its number of chunks that are not gone."""
+    """A segment with its number of chunks, and the number of those that the new generation still has (``live``)."""
 
     name: str
     chunks: int

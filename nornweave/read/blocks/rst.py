@@ -187,7 +187,7 @@ def _below_targets(rows: Sequence[str], line: int) -> int:
 
 
 def _literal_end(rows: Sequence[str], line: int) -> int:
-    """Return the end of the literal block that begins at a line.
+    """Return the index of the line after the literal block that begins at ``line``.
 
     Either all of its lines are indented, or all of them begin with the same quotation sign.
     """

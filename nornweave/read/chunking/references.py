@@ -62,9 +62,9 @@ HERE = "."
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A place that uses the name. Its ``line`` counts from 1.
+    """A place in a program that uses a name. The first ``line`` is 1.
 
-    ``meaning`` is ``None`` if the file does not show which definition the name means.
+    ``meaning`` is the definition that the name means; ``None`` if the file does not show it.
     """
 
     line: int
