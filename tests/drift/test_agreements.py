@@ -44,6 +44,40 @@ def test_a_diff_reports_what_agreed_and_changed_on_one_side(
     assert moves(tmp_path, BOTH, after) == expected
 
 
+MANUAL = r""".TH lamp 1
+.SH OPTIONS
+.TP
+\fB\-\-rows\fR=\fIN\fR
+Rows of the display (default: 40).
+.TP
+.B \-\-tint
+Colour of the light (default warm).
+.SH AUTHORS
+Ann
+"""
+FLAGS = 'var rows = flag.Int("rows", 40, "rows")\nvar tint = flag.String("tint", "warm", "colour")\n'
+
+
+@pytest.mark.parametrize(("page", "code", "expected"), [
+    (MANUAL, FLAGS.replace("40", "60"), [("rows", "first")]),
+    (MANUAL.replace("40", "60"), FLAGS, [("rows", "second")]),
+    (MANUAL, FLAGS.replace("warm", "cold"), [("tint", "first")]),
+    (MANUAL.replace("40", "60"), FLAGS.replace("40", "60"), []),
+])  # fmt: skip
+def test_a_manual_page_is_held_to_the_code(
+    tmp_path: Path, page: str, code: str, expected: list[tuple[str, str]]
+) -> None:
+    before = {"man/lamp.1": MANUAL, "main.go": f"package main\n{FLAGS}"}
+    assert moves(tmp_path, before, {"man/lamp.1": page, "main.go": f"package main\n{code}"}) == expected
+
+
+def test_an_option_that_is_gone_is_found_in_a_manual_page_that_has_no_tags(tmp_path: Path) -> None:
+    page = ".TH lamp 1\n.SH OPTIONS\n.PP\n\\-\\-rows=N\n.RS 4\nRows of the display.\n.RE\n"
+    before = {"lamp.man": page, "main.go": f"package main\n{FLAGS}"}
+    after = {"main.go": f"package main\n{FLAGS}".replace("rows", "lines")}
+    assert [name for name, _ in moves(tmp_path, before, after)] == ["--rows"]
+
+
 USED = """
 export function connect(options) {
   return open(withDefaults(options, { keepAlive: false, poolSize: 8 }));

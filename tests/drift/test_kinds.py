@@ -25,6 +25,9 @@ def test_programs_and_configuration_are_code(path: str) -> None:
         "doc/lamprc.example",
         "docs/lamp.conf.sample",
         "manual/lamp.ini.dist",
+        "man/lamp.1",
+        "debian/lampd.8",
+        "release/lamp.man",
     ],
 )
 def test_pages_are_documentation(path: str) -> None:

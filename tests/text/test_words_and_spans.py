@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.core.text.checked_values import plain_json
-from nornweave.core.text.index_fields import words_key
+from nornweave.core.text.index_fields import released, words_key
 from nornweave.core.text.spans import strip
 from nornweave.core.text.terminal import print_json
 from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, find_words, name, word
@@ -74,3 +74,12 @@ def test_json_has_every_number_but_those_that_are_none(number: float) -> None:
 def test_a_control_character_in_json_is_escaped_once(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": "x\u009by"})
     assert capsys.readouterr().out == '{"a": "x\\u009by"}\n'
+
+
+@pytest.mark.parametrize(("heading", "version"), [
+    ("Release 1.4.0 on 2025-03-02", (1, 4, 0)), ("Release: 0.4.1 on 2012-08-30", (0, 4, 1)),
+    ("Version: v2.1 (2024-01-05)", (2, 1)), ("Changes in version 3.0:", (3, 0)), ("2024-01-05", (2024, 1, 5)),
+    ("Releases of 2024", ()),
+])  # fmt: skip
+def test_the_heading_of_a_release_has_its_version(heading: str, version: tuple[int, ...]) -> None:
+    assert released(heading) == version

@@ -95,7 +95,7 @@ LEAST_RELEASES, IN_ORDER = 3, 0.8
 """A page with so many releases for headings, such a share of them after a newer one, is a changelog."""
 _RELEASED = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d\b")
 _RELEASE = re.compile(
-    r"\W{0,3}(?:[\w@/.-]{1,80}@(?=\d))?(?:(?:release|version|ver\.?|notes|for|of|changes|in|what['’]?s|new)\s+){0,4}"
+    r"\W{0,3}(?:[\w@/.-]{1,80}@(?=\d))?(?:(?:release|version|ver\.?|notes|for|of|changes|in|what['’]?s|new):?\s+){0,4}"
     r"(?:(?:v|(?<=[en]\s))(\d{1,4})|v?(\d{1,4}(?:\.\d{1,4}){1,3}))"
     r"(?=(?:\.?(?:a|b|rc|alpha|beta|dev|post)\.?\d+)?(?:$|[^\w.]|\.\W|\.$))",
     re.IGNORECASE,

@@ -19,7 +19,7 @@ from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
-from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of, unread_language_of
+from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of, text_of_page, unread_language_of
 
 GIT_S = 30.0
 """The longest that one call of git may take."""
@@ -219,7 +219,7 @@ class Texts:
         """Return the text of a file; empty if it cannot be read."""
         if path not in self.known:
             try:
-                self.known[path] = decode(self.read(path))
+                self.known[path] = text_of_page(decode(self.read(path)), path)
             except (OSError, DocumentError):  # it changed while we looked
                 self.known[path] = ""
         return self.known[path]

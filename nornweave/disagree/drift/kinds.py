@@ -19,6 +19,7 @@ from nornweave.connect.files.skip import (
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
+from nornweave.read.blocks.man import as_definitions
 from nornweave.read.chunking.languages import code_format_of, language_of
 from nornweave.read.kinds import BINARY_SUFFIXES
 
@@ -29,7 +30,8 @@ MAX_BYTES = 1_000_000
 
 FORMATS = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text", ".adoc": "asciidoc",
-    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html",
+    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html", ".man": "man", ".mdoc": "man",
+    **{f".{section}": "man" for section in range(1, 10)},
 }  # fmt: skip
 
 
@@ -99,6 +101,11 @@ def without_tests(text: str, suffix: str) -> str:
 def format_of(path: str) -> str:
     """Return the format of documentation for ``Passage.format``; empty for other files."""
     return FORMATS.get(_without_template(path).suffix.lower(), "")
+
+
+def text_of_page(text: str, path: str) -> str:
+    """Return a page with the same lines, as drift looks for names in it: a manual page as a list of definitions."""
+    return as_definitions(text) if format_of(path) == "man" else text
 
 
 def _without_template(path: str) -> PurePosixPath:

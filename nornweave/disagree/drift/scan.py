@@ -61,6 +61,7 @@ from nornweave.disagree.drift.induced.learning import (
     code_rates,
     stated,
 )
+from nornweave.disagree.drift.kinds import text_of_page
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages
@@ -295,7 +296,7 @@ def _pairs_of_both(
 def _text(tree: Commit, file: SourceFile) -> str:
     raw = read_or_reason(tree, file)
     try:
-        return "" if isinstance(raw, str) else decode(raw)
+        return "" if isinstance(raw, str) else text_of_page(decode(raw), file.path)
     except DocumentError:
         return ""
 

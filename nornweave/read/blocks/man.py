@@ -42,6 +42,8 @@ _ESCAPE = re.compile(
     r"|[hvwlLbxXDZRSHBoA]'[^']*'|n[-+]?(?:\(..|\[[^\]]*\]|.)|k(?:\(..|\[[^\]]*\]|.)|N'[^']*'"
     r"|\*(?:\((?P<two>..)|\[(?P<long>[^\]]*)\]|(?P<one>.))|\((?P<sign>..)|\[(?P<name>[^\]]*)\]|(?P<plain>.)|$)"
 )
+_OPTION = re.compile(r"--?\w[\w-]*(?:[= ]\S+)?(?:, --?\w\S*(?:[= ]\S+)?)*$")
+"""A line that is nothing but an option, as pages without tags write it."""
 _BULLET = re.compile(r"[\W_o]|[(]?(?:\d{1,3}|[a-zA-Z])[.)]$")
 
 
@@ -141,13 +143,39 @@ def read_man(text: str) -> Blocks:
 
     A text that is only a part of a manual page is read as paragraphs.
     """
-    head = _HEAD.search(text)
-    if head is None or not is_man(text):
+    if not is_man(text):
         return paragraphs(text)
     even = even_line_ends(text)
     spans = list(lines(even, Span(0, len(even))))
     rows = [even[span.start : span.end].rstrip("\n") for span in spans]
-    return blocks_of_page(even, spans, rows, _Page(is_mdoc=head[1] == "Dd").read(rows))
+    return blocks_of_page(even, spans, rows, _read_page(even, rows))
+
+
+def _read_page(text: str, rows: Sequence[str]) -> list[Line]:
+    """Return the visible lines of a manual page."""
+    head = _HEAD.search(text)
+    return _Page(is_mdoc=head is not None and head[1] == "Dd").read(rows)
+
+
+def as_definitions(text: str) -> str:
+    """Return a manual page as a list of definitions in plain text; any other text stays as it is.
+
+    Each line of the page is one line of the result. A tag stands at the margin, in marks of code:
+    ``\\fB\\-\\-rows\\fR=\\fIN\\fR`` → ```` `--rows=N` ````. The text below a tag is indented by four blanks.
+    """
+    if not is_man(text):
+        return text
+    even = even_line_ends(text)
+    shown, is_item = list[str](), False
+    for line in _read_page(even, even.split("\n")):
+        is_option = line.role == "text" and line.depth == 0 and _OPTION.match(line.shown) is not None
+        if line.role == "tag" or is_option:
+            is_item = True
+            shown.append(", ".join(f"`{part}`" for part in line.shown.split(", ")))
+            continue
+        is_item &= line.role != "heading" and not (line.ends_item and line.depth == 0)
+        shown.append(f"    {line.shown}" if line.shown and (is_item or line.depth) else line.shown)
+    return "\n".join(shown)
 
 
 def blocks_of_page(text: str, spans: Sequence[Span], rows: Sequence[str], page: Sequence[Line]) -> Blocks:
