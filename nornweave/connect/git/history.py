@@ -16,12 +16,12 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import IO
 
 from nornweave.connect.git.address import commit_url, template_of
 from nornweave.connect.git.program import GitFailedError, Lasting, origin_of, run_git, split_fields, stream_git
@@ -122,14 +122,6 @@ class _Change:
         told = ", ".join(filter(None, (said, counts)))
         told = ": ".join(filter(None, (told, ", ".join(list(self.names)[:MAX_NAMES]))))
         return f"{self.path} ({told})" if told else self.path
-
-
-class _Tag(NamedTuple):
-    """A version tag: its commit, its time in seconds since 1970, and its day."""
-
-    sha: str
-    moment: str
-    day: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,18 +238,11 @@ class CommitHistory:
         commit where the branch left. A release candidate is not the first release of any commit if the release itself
         was made.
         """
-        parents, named = dict[str, list[str]](), dict[str, list[str]]()
-        said = dict[str, tuple[str, str]]()
-        form = "--format=%H%x00%P%x00%D%x00%aN%x00%<(120,trunc)%s"
-        fields = self._log("--decorate-refs=refs/tags/*", form, commit)
-        for sha in fields:
-            parents[sha] = next(fields, "").split()
-            names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            if versions := [name for name in names if name and tag_version(name)]:
-                named[sha] = versions
-            said[sha] = next(fields, ""), next(fields, "").strip()
-        beside, apart, made = *self._tagged_beside(commit, parents), self._made()
-        first_had = _first_releases({**parents, **apart}, made)
+        made = self._made()
+        parents, named, said = self._walk(made, commit)
+        apart, tagged_apart, _ = self._walk(made, "--tags", "--not", commit)
+        beside = _tagged_beside(apart, tagged_apart, parents)
+        first_had = _first_releases({**parents, **apart}, {**named, **tagged_apart}, made)
         mainline = [*itertools.islice(parents, 1)]
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
@@ -269,7 +254,7 @@ class CommitHistory:
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
             if brought:
                 first = {first_had.get(each, "") for each in brought}
-                first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name].moment))
+                first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name][0]))
             if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
                 subjects = [said[each][1] for each in brought[:MAX_MERGED]]
                 read = [f"{each} {said[each][0]}" for each in brought]
@@ -289,48 +274,35 @@ class CommitHistory:
                 following.append(sha)
             if release:
                 listed[sha] = release
-        return _Releases(
-            first_had, listed, before, {name: (tag.moment, tag.day) for name, tag in made.items()}
-        ), branches
+        return _Releases(first_had, listed, before, made), branches
 
-    def _made(self) -> dict[str, _Tag]:
-        """Return the version tags by name."""
-        form = "%00".join(
-            ("%(refname:strip=2)", "%(objectname)", "%(*objectname)", "%(creatordate:unix)", "%(creatordate:short)", "")
-        )
+    def _walk(
+        self, tags: Container[str], *revisions: str
+    ) -> tuple[dict[str, list[str]], dict[str, list[str]], dict[str, tuple[str, str]]]:
+        """Return for each commit, newest first, its parents, those of ``tags`` that are on it, and author and subject.
+
+        Commits without a tag have no entry in the second mapping.
+        """
+        parents, tagged, said = dict[str, list[str]](), dict[str, list[str]](), dict[str, tuple[str, str]]()
+        form = "--format=%H%x00%P%x00%D%x00%aN%x00%<(120,trunc)%s"
+        fields = self._log("--decorate-refs=refs/tags/*", form, *revisions)
+        for sha in fields:
+            parents[sha] = next(fields, "").split()
+            names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
+            if found := [name for name in names if name in tags]:
+                tagged[sha] = found
+            said[sha] = next(fields, ""), next(fields, "").strip()
+        return parents, tagged, said
+
+    def _made(self) -> dict[str, tuple[str, str]]:
+        """Return for each version tag its time in seconds since 1970, and its day."""
+        form = "%(refname:strip=2)%00%(creatordate:unix)%00%(creatordate:short)%00"
         printed = stream_git(
             self.root, "for-each-ref", f"--format={form}", "refs/tags", timeout_s=self.timeout_s, must_finish=True
         )
         fields = split_fields(printed)
-        tags = dict[str, _Tag]()
-        for name in fields:
-            sha, tagged, moment, day = (next(fields, "") for _ in range(4))
-            if moment and tag_version(name := name.lstrip("\n")):
-                tags[name] = _Tag(tagged or sha, moment, day)
-        return tags
-
-    def _tagged_beside(
-        self, commit: str, parents: Collection[str]
-    ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-        """Return the version tags of branches that were never merged, and the parents of the commits of these branches.
-
-        The key of a tag is the commit where its branch left.
-        """
-        all_parents, first, named = dict[str, list[str]](), dict[str, str](), dict[str, list[str]]()
-        fields = self._log("--decorate-refs=refs/tags/*", "--format=%H%x00%P%x00%D", "--tags", "--not", commit)
-        for sha in fields:
-            all_parents[sha] = next(fields, "").split()
-            first[sha] = all_parents[sha][0] if all_parents[sha] else ""
-            decorated = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            named[sha] = [name for name in decorated if name and tag_version(name)]
-        left = dict[str, list[str]]()
-        for sha, names in named.items():
-            at = sha
-            while names and at in first:
-                at = first[at]
-            if names and at in parents:
-                left.setdefault(at, []).extend(names)
-        return left, all_parents
+        tags = {name.lstrip("\n"): (next(fields, ""), next(fields, "")) for name in fields}
+        return {name: made for name, made in tags.items() if made[0] and tag_version(name)}
 
     def _written(self, commit: str) -> dict[str, str]:
         """Return for each commit the lines that it wrote in the documentation and that are still there.
@@ -458,14 +430,36 @@ class CommitHistory:
         yield from self.entries("HEAD", template_of(origin_of(self.root, timeout_s=self.timeout_s)))
 
 
-def _first_releases(parents: Mapping[str, Sequence[str]], tags: Mapping[str, _Tag]) -> dict[str, str]:
+def _tagged_beside(
+    apart: Mapping[str, Sequence[str]], tagged: Mapping[str, Sequence[str]], parents: Collection[str]
+) -> dict[str, list[str]]:
+    """Return a mapping from a commit to the version tags of branches that left there and were never merged.
+
+    Args:
+        apart: commit of such a branch → its parents.
+        tagged: commit of such a branch → its tags.
+        parents: the other commits.
+    """
+    left = dict[str, list[str]]()
+    for sha, names in tagged.items():
+        at = sha
+        while at in apart:
+            at = next(iter(apart[at]), "")
+        if at in parents:
+            left.setdefault(at, []).extend(names)
+    return left
+
+
+def _first_releases(
+    parents: Mapping[str, Sequence[str]], tagged: Mapping[str, Sequence[str]], made: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
     """Return a mapping from each commit to the first release by date that contains it.
 
     A draft is the first release only of commits that no final release contains.
     """
-    first = dict[str, str]()
-    for name, tag in sorted(tags.items(), key=lambda each: (not _order_of(each[0])[1], int(each[1].moment), each[0])):
-        left = [tag.sha]
+    first, tags = dict[str, str](), [(name, sha) for sha, names in tagged.items() for name in names]
+    for name, tip in sorted(tags, key=lambda each: (not _order_of(each[0])[1], int(made[each[0]][0]), each[0])):
+        left = [tip]
         while left:
             if (sha := left.pop()) in parents and sha not in first:
                 first[sha] = name
