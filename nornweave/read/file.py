@@ -46,6 +46,7 @@ from nornweave.read.worth import (
     licence_span,
     minified_line,
     prose_share,
+    speaks_of_rights,
     states_tool,
 )
 
@@ -192,7 +193,9 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
         return vendored
     if is_written_again(text):
         return "generated: it says that a tool writes it again"
-    if is_licence(shown_text(text, format_ or ""), is_named_so=bool(_LICENCE_NAME.match(name))):
+    if speaks_of_rights(text) and is_licence(
+        shown_text(text, format_ or ""), is_named_so=bool(_LICENCE_NAME.match(name))
+    ):
         return "licence: a text of the law"
     if format_ == "html" and is_template_page(text, path):
         return "template: a program makes pages of it; a source of code reads it"

@@ -340,6 +340,11 @@ def _worded(text: str) -> int:
     return sum(said.search(text) is not None for said in _WORDING)
 
 
+def speaks_of_rights(text: str) -> bool:
+    """Tell whether the head of a text says a word such as *licence* or *copyright*, without which it is no licence."""
+    return _LICENCE.search(text[:HEAD_CHARACTERS]) is not None
+
+
 def is_licence(text: str, *, is_named_so: bool = False) -> bool:
     """Tell whether a text is mostly a licence or legal notices. It must have the usual sentences word for word.
 
@@ -347,7 +352,7 @@ def is_licence(text: str, *, is_named_so: bool = False) -> bool:
         is_named_so: whether the file's name says that it is a licence. Fewer such sentences are then enough, as for a
             text that begins with the title of a licence.
     """
-    if not _LICENCE.search(text[:HEAD_CHARACTERS]):
+    if not speaks_of_rights(text):
         return False
     is_worded = (worded := _worded(text)) >= _WORDING_LEAST or _WORDING_SHARE * worded >= len(_WORD.findall(text))
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", text) if _WORD.search(part)]
