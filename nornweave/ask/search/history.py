@@ -609,9 +609,11 @@ def overruled(question: str, items: Iterable[RecallItem]) -> dict[ChunkId, bool]
     Each with whether a newer one says that it ended, or began again. The result is empty if the question does not ask
     whether something still holds, if none says that it ended, or if they are of several projects.
     """
+    if not _ASKS_STILL.search(question):
+        return {}
     subject = {*sequence(question)} - FUNCTION_TERMS - _OF_STILL
     said, sources = dict[ChunkId, tuple[_Release, str, bool | None]](), set[tuple[str, str]]()
-    for item in items if subject and _ASKS_STILL.search(question) else ():
+    for item in items if subject else ():
         place, made = item.citation, COMMITTED.search(item.content)
         release = release_of(place.source_path, place.title, place.section, item.metadata)
         if made and item.metadata.get("kind") == COMMIT:
