@@ -28,6 +28,8 @@ def test_programs_and_configuration_are_code(path: str) -> None:
         "man/lamp.1",
         "debian/lampd.8",
         "release/lamp.man",
+        "man/Lamp.3pm",
+        "man/lamp.8.in",
     ],
 )
 def test_pages_are_documentation(path: str) -> None:
@@ -53,4 +55,9 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
     "src/lamp.pc.in", "src/lamprc.example", "lamp.dist", "locales/de.json", "example.js", "index.test-d.ts",
 ])  # fmt: skip
 def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> None:
+    assert kind_of(path) is None
+
+
+@pytest.mark.parametrize("path", ["lib/liblamp.so.1", "lib/Lamp.pod"])
+def test_what_only_ends_like_a_manual_page_is_not_read(path: str) -> None:
     assert kind_of(path) is None

@@ -19,7 +19,7 @@ from nornweave.connect.files.skip import (
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts.apart import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
-from nornweave.read.blocks.man import as_definitions
+from nornweave.read.blocks.man import as_definitions, is_called_manual
 from nornweave.read.chunking.languages import code_format_of, language_of
 from nornweave.read.kinds import BINARY_SUFFIXES
 
@@ -30,8 +30,7 @@ MAX_BYTES = 1_000_000
 
 FORMATS = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text", ".adoc": "asciidoc",
-    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html", ".man": "man", ".mdoc": "man",
-    **{f".{section}": "man" for section in range(1, 10)},
+    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html",
 }  # fmt: skip
 
 
@@ -62,7 +61,7 @@ def kind_of(path: str) -> Kind | None:
         return "code"
     # Elsewhere HTML is a template.
     is_template = suffix in {".html", ".htm"} and DOC_FOLDERS.isdisjoint(folders)
-    return "documentation" if suffix in FORMATS and not is_template else None
+    return "documentation" if _format_of(pure) and not is_template else None
 
 
 _BY_NAMES = frozenset(("lua", "elixir"))
@@ -100,7 +99,13 @@ def without_tests(text: str, suffix: str) -> str:
 
 def format_of(path: str) -> str:
     """Return the format of documentation for ``Passage.format``; empty for other files."""
-    return FORMATS.get(_without_template(path).suffix.lower(), "")
+    return _format_of(_without_template(path))
+
+
+def _format_of(page: PurePosixPath) -> str:
+    suffix = page.suffix.lower()
+    is_manual = suffix != ".pod" and is_called_manual(page.name)
+    return FORMATS.get(suffix) or ("man" if is_manual else "")
 
 
 def text_of_page(text: str, path: str) -> str:
@@ -113,5 +118,5 @@ def _without_template(path: str) -> PurePosixPath:
     pure = PurePosixPath(path)
     if pure.suffix.lower() in _SAMPLES and not DOC_FOLDERS.isdisjoint(folder.lower() for folder in pure.parts[:-1]):
         return pure.with_suffix(".txt")
-    is_page = pure.suffix.lower() in _TEMPLATES and PurePosixPath(pure.stem).suffix.lower() in FORMATS
+    is_page = pure.suffix.lower() in _TEMPLATES and _format_of(PurePosixPath(pure.stem)) != ""
     return pure.with_suffix("") if is_page else pure
