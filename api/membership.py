@@ -15,7 +15,7 @@ import httpx
 from api.access.service_token import service_token
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.config import Settings
-from nornweave.config.addresses import checked_server
+from nornweave.config.base import checked_server
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, JsonValue
 

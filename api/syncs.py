@@ -21,8 +21,8 @@ import psutil
 
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, StoreError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Domain, present
 
 log = logging.getLogger(__name__)

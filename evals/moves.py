@@ -17,8 +17,8 @@ from evals.judgments import JudgedSet
 from nornweave.ask.search.agent import Agent
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import hold_lock
+from nornweave.core.files.writing import write_whole
 from nornweave.index.index import Index
 
 PAGE = 1_000

@@ -28,7 +28,7 @@ from nornweave.cli.command_groups import COMMAND_GROUPS
 from nornweave.cli.main import app
 from nornweave.config import load
 from nornweave.config.domain import DomainSettings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.connect.connectors import CONNECTORS, load_settings
 
 ROOT = Path(__file__).parent.parent

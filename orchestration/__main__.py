@@ -17,7 +17,7 @@ collect_rarely()
 from api.access.service_token import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError
-from nornweave.core.files.full_disk import not_writable, translate_full_disk
+from nornweave.core.files.writing import not_writable, translate_full_disk
 from nornweave.core.installation import optional
 from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment

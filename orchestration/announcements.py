@@ -26,8 +26,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from nornweave.config import Settings
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import hold_lock
+from nornweave.core.files.writing import write_whole
 from nornweave.core.installation import missing_package
 from nornweave.core.network import unusable_proxy
 from nornweave.core.types import Domain, present

@@ -26,7 +26,7 @@ from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.connect.protocol import Source
 from nornweave.core.errors import ConfigError, NornWeaveError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Domain, digest
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import LEDGER_GROUP, LEDGER_KEY, domain_keys

@@ -12,7 +12,7 @@ import dagster as dg
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.private_folder import keep_private
+from nornweave.core.files.writing import keep_private
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress

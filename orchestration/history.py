@@ -11,8 +11,8 @@ from pathlib import Path
 
 from nornweave.carry.run_leases import open_history
 from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
-from nornweave.core.files.full_disk import full_disk, no_memory, not_writable, translate_full_disk
 from nornweave.core.files.lock import hold_lock
+from nornweave.core.files.writing import full_disk, no_memory, not_writable, translate_full_disk
 
 log = logging.getLogger(__name__)
 

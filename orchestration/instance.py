@@ -20,7 +20,7 @@ from nornweave.carry.run_leases import DOMAIN_TAG
 from nornweave.config import Settings
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.installation import bundled_folder, optional
 from orchestration.history import translate_history_errors
 from orchestration.leases import BEGUN, LOOK_S, fail_abandoned_runs, forget_lease

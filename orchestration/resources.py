@@ -20,7 +20,7 @@ from nornweave.carry.publishing import publish_after_sync
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
-from nornweave.core.files.full_disk import full_disk
+from nornweave.core.files.writing import full_disk
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_verified, write_verified
 from nornweave.index.port import Publication

@@ -17,7 +17,7 @@ from nornweave.carry.run_leases import DOMAIN_TAG
 from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError, NornWeaveError
-from nornweave.core.files.full_disk import full_disk
+from nornweave.core.files.writing import full_disk
 from nornweave.core.types import Domain
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import held_state

@@ -16,7 +16,7 @@ CASES = {
     "llm": ("litellm", "from nornweave.models.encoders.litellm import import_litellm; import_litellm()"),
     "objects": (
         "obstore",
-        "from nornweave.config.publish import ObjectStoreSettings as Settings\n"
+        "from nornweave.config.workspace import ObjectStoreSettings as Settings\n"
         "from nornweave.carry.object_store import ObjectStore\n"
         "ObjectStore(Settings(url='file:///nowhere')).get('key')",
     ),

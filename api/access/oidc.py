@@ -20,7 +20,7 @@ import jwt
 
 from api.access.token_file import broken_access
 from nornweave.config.access import OidcSettings, checked_address
-from nornweave.config.addresses import is_web_address
+from nornweave.config.base import is_web_address
 from nornweave.core.access import MAX_GROUPS, account, group_name, is_principal
 from nornweave.core.network import ACCEPTED, decoded
 

@@ -22,7 +22,7 @@ from api.access.sessions import CSRF_HEADER, is_csrf_token
 from api.errors import ProblemError, problem_response
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.config import Settings
-from nornweave.config.addresses import is_loopback
+from nornweave.config.base import is_loopback
 from nornweave.core.access import Viewer, group_name, read_tokens
 from nornweave.core.errors import ConfigError
 from nornweave.core.membership import read_members

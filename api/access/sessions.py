@@ -28,7 +28,7 @@ from starlette.types import Scope
 from api.access.shared_rows import SharedRows
 from nornweave.core.access import hash_of
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_new
+from nornweave.core.files.writing import write_new
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from api.pages.markup import Block, blocks_of
 from nornweave.core.text.legible import lines_of
-from nornweave.core.text.message_lines import INDENT, NOBODY, split_line
+from nornweave.core.text.messages import INDENT, NOBODY, split_line
 
 HUES = 6
 _NO_NAME = frozenset("`\"'(){}[]<>=/#*|")

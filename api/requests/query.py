@@ -19,7 +19,7 @@ from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import CoverageGap, Switch
 from nornweave.ask.why import SoughtPlace
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import DomainId, Line, Moment, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain

@@ -17,7 +17,7 @@ from api.schemas import AgentDocument, json_response
 from api.state import Served, Serving
 from nornweave.ask.agents.directory import RemoteAgents
 from nornweave.ask.agents.registry import Capabilities, Registrant, Registration, RemoteState
-from nornweave.config.addresses import checked_server
+from nornweave.config.base import checked_server
 from nornweave.core.access import Viewer
 from nornweave.core.errors import ConflictingAgentError
 from nornweave.core.text.dates import utc_text

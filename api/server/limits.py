@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ProblemError, unavailable
-from nornweave.core.sandbox.limits import cpu_count
+from nornweave.core.process import cpu_count
 
 MAX_BODY_BYTES = 1 << 20
 # Files that are handed in, three of the largest size: they are read in pieces. JSON of this size would hold Python's

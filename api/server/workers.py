@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nornweave.config import Settings
-from nornweave.core.sandbox.limits import cpu_count
+from nornweave.core.process import cpu_count
 from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present

@@ -35,7 +35,7 @@ from nornweave.carry.ledger_file import LedgerReader
 from nornweave.carry.standing import StandingBook
 from nornweave.carry.wiring import encoder_of, store_of
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.access import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.serving import ServedGeneration

@@ -21,7 +21,7 @@ from nornweave.ask.search.lanes import Lanes, P
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import CoverageGap, RecallResponse
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.types import Domain
 from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes

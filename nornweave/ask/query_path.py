@@ -18,7 +18,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.lanes import Lanes
 from nornweave.carry.ledger_file import LedgerReader
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.types import Domain
 from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.models.encoders.port import Vectors

@@ -23,7 +23,7 @@ from nornweave.carry.workspace_document import KEY, WorkspaceDocument, replica_c
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
-from nornweave.core.files.atomic_write import sync_path, write_whole
+from nornweave.core.files.writing import sync_path, write_whole
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.kept import number_of
 from nornweave.index.generations.publish import GenerationFiles

@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from nornweave.carry.wiring import store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.core.errors import QueryError, StoreError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Fact, GenerationId
 from nornweave.disagree.conflicts.origins import NO_NOTES, KnownLine, LedgerNotes, origins_of
 from nornweave.disagree.ledger.entries import Ledger

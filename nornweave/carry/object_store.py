@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from nornweave.config.publish import ObjectStoreSettings
+from nornweave.config.workspace import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.files.lock import hold_lock
 from nornweave.core.installation import optional

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 
 from nornweave.carry.object_store import StoredDocument, StoredObject
 from nornweave.core.errors import PublicationError, StoreError
-from nornweave.core.files.atomic_write import sync_file, write_whole
+from nornweave.core.files.writing import sync_file, write_whole
 from nornweave.index.writing.moving import WORKING_FILE
 
 log = logging.getLogger(__name__)

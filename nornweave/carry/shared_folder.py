@@ -39,8 +39,8 @@ from nornweave.carry.parts import (
     remove_unnamed,
 )
 from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock, hold_lock
+from nornweave.core.files.writing import write_whole
 from nornweave.index.generations.checksums import checksum_file
 from nornweave.index.writing.moving import DOCUMENTS_FILE, WORKING_FILE
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Domain, JsonValue, digest
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,7 @@ from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.shared_folder import SharedFolder
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
-from nornweave.config.publish import WorkersSettings
-from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
+from nornweave.config.workspace import INBOX_ID, WorkersSettings, WorkspaceStorageSettings
 from nornweave.core.errors import ConfigError, EncoderError
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, SourceId

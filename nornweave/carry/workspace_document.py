@@ -26,7 +26,7 @@ from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import bound_of
 from nornweave.core.access import RIGHTS
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError, StoreError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.membership import MembershipTable, membership_file, read_table, write_table
 from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text

@@ -28,7 +28,7 @@ from nornweave.cli.agent_files import (
     without_member,
 )
 from nornweave.cli.options import JsonOption, messages, settings_of
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.text.terminal import print_json, print_text
 
 agents_app = typer.Typer(help="Register the tools with the agents on this machine.", no_args_is_help=True)

@@ -22,7 +22,7 @@ from nornweave.config import Settings, SourceSettings
 from nornweave.connect.edit import listing_of
 from nornweave.core.access import RIGHTS
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
-from nornweave.core.files.full_disk import not_writable
+from nornweave.core.files.writing import not_writable
 from nornweave.core.membership import membership_file, read_table
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain

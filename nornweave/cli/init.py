@@ -16,7 +16,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.connect.edit import add_source
 from nornweave.connect.files.discovery import Proposal, look_around, numbered
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.text.legible import counted
 from nornweave.core.text.terminal import print_json
 

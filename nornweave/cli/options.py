@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError
-from nornweave.core.files.full_disk import full_disk, no_memory, not_writable
+from nornweave.core.files.writing import full_disk, no_memory, not_writable
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 
@@ -48,7 +48,7 @@ SourcesOption = Annotated[
 def settings_of(context: typer.Context) -> Settings:
     """Return the settings in the file of ``--config``. From now on, only this user may read new files."""
     from nornweave.connect.connectors import load_settings
-    from nornweave.core.files.private_folder import check_folder, keep_private
+    from nornweave.core.files.writing import check_folder, keep_private
 
     settings = load_settings(context.obj)
     if context.info_name != "doctor":  # it says more than the first that is wrong

@@ -22,7 +22,7 @@ from nornweave.connect.mirror.mirrored import mirror_file
 from nornweave.connect.protocol import Copying, Source
 from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Remains, Writer

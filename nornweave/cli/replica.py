@@ -19,7 +19,7 @@ from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
 from nornweave.core.files.lock import WriterLock
-from nornweave.core.files.private_folder import keep_private, user_cache
+from nornweave.core.files.writing import keep_private, user_cache
 
 # Longer than it takes to learn that nothing changed, or to copy small files.
 FIRST_LOOK_S = 5.0

@@ -27,9 +27,7 @@ from rich.text import Text
 from nornweave.ask.views.status import hidden_notices
 from nornweave.cli.options import messages, output
 from nornweave.config import Settings
-from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.full_disk import translate_full_disk
-from nornweave.core.files.private_folder import check_folder
+from nornweave.core.files.writing import check_folder, translate_full_disk, write_whole
 from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.ingest.alarms import JUDGED_GONE

@@ -5,6 +5,7 @@ paths are relative to the file that names them. Every error names the key, the v
 """
 
 from nornweave.config.domain import (
+    USUAL_FILTERS,
     Bm25Settings,
     BonusSetting,
     ChunkingSettings,
@@ -12,17 +13,16 @@ from nornweave.config.domain import (
     EmbeddingSettings,
     EvaluationSettings,
     FieldWeights,
+    FilterSettings,
     PlanSettings,
     RerankingSettings,
     RerankingWeights,
     SourceWeights,
     StorageSettings,
 )
-from nornweave.config.filters import USUAL_FILTERS, FilterSettings
 from nornweave.config.load import DOMAIN_FILES, MAX_CONFIG_BYTES, read_settings
-from nornweave.config.publish import PublishSettings
 from nornweave.config.sources import SourceSettings
-from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings
+from nornweave.config.workspace import AnswersSettings, FeedbackSettings, PublishSettings, Settings
 
 __all__ = [
     "DOMAIN_FILES",

@@ -10,8 +10,16 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
-from nornweave.config.addresses import checked_pattern, is_loopback, is_web_address
-from nornweave.config.base import EnvironmentName, FrozenSettings, Name, Text, formed
+from nornweave.config.base import (
+    EnvironmentName,
+    FrozenSettings,
+    Name,
+    Text,
+    checked_pattern,
+    formed,
+    is_loopback,
+    is_web_address,
+)
 
 # With these algorithms a public key can only verify. `none` and HMAC are excluded: a public key could sign.
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]

@@ -14,12 +14,10 @@ import yaml
 from pydantic import BaseModel, HttpUrl, ValidationError
 
 from nornweave.config.access import AccessSettings
-from nornweave.config.addresses import is_web_address
-from nornweave.config.domain import DomainSettings, KeepSettings
-from nornweave.config.filters import DomainFilters, FilterSettings, with_usual_and_declared
-from nornweave.config.fusion import FusionSettings, with_environment
+from nornweave.config.base import is_web_address
+from nornweave.config.domain import DomainFilters, DomainSettings, FilterSettings, KeepSettings, with_usual_and_declared
 from nornweave.config.sources import SourceSettings
-from nornweave.config.workspace import AnswersSettings, Settings, WorkspaceSettings
+from nornweave.config.workspace import AnswersSettings, FusionSettings, Settings, WorkspaceSettings, with_environment
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.yaml_lines import line_of
 from nornweave.core.types import Domain

@@ -1,27 +1,236 @@
-"""Settings of the whole workspace: everything in ``nornweave.yaml``."""
+"""Settings of the whole workspace: everything in ``nornweave.yaml``, with fusion, synthesis and object storage.
+
+Settings of fusion and synthesis are also environment variables, whose names are theirs in capitals. Object storage is
+where generations are published, and what workers share.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config.access import AccessSettings, AgentsSettings, MembershipSettings, SlackAppSettings
-from nornweave.config.addresses import is_web_address, postgresql_url
-from nornweave.config.base import FrozenSettings
+from nornweave.config.base import FrozenSettings, Text, is_web_address, postgresql_url
 from nornweave.config.domain import DomainSettings
-from nornweave.config.fusion import FusionSettings
-from nornweave.config.publish import PublishSettings, WorkersSettings
 from nornweave.config.sources import SourceSettings
 from nornweave.core.access import RIGHTS, group_name
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.membership import Memberships
+from nornweave.core.signatures import public_key
 from nornweave.core.types import Domain
+
+Weight = Annotated[float | None, Field(ge=0, le=1)]
+Model = Annotated[str, StringConstraints(strip_whitespace=True)]
+
+SCHEMES = ("s3", "gs", "az", "file")
 
 INBOX_ID = "inbox"
 """The source of what was handed in; every domain has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWeights:
+    """The weight of each ranking signal."""
+
+    score: float
+    corroboration: float
+    recency: float
+    domain: float
+    length: float
+
+
+# For scores that min-max has stretched over [0, 1].
+STRETCHED_WEIGHTS = RankWeights(score=0.50, corroboration=0.15, recency=0.15, domain=0.10, length=0.10)
+# For calibrated scores: a relevant item has .4 to .6 and the next best a few hundredths less. The other signals
+# may break near ties, not overrule relevance (docs/fusion.md has the ablation).
+CALIBRATED_WEIGHTS = RankWeights(score=0.93, corroboration=0.03, recency=0.01, domain=0.02, length=0.01)
+
+
+class FusionSettings(BaseModel):
+    """How answers are fused. An environment variable with a field's name in capitals overrides the field.
+
+    The kind of score normalisation decides whether a weight that is not set comes from ``STRETCHED_WEIGHTS`` or
+    ``CALIBRATED_WEIGHTS``. A weight that is set is used with any kind.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    fusion_max_sources: int = Field(4, ge=1, le=4)
+    """How many domains a question is sent to that names none."""
+    fusion_max_chars_per_source: int = Field(1500, ge=100, le=1_000_000)
+    """Characters of one domain's section in ``format: text``."""
+    fusion_timeout_seconds: float = Field(5, gt=0, le=600)
+    """How long a question may take that sets no ``timeout_ms`` of its own, over HTTP and on the command line."""
+    normalization: Literal["auto", "calibrated", "minmax"] = "auto"
+    dedup_similarity_threshold: float = Field(0.85, ge=0.5, le=1)
+    conflict_strategy: Literal["RECENCY", "SOURCE_AUTHORITY", "CONFIDENCE", "FLAG", "RECENCY_THEN_FLAG"] = "RECENCY"
+    """Of questions that name none."""
+    conflict_demotion_penalty: float = Field(0.30, ge=0, le=1)
+    conflict_loser_policy: Literal["demote", "drop"] = "demote"
+    recency_tie_window_hours: float = Field(24, ge=0, le=87_600)
+    rank_weight_score: Weight = None
+    rank_weight_corroboration: Weight = None
+    rank_weight_recency: Weight = None
+    rank_weight_domain: Weight = None
+    rank_weight_length: Weight = None
+    synthesis_model: Model = ""
+    """Empty, no model is ever asked: nothing is sent anywhere unless a person names one."""
+    synthesis_temperature: float = Field(0.3, ge=0, le=2)
+    synthesis_max_tokens: int = Field(1024, ge=1, le=32_768)
+    synthesis_timeout_ms: int = Field(5000, ge=1, le=600_000)
+    """For the model and its fallback together."""
+    synthesis_top_k: int = Field(10, ge=1, le=100)
+    synthesis_fallback: Model = ""
+    """Asked when the first model fails; empty for none."""
+
+    @property
+    def timeout_ms(self) -> int:
+        """Return ``fusion_timeout_seconds`` in milliseconds, at least 1."""
+        return max(1, round(self.fusion_timeout_seconds * 1000))
+
+    @property
+    def names_a_model(self) -> bool:
+        """Tell whether a model for writing answers is configured."""
+        return bool(self.synthesis_model or self.synthesis_fallback)
+
+    def rank_weights(self, normalization: str) -> RankWeights:
+        """Return the ranking weights for a kind of score normalisation, such as ``minmax``."""
+        defaults = STRETCHED_WEIGHTS if normalization == "minmax" else CALIBRATED_WEIGHTS
+        stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
+        return RankWeights(**{name: getattr(defaults, name) if value is None else value
+                              for name, value in stated.items()})  # fmt: skip
+
+
+def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of ``fusion:``. A variable such as ``FUSION_MAX_SOURCES`` overrides ``fusion_max_sources``."""
+    stated_there = {name: environment.get(name.upper(), "").strip() for name in FusionSettings.model_fields}
+    return {**stated, **{name: value for name, value in stated_there.items() if value and name != "normalization"}}
+
+
+def checked_store(text: str) -> str:
+    """Return the address of an object store without a slash at its end.
+
+    Raises:
+        ValueError: the address is of another kind, or holds a password, a query or a relative path.
+    """
+    parts = urlsplit(text)
+    if parts.scheme not in SCHEMES:
+        raise ValueError(f"expected an address of {', '.join(SCHEMES)}, such as s3://bucket/prefix")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("holds more than bucket and prefix; credentials come from the environment alone")
+    if parts.scheme == "file":
+        if parts.netloc or not Path(parts.path).is_absolute() or ".." in Path(parts.path).parts:
+            raise ValueError("expected an absolute path, such as file:///srv/nornweave")
+    elif not parts.hostname:
+        raise ValueError("names no bucket; expected s3://bucket/prefix")
+    return text.rstrip("/")
+
+
+def _checked_endpoint(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.password:
+        raise ValueError("expected an address without a password, such as https://minio.example.org:9000")
+    return text
+
+
+StoreAddress = Annotated[Text, AfterValidator(checked_store)]
+
+
+class ObjectStoreSettings(FrozenSettings):
+    """A bucket or a folder. Credentials come only from the environment."""
+
+    url: StoreAddress
+    """``s3://``, ``gs://``, ``az://`` with bucket and prefix, or ``file://`` with a folder."""
+    endpoint: Annotated[Text, AfterValidator(_checked_endpoint)] | None = None
+    """Of a server that speaks S3; Amazon's unless given."""
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
+    allow_http: bool = False
+    """Whether the endpoint may be reached without encryption."""
+
+
+def _checked_key(text: str) -> str:
+    public_key(text)
+    return text
+
+
+PublicKey = Annotated[
+    str, StringConstraints(strip_whitespace=True, pattern=r"^ed25519:[A-Za-z0-9+/=]{44}$"), AfterValidator(_checked_key)
+]
+
+
+class PublishSettings(ObjectStoreSettings):
+    """The object store for published generations."""
+
+    keep_generations: int = Field(3, ge=1, le=100)
+    """How many generations of a domain stay in the store."""
+    public_keys: tuple[PublicKey, ...] = ()
+    """Of a replica: what the store says counts only if one of these keys has signed it; any counts without."""
+    grace_hours: float = Field(24.0, ge=0, le=8_760)
+    """What no kept generation needs is removed once it is so old; a reader that is slower starts over."""
+
+
+BROKER_VARIABLE = "NORNWEAVE_BROKER_URL"
+BROKER_PASSWORD_VARIABLE = "NORNWEAVE_BROKER_PASSWORD"  # noqa: S105 - a name
+BROKERS = ("redis", "rediss", "amqp", "amqps")
+
+
+def checked_broker(text: str) -> str:
+    """Return the address of a broker. Refuse an address that holds a password.
+
+    Raises:
+        ValueError: the text is not a broker's address. The message does not repeat it, as it may hold a password.
+    """
+    parts = urlsplit(text)
+    if parts.scheme not in BROKERS or not (parts.netloc or parts.path.strip("/")):
+        example = "redis://broker.example.org:6379/0"
+        raise ValueError(f"expected an address that begins with {', '.join(BROKERS)}, such as {example}")
+    if parts.password:
+        raise ValueError("holds a password; leave the address out here and set it in the environment")
+    return text
+
+
+class RunLauncherSettings(FrozenSettings):
+    """Dagster's run launcher: ``run_launcher`` of its ``dagster.yaml``."""
+
+    module: Text
+    class_: Annotated[Text, Field(alias="class")]
+    config: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class WorkersSettings(FrozenSettings):
+    """Workers on other machines that encode texts and sync domains."""
+
+    broker: Annotated[str, AfterValidator(checked_broker)] | None = None
+    """Where batches queue: Redis or RabbitMQ. The environment's ``NORNWEAVE_BROKER_URL`` comes first."""
+    objects: StoreAddress
+    """Folder on object storage that all machines reach; its keys come from the environment."""
+    batch: int = Field(64, ge=1, le=1_024)
+    """Texts of one task: a second or two of work on one core."""
+    patience_s: float = Field(60.0, ge=0.1, le=3_600)
+    """A sync that gets no batch for so many seconds encodes itself."""
+    leases: bool = False
+    """Take a domain by a lease in PostgreSQL, and carry its files through ``objects``: runs on several machines."""
+    run_launcher: RunLauncherSettings | None = None
+    """Executes the runs that Dagster's schedule, sensors and UI start, in place of Dagster's machine; needs leases."""
+    lease_s: float = Field(30.0, ge=1, le=3_600)
+    """A worker that has not renewed its lease for so many seconds has lost the domain."""
+
+    @model_validator(mode="after")
+    def _leases_for_runs(self) -> WorkersSettings:
+        if self.run_launcher and not self.leases:
+            raise ValueError("runs on other machines need leases: true")
+        return self
+
+    @property
+    def store(self) -> ObjectStoreSettings:
+        """The settings of the object store ``objects``."""
+        return ObjectStoreSettings(url=self.objects)
 
 
 class AnswersSettings(FrozenSettings):

@@ -19,7 +19,7 @@ from nornweave.config.sources import AddressedSettings, HookedSettings, RightsSe
 from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
 from nornweave.connect.protocol import AT_ONCE, Connector, Lag, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.withheld import OwnFiles, check_place
+from nornweave.core.files.paths import OwnFiles, check_place
 from nornweave.core.types import Domain, SourceId
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from pydantic import TypeAdapter
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.dates import utc
 from nornweave.core.text.decode import check_size, whole_characters
-from nornweave.core.text.message_lines import INDENT, indented_body, line_of
-from nornweave.core.text.quotations import passages
+from nornweave.core.text.messages import INDENT, indented_body, line_of, passages
 from nornweave.core.types import (
     ContentHash,
     Document,

@@ -20,9 +20,9 @@ from nornweave.config.sources import SourceSettings
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import hold_lock
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
+from nornweave.core.files.writing import write_whole
 from nornweave.core.text.legible import lines_of
 from nornweave.core.types import Listing, present
 

@@ -8,8 +8,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from nornweave.config.sources import SourceSettings
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.files.paths import Within
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles, Within
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 
 

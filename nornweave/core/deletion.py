@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.signatures import Signer, read_signed
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, document_id, present

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from nornweave.core.errors import ConfigError, SignatureError
-from nornweave.core.files.atomic_write import write_new, write_whole
+from nornweave.core.files.writing import write_new, write_whole
 
 PREFIX = "ed25519:"
 FOLDER, SIGNING, NEXT, RETIRED = "keys", "signing.pem", "next.pem", "retired"

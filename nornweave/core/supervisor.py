@@ -25,7 +25,7 @@ from types import FrameType
 
 from nornweave.core.errors import DomainBusyError, NornWeaveError
 from nornweave.core.files.lock import hold_lock
-from nornweave.core.files.private_folder import check_folder
+from nornweave.core.files.writing import check_folder
 
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 120.0

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 
 logger = logging.getLogger(__name__)
 

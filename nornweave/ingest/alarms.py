@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Domain
 from nornweave.ingest.records import SyncReport
 

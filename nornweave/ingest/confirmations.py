@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from nornweave.core.errors import ConfirmationError, NornWeaveError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.signatures import check_signed, own_keys, read_signed, signer_of
 from nornweave.core.types import Domain
 

@@ -27,8 +27,8 @@ from nornweave.core.errors import (
     ReaderLostError,
     TransientDocumentError,
 )
+from nornweave.core.process import cpu_count
 from nornweave.core.sandbox import run_apart
-from nornweave.core.sandbox.limits import cpu_count
 from nornweave.core.text.decode import ENCODING, is_unknown, likeliest, whole_characters
 from nornweave.core.types import (
     Chunk,

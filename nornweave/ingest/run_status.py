@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
+from nornweave.core.files.writing import write_whole
 from nornweave.index.outcomes import LEFT_OUT, STATUS, read_status
 from nornweave.ingest.left_out import SourceReading, note_left_out
 from nornweave.ingest.records import SyncReport

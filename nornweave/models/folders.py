@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
-from nornweave.core.files.private_folder import user_cache
+from nornweave.core.files.writing import user_cache
 from nornweave.core.installation import installer
 
 log = logging.getLogger(__name__)

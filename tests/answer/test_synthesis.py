@@ -17,7 +17,7 @@ from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
 from nornweave.ask.fuse.records import FusedItem, Synthesis
 from nornweave.ask.search.records import CoverageGap
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 
 KEY = "xk_nornweave_0123456789abcdef"
 CONTENT = "The refund window is fourteen days, said the zebra."

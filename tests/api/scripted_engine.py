@@ -27,7 +27,7 @@ from nornweave.ask.views.answer import FusionResult
 from nornweave.carry.ledger_file import ledger_place, published, save_ledger
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.types import Domain, Fact, GenerationId, JsonValue, Span, present

@@ -14,7 +14,7 @@ from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 from api.errors import ProblemError
 from api.server.limits import MAX_BODY_BYTES, MAX_FILES_BYTES, Admission, BodyLimit, body_limit
 from nornweave.config import Settings
-from nornweave.core.sandbox.limits import cpu_count
+from nornweave.core.process import cpu_count
 
 RECALL = "/agents/code/recall"
 

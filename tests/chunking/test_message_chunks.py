@@ -11,7 +11,7 @@ from words import Words
 
 from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.conversation import conversation, gather_threads
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, Document, Domain, Entry, Message, SourceId
 from nornweave.read.chunking.message_groups import GROUP_TOKENS

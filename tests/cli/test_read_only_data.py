@@ -11,7 +11,7 @@ import pytest
 from command_line import nornweave
 from configurations import files, write_config
 
-from nornweave.core.files.full_disk import not_writable
+from nornweave.core.files.writing import not_writable
 
 WITHOUT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
 """Root passes every permission unless this capability is taken from it."""

@@ -18,7 +18,7 @@ from nornweave.carry.postgresql.carrier import PostgresCarrier
 from nornweave.carry.postgresql.server import Server, close_idle
 from nornweave.carry.publication import Publication, commit_key
 from nornweave.carry.shared_folder import DomainLease, SharedFolder
-from nornweave.config.publish import ObjectStoreSettings
+from nornweave.config.workspace import ObjectStoreSettings
 from nornweave.core.errors import LeaseLostError, PublicationError, PublisherConflictError, StoreError
 from nornweave.core.signatures import signer_of
 from nornweave.index.generations.publish import GenerationFiles

@@ -17,7 +17,7 @@ from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.workers.app import ENCODING_QUEUE, LARGE_QUEUE, celery_app
 from nornweave.carry.workers.batches import TextBatch, split, store_vectors, take_vectors
 from nornweave.carry.workers.encoder import CeleryQueue, DistributedEncoder
-from nornweave.config.publish import ObjectStoreSettings
+from nornweave.config.workspace import ObjectStoreSettings
 from nornweave.core.errors import EncoderError
 from nornweave.core.process import ALIVE
 from nornweave.models.encoders.hashing import HashEncoder

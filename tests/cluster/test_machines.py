@@ -30,7 +30,7 @@ from waiting import until as until_soon
 from lab.s3_server import BUCKET, s3_server
 from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.publication import Publication, PublishedCommit
-from nornweave.config.publish import ObjectStoreSettings
+from nornweave.config.workspace import ObjectStoreSettings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 ROOT = Path(__file__).parents[2]

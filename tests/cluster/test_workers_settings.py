@@ -9,7 +9,7 @@ from kombu.utils.url import parse_url
 from nornweave.carry.wiring import leased_folder
 from nornweave.carry.workers.encoder import broker_of, distributed, workers_of
 from nornweave.config import Settings
-from nornweave.config.publish import WorkersSettings
+from nornweave.config.workspace import WorkersSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain

@@ -14,7 +14,7 @@ from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.ask.search.filters import read_filters
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings, open_source
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Document, Domain
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from command_line import nornweave
 from configurations import files, write_config
 
 from nornweave.core.errors import DiskFullError, StoreError
-from nornweave.core.files.full_disk import full_disk, no_memory, translate_full_disk
+from nornweave.core.files.writing import full_disk, no_memory, translate_full_disk
 from nornweave.index.connection import connect_writer
 
 Disk = Callable[[int], Path]

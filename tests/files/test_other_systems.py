@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nornweave.core import supervisor
+from nornweave.core import process as this_process
+from nornweave.core import sandbox, supervisor
 from nornweave.core.errors import ConfigError
 from nornweave.core.files import paths
-from nornweave.core.files.atomic_write import sync_path, write_whole
-from nornweave.core.files.private_folder import keep_private
-from nornweave.core.files.withheld import OWN, OwnFiles, Withheld, check_place
-from nornweave.core.sandbox import limits, pool
+from nornweave.core.files.paths import OWN, OwnFiles, Withheld, check_place
+from nornweave.core.files.writing import keep_private, sync_path, write_whole
 from nornweave.index.searching.arrays import ArrayWriter
 
 
@@ -66,17 +65,17 @@ def test_processor_time_is_known_without_proc(monkeypatch: pytest.MonkeyPatch) -
 
     work = "x = 0\nwhile True: x += 1"
     with subprocess.Popen([sys.executable, "-c", work]) as process:
-        child = pool._Child.__new__(pool._Child)
+        child = sandbox._Child.__new__(sandbox._Child)
         child.process = process
-        monkeypatch.setattr(pool, "Path", Nowhere)
-        monkeypatch.setattr(limits, "Path", Nowhere)
+        monkeypatch.setattr(sandbox, "Path", Nowhere)
+        monkeypatch.setattr(this_process, "Path", Nowhere)
         deadline = time.monotonic() + 60
         while not child._cpu_s() and time.monotonic() < deadline:
             time.sleep(0.01)
         assert child._cpu_s() > 0
         process.kill()
     assert child._cpu_s() == 0, "it is gone"
-    assert isinstance(limits.has_grown(), bool)
+    assert isinstance(this_process.has_grown(), bool)
 
 
 def test_everybodys_folder_is_told_by_its_sticky_bit(tmp_path: Path) -> None:

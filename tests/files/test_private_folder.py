@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.private_folder import check_folder, keep_private
+from nornweave.core.files.writing import check_folder, keep_private
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from nornweave.cli.main import app
 from nornweave.core.errors import NoGenerationError
-from nornweave.core.files.atomic_write import ABANDONED_S, write_whole
+from nornweave.core.files.writing import ABANDONED_S, write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.outcomes import read_status
@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     def fill_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
 
-    module = "nornweave.core.files.atomic_write"
+    module = "nornweave.core.files.writing"
     program = f"import sys, pathlib, {module} as w; w.write_whole(pathlib.Path(sys.argv[1]), 300 * 'n')"
     failed = subprocess.run([sys.executable, "-c", program, str(file)], preexec_fn=fill_disk, capture_output=True)
 

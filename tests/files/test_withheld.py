@@ -7,7 +7,7 @@ import pytest
 
 from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.withheld import OWN, SECRET, is_secret
+from nornweave.core.files.paths import OWN, SECRET, is_secret
 from nornweave.core.types import is_of_history
 
 SECRETS = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nornweave.ask.fuse.rank import length_signal, rank, recency_signal
 from nornweave.ask.fuse.records import FusedItem
-from nornweave.config.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.config.workspace import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
 
 NOW = day("2026-01-23")
 

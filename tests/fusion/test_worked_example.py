@@ -12,7 +12,7 @@ from nornweave.ask.pipeline import answer_from
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap, SearchSignals
 from nornweave.ask.views.answer import answer_document
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.disagree.conflicts.records import Detector
 
 QUERY = "what's the error handling behavior in the payment module"

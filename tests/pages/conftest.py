@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from recall_workspace import publish, write_workspace
 
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 
 expect.set_options(timeout=WAIT_S * 1000)
 PAPER = Path(__file__).parents[2] / "examples" / "payments" / "research" / "retry-storms.pdf"

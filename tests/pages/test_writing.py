@@ -10,7 +10,7 @@ from page_server import WITH_AXE, Opened, check, serving
 from playwright.sync_api import Locator, expect
 
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 
 pytestmark = LITELLM_WARNINGS
 ASKED = "/?q=what+is+the+webhook+timeout"

@@ -9,7 +9,7 @@ from remote_hub import ForeignServer, Hub
 from waiting import Clock, until
 
 from nornweave.ask.agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry, RemoteState
-from nornweave.config.addresses import checked_pattern, checked_server, is_allowed
+from nornweave.config.base import checked_pattern, checked_server, is_allowed
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
 from nornweave.core.types import Domain
 

@@ -28,7 +28,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.errors import EncoderError, QueryError
 from nornweave.core.types import ChunkId, Domain, present
 from nornweave.models.encoders.hashing import HashEncoder

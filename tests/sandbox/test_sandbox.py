@@ -14,9 +14,9 @@ from support import memory_parts, published_texts, sync
 
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
+from nornweave.core.process import RETIRE_BYTES
+from nornweave.core.sandbox import Pool
 from nornweave.core.sandbox.frames import function_at
-from nornweave.core.sandbox.limits import RETIRE_BYTES
-from nornweave.core.sandbox.pool import Pool
 from nornweave.core.types import Domain, Entry, SourceId
 from nornweave.read.web_page import read_web_page
 

@@ -16,7 +16,7 @@ from nornweave.connect.connectors import FeedSettings, open_source
 from nornweave.connect.mirror.answers import AnswerError, Limits, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Domain
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)

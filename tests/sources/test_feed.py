@@ -10,7 +10,7 @@ from lab.apis.server import serving
 from nornweave.connect.connectors import CONNECTORS, FeedSettings, open_source
 from nornweave.connect.feed import MAX_FILE_BYTES
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Domain
 
 

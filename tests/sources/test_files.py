@@ -25,8 +25,7 @@ from nornweave.core.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.core.files.paths import Within
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles, Within
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Domain, Entry, Listing, SourceId, digest, document_id
 from nornweave.read.blocks.reader import shown_text

@@ -19,7 +19,7 @@ from nornweave.connect.connectors import GitSettings, open_source
 from nornweave.connect.git import remote as clones
 from nornweave.connect.git.remote import RemoteGitSource, remove_leftovers, remove_unused
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Domain
 
 SEED = 20_261_123

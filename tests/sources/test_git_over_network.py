@@ -16,7 +16,7 @@ from nornweave.connect.connectors import GitSettings, open_source
 from nornweave.connect.git import network
 from nornweave.connect.git.remote import RemoteGitSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Domain, Listing
 
 DATE, LATER = "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"

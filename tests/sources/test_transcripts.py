@@ -9,7 +9,7 @@ from nornweave.connect.connectors import TranscriptsSettings
 from nornweave.connect.files.exports import split_speaker
 from nornweave.connect.transcripts import TranscriptSource, date_of, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
-from nornweave.core.text.message_lines import indented_body
+from nornweave.core.text.messages import indented_body
 from nornweave.core.types import Document, Domain, Entry, Message
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"

@@ -18,7 +18,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.web import queue
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.text.spans import KnownStarts, TokenIndex
 from nornweave.core.types import Domain
 from nornweave.read.chunking.chunker import Chunker

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.connect.conversation import clean, clean_name, render
-from nornweave.core.text.message_lines import line_of
+from nornweave.core.text.messages import line_of
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import ContentHash, Document, DocumentId, Domain, Message, SourceId
 from nornweave.models.encoders.hashing import HashEncoder

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nornweave.core.text.quotations import Passage, passages
+from nornweave.core.text.messages import Passage, passages
 
 HEADER = "{}: Rosa Lima <rosa@example.org>\n{}: Monday\n{}: Ops\n{}: Retention\n\nKeep them 400 days."
 

@@ -2,8 +2,17 @@
 
 import pytest
 
-from nornweave.core.text.index_fields import lists_releases, release_of
-from nornweave.core.text.variants import CURRENT, DEVELOPED, KEPT, NUMBERED, asked_versions, language_of, variant_of
+from nornweave.core.text.index_fields import (
+    CURRENT,
+    DEVELOPED,
+    KEPT,
+    NUMBERED,
+    asked_versions,
+    language_of,
+    lists_releases,
+    release_of,
+    variant_of,
+)
 
 
 @pytest.mark.parametrize(("path", "told"), [

@@ -14,8 +14,8 @@ from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallResponse
 from nornweave.config.access import AllowedAgent
-from nornweave.config.addresses import origin_of
-from nornweave.config.filters import FilterSettings
+from nornweave.config.base import origin_of
+from nornweave.config.domain import FilterSettings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import AgentError
 from nornweave.core.types import NO_METADATA, Domain

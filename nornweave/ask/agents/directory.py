@@ -13,7 +13,7 @@ from nornweave.ask.agents.registry import Registration, Registry
 from nornweave.ask.agents.transport import Transport
 from nornweave.config import Settings
 from nornweave.config.access import AgentsSettings, AllowedAgent
-from nornweave.config.addresses import is_allowed
+from nornweave.config.base import is_allowed
 from nornweave.config.workspace import INBOX_ID
 from nornweave.core.access import Viewer
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from nornweave.ask.agents.registry import Capabilities
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
-from nornweave.config.addresses import checked_server, is_allowed
+from nornweave.config.base import checked_server, is_allowed
 from nornweave.core.access import HELD, Viewer, is_principal
 from nornweave.core.errors import AgentError
 from nornweave.core.text.checked_values import (

@@ -37,10 +37,18 @@ from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_pas
 from nornweave.ask.search.pasted import Place, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
-from nornweave.core.text.index_fields import SAYS_NOTHING, is_aside, is_data, is_identifier, release_of
+from nornweave.core.text.index_fields import (
+    SAYS_NOTHING,
+    asked_versions,
+    is_aside,
+    is_data,
+    is_identifier,
+    is_version,
+    release_of,
+    variant_of,
+)
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
 from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
-from nornweave.core.text.variants import asked_versions, is_version, variant_of
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, ChunkId, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import called, definition_at, described, is_declared, lines_at, statement_at

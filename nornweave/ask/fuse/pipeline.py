@@ -14,7 +14,7 @@ from nornweave.ask.fuse.deduplication.merge import deduplicate
 from nornweave.ask.fuse.rank import rank
 from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.search.question import ConflictStrategy, Question
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.tracing import span
 from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.conflicts.origins import LedgerNotes

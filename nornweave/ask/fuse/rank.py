@@ -8,7 +8,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from nornweave.ask.fuse.records import ConflictRecord, FusedItem
-from nornweave.config.fusion import RankWeights
+from nornweave.config.workspace import RankWeights
 from nornweave.core.text.dates import aware
 
 # Days after which a source's recency has fallen to 1/e.

@@ -26,9 +26,20 @@ from nornweave.ask.search.history import (
 )
 from nornweave.ask.search.query import read_query
 from nornweave.core.text.analyzer import sequence
-from nornweave.core.text.index_fields import ASIDE, RELEASE, VARIANT, has_entries, release_of
+from nornweave.core.text.index_fields import (
+    ASIDE,
+    CURRENT,
+    RELEASE,
+    VARIANT,
+    Variant,
+    asked_versions,
+    has_entries,
+    is_version,
+    language_of,
+    release_of,
+    variant_of,
+)
 from nornweave.core.text.negation import is_question
-from nornweave.core.text.variants import CURRENT, Variant, asked_versions, is_version, language_of, variant_of
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
 from nornweave.index.records import StoredChunk

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.ask.search.search import SearchContext
-from nornweave.config.addresses import is_web_address
+from nornweave.config.base import is_web_address
 from nornweave.core.text.dates import iso_moment
 from nornweave.core.types import ANCHOR, Domain, Fact, Metadata
 from nornweave.index.port import Vectors

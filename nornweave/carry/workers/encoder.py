@@ -17,7 +17,7 @@ from nornweave.carry.object_store import ObjectStore
 from nornweave.carry.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
 from nornweave.carry.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
 from nornweave.config import Settings
-from nornweave.config.publish import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
+from nornweave.config.workspace import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
 from nornweave.core.errors import ConfigError, PublicationError
 from nornweave.core.types import Domain
 from nornweave.models.encoders.port import ALIKE, Encoder, Progress, Vectors

@@ -10,7 +10,7 @@ from typing import ClassVar
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.files.source import FilesSource, read_inside
 from nornweave.connect.files.walk import entry_of
-from nornweave.core.files.withheld import OwnFiles
+from nornweave.core.files.paths import OwnFiles
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from nornweave.core.files.paths import PathFilter, folders_above
-from nornweave.core.files.withheld import Withheld
+from nornweave.core.files.paths import PathFilter, Withheld, folders_above
 from nornweave.core.types import Domain
 from nornweave.read.front_matter import FORMATS
 from nornweave.read.kinds import (

@@ -18,8 +18,7 @@ from nornweave.connect.git.history import CommitHistory, history_document
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import Within, asks_for, check_globs, is_inside, read_regular
-from nornweave.core.files.withheld import OwnFiles, Withheld
+from nornweave.core.files.paths import OwnFiles, Withheld, Within, asks_for, check_globs, is_inside, read_regular
 from nornweave.core.text.decode import MAX_BYTES
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, is_of_history
 from nornweave.read.blocks.styles import MAX_OWN_BYTES, with_own_files

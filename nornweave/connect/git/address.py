@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 
-from nornweave.config.addresses import is_loopback
+from nornweave.config.base import is_loopback
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import digest
 

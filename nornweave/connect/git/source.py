@@ -29,8 +29,7 @@ from nornweave.connect.git.program import (
 )
 from nornweave.connect.git.tree import TreeFile, leads_outside, list_tree
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.files.paths import check_globs, is_text, printable
-from nornweave.core.files.withheld import OwnFiles, Withheld
+from nornweave.core.files.paths import OwnFiles, Withheld, check_globs, is_text, printable
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze, is_of_history

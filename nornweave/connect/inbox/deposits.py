@@ -16,9 +16,9 @@ from typing import Any
 
 from nornweave.connect.inbox.file import file_name, header_of, holds, locked, spell, withdrawn_name, write
 from nornweave.core.errors import DocumentError, QueryError, SourceUnavailableError
-from nornweave.core.files.atomic_write import sync_path, write_whole
 from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.paths import unsafe_path
+from nornweave.core.files.writing import sync_path, write_whole
 from nornweave.core.text.decode import check_size, decode
 from nornweave.core.types import NO_METADATA, Metadata, canonical_json, digest
 

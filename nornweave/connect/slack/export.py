@@ -28,7 +28,7 @@ from nornweave.connect.conversation import (
 from nornweave.connect.files.exports import FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.text.message_lines import line_of
+from nornweave.core.text.messages import line_of
 from nornweave.core.types import Entry, JsonValue, Listing, Message, Skip, digest
 
 USERS = "users.json"

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from nornweave.core.errors import DocumentError, TransientDocumentError
+from nornweave.core.process import MEMORY_BYTES, allow_cpu, confine, has_grown
 from nornweave.core.sandbox.frames import function_at, receive, send
-from nornweave.core.sandbox.limits import MEMORY_BYTES, allow_cpu, confine, has_grown
 from nornweave.core.types import JsonValue
 
 OUT_OF_MEMORY = f"it takes more than {MEMORY_BYTES >> 30} GiB of memory to read"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.text.legible import legible
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.records import Finding

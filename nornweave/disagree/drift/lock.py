@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact

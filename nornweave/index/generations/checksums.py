@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 
 SUFFIX = ".crc32"
 _STORED = re.compile(r"(\d+) ([0-9a-f]{8})", re.ASCII)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from nornweave.config.domain import KeepSettings
 from nornweave.core.errors import GenerationNotKeptError, QueryError
-from nornweave.core.files.atomic_write import sync_file, write_whole
+from nornweave.core.files.writing import sync_file, write_whole
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import GenerationId
 

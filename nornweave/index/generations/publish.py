@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nornweave.config.domain import KeepSettings
 from nornweave.core.errors import NoGenerationError, StoreError
-from nornweave.core.files.atomic_write import sync_path, write_whole
+from nornweave.core.files.writing import sync_path, write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.generations.checksums import SUFFIX, checksum_file, write_checksum
 from nornweave.index.generations.kept import (

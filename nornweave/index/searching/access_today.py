@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nornweave.core.access import NOBODY, Rule, all_of, decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.writing import write_whole
 from nornweave.index.searching.generation_file import DataFile, read_rows
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.config.filters import PLACEHOLDER
+from nornweave.config.domain import PLACEHOLDER
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask
 

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import sync_path
+from nornweave.core.files.writing import sync_path
 from nornweave.index.connection import (
     Connection,
     attach,

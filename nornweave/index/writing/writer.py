@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import PublicationError, StoreError
-from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
+from nornweave.core.files.writing import write_whole
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.connection import explain, quote
 from nornweave.index.generations.checksums import checksum_of

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from nornweave.core.errors import EncoderError
-from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.private_folder import user_cache
+from nornweave.core.files.writing import user_cache, write_whole
 from nornweave.core.types import digest
 from nornweave.models.encoders.bert import BertFolder, import_openvino, read_bert, recipe_version
 from nornweave.models.encoders.bert_encoder import BertEncoder, Session

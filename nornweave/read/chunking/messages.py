@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from nornweave.core.text.dates import utc_text
-from nornweave.core.text.message_lines import label_of, split_line
+from nornweave.core.text.messages import label_of, split_line
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
 from nornweave.read.chunking.message_groups import are_close, group_messages

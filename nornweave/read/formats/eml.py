@@ -16,7 +16,7 @@ from nornweave.core.access import KEY, single_statements
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
 from nornweave.core.text.inline_markup import one_line
-from nornweave.core.text.quotations import passages
+from nornweave.core.text.messages import passages
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.html import markdown_of

@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 from bs4.element import Tag
 from markdownify import MarkdownConverter
 
-from nornweave.config.addresses import is_web_address
+from nornweave.config.base import is_web_address
 from nornweave.read.blocks.styles import DEEPEST, Element, PageStyles
 from nornweave.read.blocks.unseen import NEVER_SHOWN, is_hidden
 from nornweave.read.formats.markdown import closed, joined, plain, table

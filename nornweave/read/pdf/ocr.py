@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from nornweave.core.sandbox.limits import allow_more_cpu
+from nornweave.core.process import allow_more_cpu
 from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.pdf.port import PageGlyphs, PdfFile
 from nornweave.read.time_limits import OCR_SECONDS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from nornweave.ask.answer.synthesis.written import CheckedStream, CheckedText, check_written
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import Prompt, why_not_asked
 

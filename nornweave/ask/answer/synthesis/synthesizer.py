@@ -14,7 +14,7 @@ from typing import Any
 from nornweave.ask.answer.synthesis.model_call import Listener, ModelAnswer, Said, call
 from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
 from nornweave.ask.fuse.records import Synthesis
-from nornweave.config.fusion import FusionSettings
+from nornweave.config.workspace import FusionSettings
 from nornweave.core.errors import ConfigError
 from nornweave.core.text.legible import counted
 from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed

@@ -1,18 +1,34 @@
-"""Recognise a full disk, missing memory and missing write permission in any error, and describe it in one sentence."""
+"""Write files atomically and for this user alone, and say in one sentence why that was not possible.
+
+A reader sees the old file or the new one, even if the writer is killed. A full disk, missing memory and a missing write
+permission are recognised in any error.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import logging
 import os
 import re
 import resource
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nornweave.core.errors import DiskFullError
+from nornweave.core.errors import ConfigError, DiskFullError
+
+PRIVATE = 0o600
+# The next writer removes what a killed writer left. A living writer needs far less time than this.
+ABANDONED_S = 3600.0
+
+log = logging.getLogger(__name__)
+
+UMASK = 0o077
 
 _ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REFUSED = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
@@ -25,6 +41,133 @@ _NO_MEMORY = re.compile(r"cannot allocate memory|failed to map segment|can't sta
 _PATH = re.compile(r"/[^\s'\":,;]+")
 _NOTHING_LEFT = 1 << 20
 _MIB = 1 << 20
+
+
+def write_whole(file: Path, text: str, mode: int = PRIVATE) -> None:
+    """Replace a file atomically and durably.
+
+    A reader sees the old file or the new one. Each writer has a temporary file of its own, so two writers do not mix
+    their texts. The last one to finish wins. A failure leaves no temporary file behind.
+
+    Args:
+        file: the file. Its folder must exist.
+        text: the content, written as UTF-8.
+
+    Raises:
+        OSError: the file cannot be written. The old file stays.
+    """
+    _sweep(file)
+    with _aside(file, text.encode(), mode) as written:
+        written.replace(file)
+    sync_path(file.parent)
+
+
+def write_new(file: Path, content: bytes) -> None:
+    """Create a file that only this user can read. If the file exists, do nothing.
+
+    Args:
+        file: the file. Its folder must exist.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with _aside(file, content, PRIVATE) as written, suppress(FileExistsError):
+        os.link(written, file)
+
+
+@contextmanager
+def _aside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
+    """Yield a durable temporary file beside ``file`` that holds ``content``. Delete it at the end."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            sync_file(stream.fileno())
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def sync_file(descriptor: int) -> None:
+    """Flush an open file to the disk. On macOS this takes more than ``fsync``, which only reaches the drive's cache."""
+    with suppress(AttributeError, OSError):  # other systems do not have it, nor does every file system of macOS
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+        return
+    os.fsync(descriptor)
+
+
+def sync_path(path: Path) -> None:
+    """Flush a file or the entries of a folder to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(file: Path) -> None:
+    """Delete old temporary files of ``file`` that killed writers left."""
+    before = time.time() - ABANDONED_S
+    for left in file.parent.iterdir():
+        with suppress(FileNotFoundError):  # its writer is done
+            if left.name.startswith(f".{file.name}.") and left.stat().st_mtime < before:
+                left.unlink()
+
+
+def user_cache(name: str) -> Path:
+    """Return this user's cache folder for one kind of content."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nornweave" / name
+
+
+def check_folder(data_dir: Path, *, make: bool = False) -> None:
+    """Check that ``data_dir`` is a folder or can become one.
+
+    Args:
+        make: create the folder if it is missing. Without ``make``, the check cannot tell whether that works.
+
+    Raises:
+        ConfigError: it is not a folder and cannot become one.
+        OSError: rights are missing, or the disk is full.
+    """
+    nearest = next(each for each in (data_dir, *data_dir.parents) if os.path.lexists(each))
+    what = "" if nearest.is_dir() else f"{str(nearest)!r} is not a folder"
+    try:
+        if make and not what:
+            data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT}:
+            raise
+        what = error.strerror or type(error).__name__
+    if what:
+        raise ConfigError(f"data_dir: {str(data_dir)!r} cannot be made: {what}; name another folder in nornweave.yaml")
+
+
+def keep_private(data_dir: Path, configuration: Path) -> None:
+    """Make new files of this process and its children, and ``data_dir``, readable by this user alone.
+
+    A folder that others may enter is closed, and so is everything in it. A folder stays as it is if it holds the
+    configuration file or has the sticky bit, because then it is for everybody, such as ``/tmp``.
+
+    Args:
+        data_dir: the folder, which need not exist yet.
+    """
+    os.umask(UMASK)
+    try:
+        mode = data_dir.stat().st_mode
+        if not mode & UMASK:
+            return
+        if configuration.is_relative_to(data_dir) or mode & stat.S_ISVTX:
+            log.warning(
+                "data_dir %s holds more than NornWeave's files and stays readable; name a folder of its own", data_dir
+            )
+            return
+        data_dir.chmod(stat.S_IMODE(mode) & ~UMASK)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.warning("other users can read data_dir %s: %s; run 'chmod go= %s'", data_dir, error.strerror, data_dir)
 
 
 @contextmanager
