@@ -267,6 +267,24 @@ def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: st
     assert find_contradictions([passage(one), second], question=one, encode=encode) == []
 
 
+@pytest.mark.parametrize(("question", "page", "source"), [
+    ("where are the spare bulbs?", "The spare bulbs are in Kiel.", "# The spare bulbs are in Lund.\nrefill()\n"),
+    ("does a lamp stop at night?", "A lamp does not stop at night.", "# A lamp stops at night, see above.\nrun()\n"),
+])  # fmt: skip
+def test_a_comment_of_a_program_is_no_rival_of_its_pages(
+    question: str, page: str, source: str, encode: SentenceEncoder
+) -> None:
+    assert find_contradictions([passage(page), code(source)], question=question, encode=encode) == []
+
+
+def test_figures_of_a_comment_are_compared_and_so_are_switches(encode: SentenceEncoder) -> None:
+    for page, source, question in (
+        ("A lamp is dimmed after 5 minutes.", "# A lamp is dimmed after 9 minutes.\n", "when is a lamp dimmed?"),
+        ("The night lamp is off by default.", "night_lamp = True\n", "is the night lamp on?"),
+    ):
+        assert find_contradictions([passage(page), code(source)], question=question, encode=encode), question
+
+
 def test_the_thing_is_named_as_it_is_written(encode: SentenceEncoder) -> None:
     pair = [passage("Idempotency keys are kept for 24 hours."), code("IDEMPOTENCY_KEYS_TTL_HOURS = 48\n")]
     assert [each.name for each in find_contradictions(pair, encode=encode)] == ["idempotency keys"]

@@ -815,7 +815,9 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
         indent = len(setting.line) - len(setting.line.lstrip())
         span = Span(setting.start + indent, setting.start + len(setting.line.rstrip()))
         about, none = frozenset(named), frozenset[str]()
-        names = stems(" ".join(each for each in words_of(setting.name) if each not in _CURRENCIES))
+        own = [each for each in words_of(setting.name) if each not in _CURRENCIES]
+        # DOOR_ROLES says who may do something at a door: a sentence about the door need not say *role*.
+        names = stems(" ".join(each for each in own if not _GRANTED.fullmatch(each)) or " ".join(own))
         for kind, key, values in _held(setting, asked):
             unit = name.unit if kind == "quantity" and (name := read_name(setting.name)) else ""
             shown = f"{setting.value.strip(QUOTES)} {unit or ''}".strip()

@@ -25,6 +25,7 @@ from nornweave.disagree.assertions.alike import (
 )
 from nornweave.disagree.assertions.answers import (
     ASKED,
+    STANDING,
     Answering,
     Assertion,
     Context,
@@ -348,6 +349,7 @@ def _differing(
             if (
                 not _states(mine, second)
                 and not _states(theirs, first)
+                and _may_be_compared(one, other, here, there)
                 and first.kind == second.kind
                 and first.key.partition(" ")[0] == second.key.partition(" ")[0]
                 and differ(first, second)
@@ -376,6 +378,17 @@ def _read_statement(statement: Statement, subject: Asked, passages: Sequence[Ass
         return read_settings((statement.setting,), subject, statement.words)
     topic = passage.topic
     return read_answers(statement.text, statement.start, passage.domain, statement.before, subject, topic)
+
+
+def _may_be_compared(one: Answering, other: Answering, here: AssertingPassage, there: AssertingPassage) -> bool:
+    """Tell whether two answers may contradict each other.
+
+    Comments of a program and the pages of its product describe its parts in similar words. Therefore names, states,
+    places and denials in such a comment are not compared with those pages; its figures, dates and versions are.
+    """
+    is_comment = any(place.domain == "code" and not said.context.names for said, place in ((one, here), (other, there)))
+    is_open = one.assertion.kind in STANDING
+    return not (is_open and is_comment and {here.domain, there.domain} == {"code", "documentation"})
 
 
 def _count_one_thing(one: Answering, other: Answering) -> bool:
@@ -410,6 +423,7 @@ def _answer_differently(
     first, second = one.assertion, other.assertion
     return (
         here.domain != there.domain
+        and _may_be_compared(one, other, here, there)
         and (first.kind, first.key) == (second.kind, second.key)
         and differ(first, second)
         and (first.key != "count" or _count_one_thing(one, other))
