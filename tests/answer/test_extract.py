@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import citation, ranked
 
-from nornweave.ask.answer.extract import MOST_SENTENCES, as_read, extract
+from nornweave.ask.answer.extract import LONGEST, MOST_SENTENCES, as_read, extract
 from nornweave.core.types import Span
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
@@ -77,6 +77,18 @@ def test_the_setting_that_the_search_found_is_quoted_first_with_what_describes_i
         item = replace(item, item=replace(item.item, told=told))
         first, *_ = extract([best, item], "how many flower places are made at most?")
         assert first.text == quoted
+
+
+def test_a_default_far_below_its_name_is_quoted_from_the_name() -> None:
+    described = "How often the digger tries to sow a bed again before it gives up and marks the bed as fallow. " * 2
+    note = "After each attempt that failed the digger waits a little longer, until the day is over. " * 2
+    page = f"``sowattempts``\n\n  {described}\n\n  .. note::\n\n     {note}\n\n  *Default*: 4\n\n  *Required*: no\n"
+    facts = extract_facts(Passage(text=page, format="rst", domain="documentation"))
+    item = ranked("page", page, domain="documentation", facts=facts, cited=citation(char_range=(0, len(page))))
+    item = replace(item, item=replace(item.item, told=facts[0]))
+    first, *_ = extract([item], "how many times will it try before it marks a bed as fallow?")
+    assert first.text.startswith("``sowattempts``") and first.text.endswith("*Default*: 4")
+    assert len(first.text) > LONGEST
 
 
 def test_a_heading_in_words_is_not_quoted_with_the_value_that_the_search_found() -> None:

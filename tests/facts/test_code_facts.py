@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.core.types import Attribute, Fact
+from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.facts.code import read_code
 from nornweave.disagree.facts.code.tags import FIELDS
 from nornweave.disagree.facts.extract import extract_facts
@@ -447,3 +448,36 @@ def test_a_duration_in_quotation_marks_is_a_time() -> None:
 def test_calls_that_register_something_else_state_no_default() -> None:
     for call in ("registry.register('json', 3)", "bus.addListener('depth', 3)", "el.setAttribute('depth', 3)"):
         assert not [fact for fact in read(call, "javascript") if fact.attribute == "default"]
+
+
+@pytest.mark.parametrize(("path", "language", "line", "value"), [
+    ("lane/config-template.py", "python", "# LANE_COUNT = 7", "7"),
+    ("config/initializers/lane.rb", "ruby", "  # config.lane_count = 7", "7"),
+    ("lane/settings.php", "php", "  // 'lane_count' => 7,", "7"),
+    ("conf/lane.js", "javascript", "  // laneCount: 7,", "7"),
+])  # fmt: skip
+def test_a_setting_that_code_of_a_configuration_comments_out_is_an_example(
+    path: str, language: str, line: str, value: str
+) -> None:
+    mark = line.split()[0]
+    text = f"{mark} How many ships pass side by side.\n{mark} SHIP = 3\n{mark} How many lanes a chart has.\n{line}\n"
+    text = f"<?php\n{text}" if language == "php" else text
+    fact = next(
+        fact
+        for fact in extract_facts(Passage(text=text, domain="code", language=language, path=path))
+        if fact.name == "lane count"
+    )
+    assert (fact.value, fact.form, fact.side, keys_of(fact)) == (value, "example", "configuration", frozenset())
+    assert text[fact.span.start : fact.span.end] in line
+    first, last, is_told = statement_at(text, fact.span.start, fact.span.end)
+    assert is_told and text[first:last].split("\n")[0] == f"{mark} How many lanes a chart has."
+
+
+@pytest.mark.parametrize(("path", "line"), [
+    ("lane/chart.py", "# LANE_COUNT = 7"), ("lane/config.py", "# Note: 7 lanes are enough"),
+    ("lane/config.py", "# See lane_count = 7"), ("lane/config.py", '# LANE_TOKEN = "b7c1"'),
+])  # fmt: skip
+def test_other_comments_of_code_set_nothing(path: str, line: str) -> None:
+    text = f"{line}\nSHIP = 3\n"
+    found = extract_facts(Passage(text=text, domain="code", language="python", path=path))
+    assert [fact.name for fact in found] == ["ship"]

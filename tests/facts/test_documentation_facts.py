@@ -465,6 +465,30 @@ def test_facts_of_a_long_document_are_bounded() -> None:
     assert len(read(text)) == MAX_FACTS
 
 
+@pytest.mark.parametrize("table", [
+    "  ============ =========\n  **Type**     Int\n  **Default**  40\n  **Restart**  yes\n  ============ =========",
+    "| Type | Int |\n|---|---|\n| Default | 40 |\n| Restart | yes |",
+    "| Default value | 40 |\n|---|---|\n| Type | Int |",
+    "| Type | Default | Restart |\n|---|---|---|\n| Int | 40 | yes |",
+])  # fmt: skip
+def test_a_table_of_properties_states_the_default_of_the_heading_above_it(table: str) -> None:
+    text = f"# Settings\n\n## lane-width\n\n{table}\n\n  How wide a lane is drawn.\n"
+    fact = only(text)
+    assert (fact.name, fact.attribute, fact.value) == ("lane width", "default", "40")
+    ((_, (first, last)),) = described([fact], text, 0)
+    assert text[first:last].lstrip("# ").startswith("lane-width") and "How wide a lane is drawn." in text[first:last]
+
+
+@pytest.mark.parametrize("text", [
+    "## lane-width\n\n| Type | Int |\n|---|---|\n| Default | n/a |\n",
+    "## lane-width\n\n| Type | Int |\n|---|---|\n| Default | - |\n",
+    "## The lanes of a chart\n\n| Type | Int |\n|---|---|\n| Default | 40 |\n",
+    "## lane-width\n\n| Colour | Green |\n|---|---|\n| Default | 40 |\n",
+])  # fmt: skip
+def test_a_table_of_properties_without_a_value_or_a_name_above_states_nothing(text: str) -> None:
+    assert not read(text)
+
+
 @pytest.mark.parametrize("text", [
     "`" * 50_000, "| a" * 30_000, "=== ===\n" * 10_000, "Default: 5\n" * 10_000, "<td>" * 30_000, "[a](" * 30_000,
     "the maximum default value of " * 3_000, "{@code " * 20_000, ".. function:: f(" + "a=5, " * 20_000,

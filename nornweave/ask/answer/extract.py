@@ -61,7 +61,7 @@ READ_PASSAGES = 8
 # A passage far below the best is not quoted: of 1,110 questions none lost its right sentence by that.
 LEAST_SHARE = 0.4
 # What is joined is no longer than this, so that three of them are read at a glance. A sentence is divided above
-# more, as half of one may say the opposite.
+# more, as half of one may say the opposite; and a value may stand so far from its name, without which it says nothing.
 LONGEST, LONGEST_SENTENCE = 400, 600
 # Where a name stands alone, its type may stand between it and its value.
 NEAR_NAME = 2
@@ -641,7 +641,7 @@ def _told(item: FusedItem, fact: Fact) -> _Candidate:
     if last - first > LONGEST:
         end = _SENTENCE_END.search(text, at[1], last)
         last = end.end() if end else at[1]
-    if last - first > LONGEST:
+    if last - first > LONGEST_SENTENCE:
         first, last = _join_to_name(text, [*_sentences(text)], fact, at)
     return _Candidate(item, (first, last), frozenset(), 0, True, False, False, is_told=True)
 
@@ -691,7 +691,7 @@ def _join_to_name(text: str, units: Sequence[Unit], fact: Fact, at: Unit) -> Uni
     name = frozenset(sequence(fact.name))
     for place in range(saying[0], -1, -1):
         start = units[place][0]
-        if end - start > LONGEST:
+        if end - start > LONGEST_SENTENCE:
             break
         if name <= frozenset(sequence(text[start : units[place][1]])):
             said = (unit for unit in units[place:] if _WORDS.search(text, *unit))

@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_ANSWER, NOT_SEARCHED, one_line, quoted
-from nornweave.ask.answer.extract import LONGEST, as_read
+from nornweave.ask.answer.extract import LONGEST_SENTENCE, as_read
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, FusedItem, Synthesis
@@ -131,7 +131,7 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     """
     domains = {item.chunk_id: item.domain for item in answer.items}
     said = [
-        f"“{one_line(as_read(each.text, is_code=domains[each.chunk_id] == Domain.CODE), LONGEST)}”"
+        f"“{one_line(as_read(each.text, is_code=domains[each.chunk_id] == Domain.CODE), LONGEST_SENTENCE)}”"
         f" [{numbers[each.chunk_id]}]"
         for each in answer.extract
     ]

@@ -13,14 +13,14 @@ from itertools import chain
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.code import CodeReading, Comment, read_code
+from nornweave.disagree.facts.code import CodeReading, Comment, read_code, read_switched_off
 from nornweave.disagree.facts.code.help import help_facts
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
 from nornweave.disagree.facts.documentation import documentation_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import PROGRAMS, language_of
 
-VERSION = "facts-43"
+VERSION = "facts-44"
 MAX_FACTS = 4_000
 """Of one passage: more is a table of constants."""
 MAX_COMMENT = 60_000
@@ -53,6 +53,8 @@ def extract(passage: Passage) -> Extracted:
     is_talk = passage.domain in _TALK
     reading = read_code(passage, language) if language is not None and not is_talk else None
     found: Iterable[Fact] = _program(passage, reading) if reading else ()
+    if language is not None and reading and passage.domain != "documentation":
+        found = chain(found, read_switched_off(passage, language))
     if not is_talk and is_configuration(passage.format, passage.path):  # a program may be one: setup.py, Gemfile
         found = chain(found, configuration_facts(passage))
     elif reading is None:

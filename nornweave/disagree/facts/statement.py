@@ -19,9 +19,13 @@ _IN_WORDS = re.compile(r"\"[^\"\n]*\w\s\w+\s[^\"\n]*\"|'[^'\n]*\w\s\w+\s[^'\n]*'
 # Three words behind a value, on its line.
 _REMARK_BEHIND = re.compile(r"[^\S\n](?:#+|//+|--)[^\S\n]*\w[^\n]*?\w\s\w+\s\w")
 _PARAGRAPH = re.compile(r"[^\n]*\n(?:[^\S\n]*\n)?((?!\s*(?:#|```|~~~))(?:[^\n]*\w[^\n]*(?:\n|\Z)){1,4})")
+# The further rows of a table.
+_ROWS = re.compile(r"[^\n]*(?:\n[^\S\n]*(?:[|+=]|\S+(?:[ ]\S+)*[ ]{2,}\S)[^\n]*)+")
+# ``# pool_size = 10``: what is commented out is a setting of its own, and describes none below it.
+_SWITCHED_OFF = re.compile(r"[^\S\n]*(?:#+|//+|--|;+)[^\S\n]*[\w.$'\"\]\[-]+[^\S\n]*(?:=(?!=)|:[^\S\n]+\S+[^\S\n]*\n)")
 _DEFAULT_KEY = re.compile(r"[\"']?default[\"']?[ \t]*:")
 MAX_DESCRIPTION = 300
-_MARKS = re.compile(r"[^\w'-]+|(?<=[a-z])(?=[A-Z])|_+")
+_MARKS = re.compile(r"[^\w'-]+|-{3,}|(?<=[a-z])(?=[A-Z])|_+")
 _EACH_LINE = re.IGNORECASE | re.MULTILINE
 _OPENING, _BRACKETS = frozenset("([{"), frozenset("()[]{}")
 
@@ -43,7 +47,10 @@ def statement_at(text: str, start: int, end: int) -> tuple[int, int, bool]:
         return opened, closed, True
     above = first
     while (
-        above and _REMARK.match(text, before := text.rfind("\n", 0, above - 1) + 1) and last - before <= MAX_STATEMENT
+        above
+        and _REMARK.match(text, before := text.rfind("\n", 0, above - 1) + 1)
+        and not _SWITCHED_OFF.match(text, before)
+        and last - before <= MAX_STATEMENT
     ):
         above = before
     return above, last, above < first
@@ -93,7 +100,8 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
     """Yield each fact that has a value, and the range of the text that describes it; empty if no text describes it.
 
     In documentation the range runs from the fact's name, or else from the start of the line, to the end of the value's
-    line. It includes the next paragraph if that is indented deeper, or if the value is just below the name.
+    line. It includes the next paragraph if that is indented deeper, or if the value is just below the name
+    or in a table below it.
 
     Args:
         facts: the facts, by place.
@@ -116,10 +124,13 @@ def described(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[Fa
         name = r"[\W_]*".join(map(re.escape, fact.name.split()))
         at = [lead + found.start() for found in re.finditer(rf"^[^\w\n]*{name}", text[lead:end], _EACH_LINE)][-1:]
         at = at or [lead + found.start() for found in re.finditer(name, text[lead:end], re.IGNORECASE)][:1]
+        rows = _ROWS.match(text, end) if fact.form == "heading" else None
+        end = rows.end() if rows else end
         told_from, behind = at[0] if at else lines_at(text, first, end)[0], text.find("\n", end)
         told_to, after = behind if behind >= 0 else len(text), _PARAGRAPH.match(text, end)
         deeper = _indent(text, after.start(1)) - _indent(text, text.rfind("\n", 0, first) + 1) if after else -1
-        if after and (deeper > 0 or (deeper == 0 and 0 < text.count("\n", told_from, first) <= NEAR)):
+        is_near = rows is not None or 0 < text.count("\n", told_from, first) <= NEAR
+        if after and (deeper > 0 or (deeper == 0 and is_near)):
             told_to = after.end(1)
         last = end
         yield fact, (told_from, told_to)
@@ -141,8 +152,8 @@ def settings_in(facts: Sequence[Fact], text: str, start: int) -> Iterator[tuple[
             fact.attribute == "value" or fact.side == "configuration" or (fact.form == "option" and fact.owner != "")
         )
         if fact.kind != "list" and (first < last or is_named):
-            said = f"{fact.name} {fact.owner} {text[first:last]}"[:MAX_DESCRIPTION]
-            yield places[fact], " ".join(_MARKS.sub(" ", said).split())
+            said = _MARKS.sub(" ", f"{fact.name} {fact.owner} {text[first:last][: 2 * MAX_DESCRIPTION]}")
+            yield places[fact], " ".join(said.split())[:MAX_DESCRIPTION]
 
 
 def _indent(text: str, at: int) -> int:

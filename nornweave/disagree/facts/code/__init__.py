@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from nornweave.core.types import Fact
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.types import Fact, Span
 from nornweave.disagree.facts.code.calls import read_call, read_chains, read_fallback, read_givers, read_placeholders
 from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
@@ -24,6 +27,17 @@ SECONDS_PER_MEGABYTE = 6.0
 MINIFIED_BYTES = 50_000
 MINIFIED_LINE = 1_000
 """Characters of an average line from which a long text counts as generated."""
+
+_IS_CONFIGURATION = lazy_pattern(
+    r"(?:^|[/_.-])(?:conf|config|configuration|settings?|options|defaults?|initializers)[/_.-][^/]*$",
+    re.IGNORECASE,
+)
+_SWITCHED_OFF = lazy_pattern(
+    r"^[ \t]*(?:#+|//+|--|;+)[ \t]*"
+    r"(?P<said>[A-Za-z_$'\"][\w.$'\"\]\[>-]*[ \t]*(?:(?:=>|=(?![=>]))[ \t]*\S.*|:[ \t]+\S+))[ \t]*$",
+    re.MULTILINE,
+)
+"""A line that is commented out and sets something."""
 
 _READERS = {
     **dict.fromkeys(("param", "field", "const", "assign", "pair", "kwarg"), read_statement),
@@ -85,8 +99,28 @@ def _read_sites(reading: Reading) -> None:
     read_statuses(reading)
 
 
+def read_switched_off(passage: Passage, language: str) -> Iterator[Fact]:
+    """Yield what the settings of a configuration written as code would be that are commented out (``# POOL = 10``).
+
+    The form of such a fact is ``example``, because it is not in force.
+    """
+    if not _IS_CONFIGURATION.search(passage.path) or not (off := [*_SWITCHED_OFF.finditer(passage.text)]):
+        return
+    shifted = {passage.line_of(match.start()): match.start("said") - match.start() for match in off}
+    lines = [
+        f"{line[shifted[number] :]}{' ' * shifted[number]}" if number in shifted else " " * len(line)
+        for number, line in enumerate(passage.text.split("\n"))
+    ]
+    for fact in read_code(replace(passage, text="\n".join(lines)), language).facts:
+        if fact.line in shifted and fact.form == "definition" and fact.attribute in {"default", "value"}:
+            at = shifted[fact.line]
+            span = Span(fact.span.start + at, fact.span.end + at)
+            said = passage.lines_between(span.start - passage.start, span.end - passage.start)
+            yield replace(fact, attribute="setting", side="configuration", form="example", span=span, statement=said)
+
+
 def _is_minified(text: str) -> bool:
     return len(text) > MINIFIED_BYTES and len(text) / (text.count("\n") + 1) > MINIFIED_LINE
 
 
-__all__ = ["CodeReading", "Comment", "read_code"]
+__all__ = ["CodeReading", "Comment", "read_code", "read_switched_off"]

@@ -190,9 +190,10 @@ class Reader:
             return self._fact(about, "default", literal.value, (token.start, row[-1].end))
         if literal.item and literal.item.role == "row":
             subject = Subject(name=literal.item.name, form="table", owner=subject.path if subject else self.path)
-        if literal.item and _COLUMN.search(literal.column):
-            is_below = "\n" in text[literal.item.start : token.start]  # a cell a line
-            place = token.start if is_below else literal.item.start, token.end
+        if _COLUMN.search(literal.column):
+            start = literal.item.start if literal.item else token.start
+            is_below = "\n" in text[start : token.start]  # a cell a line
+            place = token.start if is_below else start, token.end
             return self._fact(subject, "default", literal.value, place) if says_all(literal, text) else None
         said = announced(row, literal.at)
         if said is not None:

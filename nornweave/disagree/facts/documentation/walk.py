@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
-from nornweave.disagree.facts.documentation.tables import Cell, read_table
+from nornweave.disagree.facts.documentation.tables import Cell, Row, read_table
 from nornweave.disagree.facts.documentation.tokens import MAX_LINE, Token, tokens_of
 from nornweave.disagree.facts.values import Value
 
@@ -56,6 +56,11 @@ _VERB = lazy_pattern(
 )
 _OPENS = lazy_pattern(r"(?:^|\n)[ \t]*(?:```|~~~|-{4,}|\.{4,})[^\n]*\n[ \t]*$")
 """What a heading, or the text above a block of JSON, says where it shows what is sent."""
+_DEFAULT = lazy_pattern(r"[\W_]*defaults?(?: value)?[\W_]*$", re.IGNORECASE)
+_PROPERTY = lazy_pattern(r"[\W_]*(?:defaults?(?: value)?|types?|required|mandatory|optional)[\W_]*$", re.IGNORECASE)
+_UNSET = lazy_pattern(r"[\W_]*(?:n[/.]?a\.?)?[\W_]*$", re.IGNORECASE)
+PROPERTIES = 2
+"""Rows with names of properties that make a table one of properties, if it has so many."""
 MAX_CELL = 40
 """Characters of a name in plain words."""
 PLAIN = 3
@@ -202,6 +207,13 @@ class Walk:
 
     def _table(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         rows, header = read_table(text, block)
+        if own := [*_own_defaults(rows, header)]:
+            for cell in own:
+                tokens = [one for one in _cell(text, cell) if one.text not in MARKS]
+                value = (tokens[0].value or replace(tokens[0], quoted=True).value) if tokens else None
+                if value is not None:
+                    yield Literal(tokens, 0, value, "T", self.item, "default")
+            return
         columns = [re.sub(r"[^a-z ]", "", cell.text.lower()).strip() for cell in header or ()]
         has_defaults = any("default" in column for column in columns[1:])
         item: Item | None = None
@@ -261,6 +273,20 @@ class Walk:
                 value = replace(row[at], quoted=True).value
             if value is not None:
                 yield Literal(row, at, value, role, item)
+
+
+def _own_defaults(rows: Sequence[Row], header: Row | None) -> Iterator[Cell]:
+    """Yield the cells with the default of what a table stands below, if the table names nothing itself.
+
+    Each of its rows is then a property (``Type | Int``, ``Default | 3``), or its one row has the properties' values.
+    """
+    lines = [*([header] if header else ()), *rows]
+    if header and len(rows) == 1 and _PROPERTY.match(header[0].text) and not _PROPERTY.match(rows[0][0].text):
+        lines = [[name, cell] for name, cell in zip(header, rows[0], strict=False)]
+    elif sum(_PROPERTY.match(row[0].text) is not None for row in lines) < min(len(lines), PROPERTIES):
+        return
+    cells = (row[1] for row in lines if len(row) > 1 and _DEFAULT.match(row[0].text))
+    yield from (cell for cell in cells if not _UNSET.match(cell.text))
 
 
 def _is_last(row: Sequence[Token], at: int) -> bool:
