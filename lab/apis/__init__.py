@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from lab.apis import confluence, feed, github, gitlab, jira, site, slack, stackexchange
 from lab.apis.server import Api
-from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.confluence import ConfluenceFeed
 from nornweave.connect.connectors import (
     ConfluenceSettings,
     FeedSettings,
@@ -22,9 +22,9 @@ from nornweave.connect.connectors import (
     WebSettings,
 )
 from nornweave.connect.feed import SyndicationFeed
-from nornweave.connect.github.feed import GithubFeed
-from nornweave.connect.gitlab.feed import GitlabFeed, GitlabWiki
-from nornweave.connect.jira.feed import JiraFeed
+from nornweave.connect.github import GithubFeed
+from nornweave.connect.gitlab import GitlabFeed, GitlabWiki
+from nornweave.connect.jira import JiraFeed
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.slack.feed import SlackFeed

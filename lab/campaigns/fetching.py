@@ -12,7 +12,7 @@ from lab.apis import STAND_INS
 from lab.apis.server import Api, serving
 from lab.campaigns.processes import CampaignChild
 from lab.campaigns.report import Order, Tally
-from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 
 DOCUMENTS = 400

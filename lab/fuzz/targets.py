@@ -14,7 +14,7 @@ from lab.fuzz import packed
 from lab.fuzz.snippets import CODE, PROSE, SETTINGS
 from nornweave.connect.files.source import file_document
 from nornweave.connect.inbox.source import inbox_document
-from nornweave.connect.messages.source import parse_messages
+from nornweave.connect.messages import parse_messages
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.connect.transcripts import parse_transcript
 from nornweave.core.errors import DocumentError, ReaderLostError

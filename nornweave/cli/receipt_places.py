@@ -17,8 +17,7 @@ from nornweave.carry.wiring import INBOX, store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.mirror.mirror import MirrorFile
-from nornweave.connect.mirror.mirrored import mirror_file
+from nornweave.connect.mirror.mirrored import MirrorFile, mirror_file
 from nornweave.connect.protocol import Copying, Source
 from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError

@@ -273,10 +273,10 @@ class GithubSettings(ApiSettings, HookedSettings, RightsSettings):
 
 def _open_github(settings: GithubSettings, own: OwnFiles) -> Source:
     if settings.repository is None:
-        from nornweave.connect.github.export import GithubDumpSource
+        from nornweave.connect.github import GithubDumpSource
 
         return GithubDumpSource(settings, own)
-    from nornweave.connect.github.feed import GithubFeed
+    from nornweave.connect.github import GithubFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
     return MirroredSource(settings, GithubFeed(settings), own.data_dir)
@@ -310,7 +310,7 @@ class GitlabSettings(AddressedSettings, ApiSettings, HookedSettings, RightsSetti
 
 
 def _open_gitlab(settings: GitlabSettings, own: OwnFiles) -> Source:
-    from nornweave.connect.gitlab.feed import GitlabFeed, GitlabWiki
+    from nornweave.connect.gitlab import GitlabFeed, GitlabWiki
     from nornweave.connect.mirror.mirrored import MirroredSource
 
     kind = GitlabWiki if settings.domain is Domain.DOCUMENTATION else GitlabFeed
@@ -345,7 +345,7 @@ class ConfluenceSettings(AtlassianSettings):
 
 
 def _open_confluence(settings: ConfluenceSettings, own: OwnFiles) -> Source:
-    from nornweave.connect.confluence.feed import ConfluenceFeed
+    from nornweave.connect.confluence import ConfluenceFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
     return MirroredSource(settings, ConfluenceFeed(settings), own.data_dir)
@@ -366,7 +366,7 @@ class JiraSettings(AtlassianSettings):
 
 
 def _open_jira(settings: JiraSettings, own: OwnFiles) -> Source:
-    from nornweave.connect.jira.feed import JiraFeed
+    from nornweave.connect.jira import JiraFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 
     return MirroredSource(settings, JiraFeed(settings), own.data_dir)
@@ -401,7 +401,7 @@ class MessagesSettings(SourceSettings):
 
 
 def _open_messages(settings: MessagesSettings, own: OwnFiles) -> Source:
-    from nornweave.connect.messages.source import MessagesSource
+    from nornweave.connect.messages import MessagesSource
 
     return MessagesSource(settings, own)
 

@@ -12,8 +12,7 @@ from defusedxml.ElementTree import fromstring
 
 from nornweave.connect.connectors import FeedSettings
 from nornweave.connect.conversation import load_json, parse_time
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import ApiClient, Limits
 from nornweave.connect.mirror.feed import Body, Feed, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import read_regular

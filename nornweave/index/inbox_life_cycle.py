@@ -16,8 +16,15 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from nornweave.connect.inbox.deposits import withdraw
-from nornweave.connect.inbox.file import MAX_FILE_BYTES, file_name, gate_of, is_document_file, loads, read_header
+from nornweave.connect.inbox.deposits import (
+    MAX_FILE_BYTES,
+    file_name,
+    gate_of,
+    is_document_file,
+    loads,
+    read_header,
+    withdraw,
+)
 from nornweave.core.errors import QueryError, SourceUnavailableError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import iso_moment, utc_text

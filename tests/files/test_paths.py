@@ -8,9 +8,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.files.gitignore import IgnoreFile
 from nornweave.connect.files.skip import Rules, tree_of_folder
-from nornweave.connect.files.walk import walk
+from nornweave.connect.files.walk import IgnoreFile, walk
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.paths import PathFilter, is_inside, unsafe_path
 from nornweave.core.types import Domain

@@ -5,7 +5,7 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.jira.adf import text_of_adf
+from nornweave.connect.jira import text_of_adf
 
 
 def node(kind: str, *content: Any, **attributes: Any) -> dict[str, Any]:

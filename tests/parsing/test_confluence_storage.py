@@ -3,7 +3,7 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
+from nornweave.connect.confluence import html_of_storage, mentioned_accounts
 from nornweave.read.blocks.html import read_html
 
 NAMES = {"557058:ann": "Ann Lee"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from growth import assert_subquadratic
 
-from nornweave.connect.confluence.storage import html_of_storage
+from nornweave.connect.confluence import html_of_storage
 from nornweave.connect.stackexchange.document import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.read.blocks.html import read_html

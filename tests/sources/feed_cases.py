@@ -22,11 +22,11 @@ from lab.apis.server import HANG_UP, Api, Reply
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
-from nornweave.connect.confluence.feed import confluence_document
+from nornweave.connect.confluence import confluence_document
 from nornweave.connect.conversation import conversation_document
 from nornweave.connect.feed import feed_document
-from nornweave.connect.gitlab.feed import wiki_document
-from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.gitlab import wiki_document
+from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest
 from nornweave.read.web_page import web_document

@@ -13,8 +13,7 @@ from waiting import HANGS_S, SOON_S
 
 from lab.apis.server import HANG_UP, Api, Reply, Request, serving
 from nornweave.connect.connectors import FeedSettings, open_source
-from nornweave.connect.mirror.answers import AnswerError, Limits, OtherHostError
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import AnswerError, ApiClient, Limits, OtherHostError
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.files.paths import OwnFiles
 from nornweave.core.types import Domain

@@ -8,8 +8,8 @@ import forked
 import pytest
 import yaml
 
-from nornweave.connect.files.gitignore import IgnoreFiles
 from nornweave.connect.files.source import FilesSource
+from nornweave.connect.files.walk import IgnoreFiles
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain, SourceId
 from nornweave.read.front_matter import describe

@@ -7,7 +7,7 @@ from feed_source import served
 
 from lab.apis.confluence import SITE, TOKEN, ConfluenceServer
 from lab.apis.server import Reply
-from nornweave.connect.confluence.feed import confluence_document
+from nornweave.connect.confluence import confluence_document
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.types import Domain, SourceId
 

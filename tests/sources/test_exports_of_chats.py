@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nornweave.connect.messages.source import parse_messages, read_messages
+from nornweave.connect.messages import parse_messages, read_messages
 from nornweave.core.types import Entry, Message, SourceId
 
 

@@ -18,7 +18,7 @@ from interruptions import list_interrupted
 
 from lab.apis import STAND_INS
 from lab.apis.server import Reply, Request, serving
-from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.api_client import Limits
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))

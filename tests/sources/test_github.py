@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.connectors import GithubSettings
-from nornweave.connect.github.export import GithubDumpSource
+from nornweave.connect.github import GithubDumpSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain
 

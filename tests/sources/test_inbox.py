@@ -17,8 +17,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.inbox import deposits
-from nornweave.connect.inbox.deposits import InboxDocument, Receipt, ReceiptBook, Status, deposit, withdraw
-from nornweave.connect.inbox.file import content_of, is_binary, loads, read_header
+from nornweave.connect.inbox.deposits import (
+    InboxDocument,
+    Receipt,
+    ReceiptBook,
+    Status,
+    content_of,
+    deposit,
+    is_binary,
+    loads,
+    read_header,
+    withdraw,
+)
 from nornweave.connect.inbox.source import InboxSource
 from nornweave.core.errors import DocumentError, QueryError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.decode import MAX_BYTES

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nornweave.connect.connectors import MessagesSettings
 from nornweave.connect.conversation import parse_time
-from nornweave.connect.messages.source import MessagesSource
+from nornweave.connect.messages import MessagesSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry
 

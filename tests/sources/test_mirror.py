@@ -6,8 +6,7 @@ import pytest
 
 from nornweave.connect.connectors import FeedSettings
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, RecordPage
-from nornweave.connect.mirror.mirror import MirrorFile
-from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.mirror.mirrored import MirroredSource, MirrorFile
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain, Entry
 

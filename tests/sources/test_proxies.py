@@ -4,8 +4,7 @@ import socket
 
 import pytest
 
-from nornweave.connect.mirror.answers import AnswerError, Limits
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import AnswerError, ApiClient, Limits
 from nornweave.core.network import through_proxy, unusable_proxy
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

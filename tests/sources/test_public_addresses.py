@@ -12,8 +12,7 @@ import pytest
 from nornweave.connect.connectors import ConfluenceSettings, GithubSettings
 from nornweave.connect.git.address import parse_address
 from nornweave.connect.git.network import Network
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import ApiClient, Limits
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.network import is_public, public_addresses
 from nornweave.core.types import Domain

@@ -15,9 +15,9 @@ from lab.apis.github import GithubServer
 from lab.apis.gitlab import ROLES, GitlabServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import Api, Request, serving
-from nornweave.connect.confluence.feed import confluence_document
+from nornweave.connect.confluence import confluence_document
 from nornweave.connect.conversation import conversation_document
-from nornweave.connect.gitlab.feed import wiki_document
+from nornweave.connect.gitlab import wiki_document
 from nornweave.core.access import KEY, account, read_rule
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.membership import ATLASSIAN_USER, MembershipTable, membership_file, write_table

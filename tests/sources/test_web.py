@@ -14,8 +14,8 @@ from lab.apis import STAND_INS
 from lab.apis.server import Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import WebSettings, open_source
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.web import queue
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.web import feed
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import OwnFiles
@@ -307,7 +307,7 @@ def test_a_pass_for_changes_asks_for_what_the_sitemap_says_changed(tmp_path: Pat
 def test_pages_of_which_nothing_is_said_are_asked_for_again_those_confirmed_longest_ago_first(
     site: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_sitemap: bool
 ) -> None:
-    monkeypatch.setattr(queue, "AGAIN", 2)
+    monkeypatch.setattr(feed, "AGAIN", 2)
     site.dates = False
     names = [f"/guide/{name}.html" for name in "abcd"]
     site.put("/guide/", links=names, listed=False)

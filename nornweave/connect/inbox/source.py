@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from nornweave.connect.files.source import file_document, file_version
-from nornweave.connect.inbox.deposits import withdraw
-from nornweave.connect.inbox.file import (
+from nornweave.connect.inbox.deposits import (
     MAX_FILE_BYTES,
     content_of,
     file_name,
@@ -19,9 +18,10 @@ from nornweave.connect.inbox.file import (
     is_document_file,
     loads,
     read_header,
+    withdraw,
     withdrawn_paths,
 )
-from nornweave.connect.messages.source import MessagesSource, parse_messages
+from nornweave.connect.messages import MessagesSource, parse_messages
 from nornweave.connect.transcripts import TranscriptSource, parse_transcript
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path

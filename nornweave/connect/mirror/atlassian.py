@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
-from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, Trouble
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, Limits, Trouble
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.core.access import account

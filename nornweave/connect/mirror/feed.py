@@ -14,8 +14,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from nornweave.connect.mirror.answers import ApiAnswer
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.membership import Grant
 from nornweave.core.types import Document, Domain, Entry, JsonValue, digest

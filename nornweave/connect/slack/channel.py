@@ -1,34 +1,63 @@
-"""Read one Slack channel: its history, newest first, and the replies of its threads."""
+"""Read one Slack channel through Slack's Web API: its history, newest first, and the replies of its threads.
+
+What is stored are the parts of messages that documents need, and names of people and bots. The key of a message is
+``message/CHANNEL/DAY/ROOT/TS``: the day (UTC) and the ``ts`` of its thread's root, then its own. Errors of the API have
+status 200 and the body ``{"ok": false, "error": …}``.
+
+Source: docs.slack.dev/reference/methods, docs.slack.dev/apis/web-api/pagination and …/rate-limits.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
-from nornweave.connect.conversation import as_is, clean_name
-from nornweave.connect.mirror.answers import listed
-from nornweave.connect.mirror.feed import MAX_PAGES, FeedRecord, Known, RecordPage
-from nornweave.connect.slack.api import PER_PAGE, SlackApi, SlackError, next_cursor
-from nornweave.connect.slack.records import (
-    day_of,
-    event_in,
-    message_of,
-    replies,
-    root_of,
-    says_something,
-    thread_prefix,
-    to_record,
-)
+from nornweave.connect.connectors import SlackSettings
+from nornweave.connect.conversation import as_is, clean_name, mappings
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Trouble, listed
+from nornweave.connect.mirror.feed import MAX_PAGES, Body, FeedRecord, Known, PositionLostError, RecordPage, pages_of
+from nornweave.connect.slack.export import NOTICES, count_reactions
+from nornweave.connect.slack.text import user_name
 from nornweave.core.errors import SourceUnavailableError
 
 # An edited reply does not change its thread's marks. So each full pass reads this fraction of old threads again.
 TURNS = 30
 # Replies of a thread beyond this number are left out.
 _MAX_REPLIES = 10_000
+
+PREFIX = "user/"
+
+# Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
+PER_PAGE = 200
+_RATE_LIMITS = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+# The wait after a rate limit without a time.
+_UNNAMED_WAITS = dict.fromkeys(_RATE_LIMITS, 30.0)
+_PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+_REFUSED_TOKEN = frozenset(
+    {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "org_login_required"}
+)
+# These are about one channel; the others can be read.
+_OF_A_CHANNEL = frozenset(
+    {
+        "access_denied",
+        "channel_is_limited_access",
+        "channel_not_found",
+        "is_inactive",
+        "method_not_supported_for_channel_type",
+        "missing_scope",
+        "no_permission",
+        "not_in_channel",
+        "team_access_not_granted",
+    }
+)
+_UNSHOWN = re.compile(r"[^\w:,.\- ]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +228,229 @@ def _newest_first(events: Iterable[Mapping[str, Any]], *, before: str) -> list[M
 
 def _ts(moment: float) -> str:
     return f"{max(moment, 1e9):017.6f}"
+
+
+def names_in(known: Known) -> dict[str, str]:
+    """Return the stored names of people and bots, by id."""
+    return {key.split("/")[1]: str(body.get("name") or "") for key, body in known.under(PREFIX)}
+
+
+def people_in(users: Iterable[Mapping[str, Any]]) -> list[FeedRecord]:
+    """Return the records of listed users.
+
+    Deleted users, guests and bots are included, because they may have written.
+    """
+    named = ((each["id"], user_name(each)) for each in users if isinstance(each.get("id"), str))
+    return [FeedRecord(key=f"{PREFIX}{identifier}/", body={"name": name}) for identifier, name in named]
+
+
+_TS = re.compile(r"[1-9]\d{9}\.\d{6}")
+_FIELDS = ("subtype", "ts", "thread_ts", "user", "bot_id", "username", "text", "reply_count", "latest_reply")
+_ATTACHMENT_FIELDS = (
+    *("pretext", "title", "text", "fields", "blocks", "fallback"),
+    *("from_url", "original_url", "is_msg_unfurl"),
+)
+# <@U1>, <#C1>, and the same in blocks.
+_MENTION = re.compile(r'<[@#]([A-Z][A-Z0-9]{1,30})|"(?:user_id|channel_id)": "([A-Z][A-Z0-9]{1,30})"')
+
+
+def message_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message of an event; ``None`` if there is none or its ``ts`` is invalid."""
+    if event.get("subtype") == "message_changed":
+        event = as_is(event.get("message"), dict) or {}
+    if event.get("subtype") == "message_deleted" or not _is_ts(event.get("ts")):
+        return None
+    return event
+
+
+def root_of(event: Mapping[str, Any]) -> str:
+    """Return the ``ts`` of the first message of a thread. If the message is not a reply, this is its own ``ts``."""
+    root = event.get("thread_ts")
+    return str(root) if _is_ts(root) else str(event["ts"])
+
+
+def day_of(ts: str) -> str:
+    """Return the day of a Slack timestamp, in UTC."""
+    return datetime.fromtimestamp(int(ts[:10]), UTC).date().isoformat()
+
+
+def thread_prefix(channel: str, root: str) -> str:
+    """Return the key prefix of a thread's messages."""
+    return f"message/{channel}/{day_of(root)}/{root}/"
+
+
+def says_something(event: Mapping[str, Any]) -> bool:
+    """Tell whether a message is worth storing. The result is ``False`` for a notice without replies."""
+    return as_is(event.get("subtype"), str) not in NOTICES or replies(event) > 0
+
+
+def replies(event: Mapping[str, Any]) -> int:
+    """Return the number of a message's replies."""
+    return as_is(event.get("reply_count"), int) or 0
+
+
+def to_record(
+    event: Mapping[str, Any], channel: str, folder: str, people: Mapping[str, str], channels: Mapping[str, str]
+) -> FeedRecord:
+    """Return the record of a message.
+
+    Args:
+        channel: the id of the channel.
+        folder: the first part of the document's path.
+        people: id → name, for people and bots.
+        channels: channel id → name.
+    """
+    root = root_of(event)
+    kept = _kept(event)
+    mentioned = ids_in(kept)
+    body = {
+        "event": kept,
+        "people": {each: people[each] for each in sorted(mentioned) if people.get(each)},
+        "channels": {each: channels[each] for each in sorted(mentioned) if each in channels},
+    }
+    key = f"{thread_prefix(channel, root)}{event['ts']}"
+    return FeedRecord(key=key, document=f"{folder}/{day_of(root)}", body=body)
+
+
+def event_in(body: Body) -> dict[str, Any]:
+    """Return Slack's event from a message's record."""
+    return as_is(body.get("event"), dict) or {}
+
+
+def ids_in(event: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the people, bots and channels that a message names."""
+    found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
+    return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
+
+
+def _kept(event: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: event[key] for key in _FIELDS if event.get(key) is not None}
+    if not event.get("text") and event.get("blocks"):
+        kept["blocks"] = event["blocks"]
+    attachments = [
+        {key: each[key] for key in _ATTACHMENT_FIELDS if each.get(key)} for each in mappings(event.get("attachments"))
+    ]
+    files = [{key: each[key] for key in ("title", "name") if each.get(key)} for each in mappings(event.get("files"))]
+    count = count_reactions(event)
+    bot, user = as_is(event.get("bot_profile"), dict), as_is(event.get("user_profile"), dict)
+    more = {
+        "attachments": attachments,
+        "files": files,
+        "reactions": [{"count": count}] if count else None,
+        "bot_profile": {"name": user_name(bot)} if bot else None,
+        "user_profile": {"display_name": user_name(user)} if user else None,
+    }
+    return {**kept, **{key: value for key, value in more.items() if value}}
+
+
+def _is_ts(value: object) -> bool:
+    return isinstance(value, str) and _TS.fullmatch(value) is not None
+
+
+class SlackError(SourceUnavailableError):
+    """Slack refuses a request. The attribute ``code`` is Slack's own error code."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def is_of_a_channel(self) -> bool:
+        """Tell whether the error concerns only one channel, so that other channels may be readable."""
+        return self.code in _OF_A_CHANNEL
+
+
+class SlackApi(ApiClient):
+    """The API methods of one Slack workspace, called with a token."""
+
+    def __init__(self, settings: SlackSettings, limits: Limits | None) -> None:
+        self._token_name = settings.token_name
+        super().__init__(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
+
+    def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
+        """Call an API method. Return the answer and its content.
+
+        Raises:
+            SlackError: Slack refuses. The message says what to do.
+            PositionLostError: Slack does not know the cursor any more.
+            SourceUnavailableError: Slack does not answer, gives an invalid answer, or limits the rate for too long.
+        """
+        answer = self.get(method, parameters)
+        return answer, answer.mapping()
+
+    def trouble(self, answer: ApiAnswer) -> Trouble | None:
+        """Return the problem with an answer, including Slack's message; ``None`` if there is no problem."""
+        found = super().trouble(answer)
+        content = {} if found else answer.mapping()
+        if found or content.get("ok") is True:
+            return found
+        method = urlsplit(answer.url).path.rpartition("/")[2]
+        code = self._shown(content.get("error")) or "no error named"
+        if code == "invalid_cursor":
+            return Trouble(PositionLostError(f"{method}: the cursor is not valid any more"))
+        wait = answer.headers.get("retry-after", "")
+        return Trouble(
+            SlackError(code, f"{method}: {code}; {self._remedy(code, content)}"),
+            is_passing=code in _RATE_LIMITS | _PASSING,
+            wait_s=float(wait) if re.fullmatch(r"\d{1,9}", wait) else _UNNAMED_WAITS.get(code),
+        )
+
+    def listed(self, method: str, key: str, **parameters: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the items that an API method lists, over all pages.
+
+        Raises:
+            SlackError: Slack refuses. The message says what to do.
+            SourceUnavailableError: Slack does not answer, gives an invalid answer, limits the rate for too long, or
+                refuses a cursor that it has just sent.
+        """
+        try:
+            for found, _ in self.pages(method, key, **parameters):
+                yield from found
+        except PositionLostError as error:
+            raise SourceUnavailableError(f"{error}; try again later") from error
+
+    def ids(self, method: str, channel: str) -> Iterator[object]:
+        """Yield the ids that an API method lists for a channel, over all pages. The errors are those of ``listed``."""
+
+        def ask(at: str | None) -> tuple[list[object], str | None]:
+            _, content = self.ask(method, channel=channel, limit=PER_PAGE, **({"cursor": at} if at else {}))
+            found = as_is(content.get("members"), list)
+            if found is None:
+                raise SourceUnavailableError(f"{method}: no list 'members' in the answer; check api_url")
+            return found, next_cursor(content)
+
+        return (each for found, _ in pages_of(ask, None, method) for each in found)
+
+    def pages(
+        self, method: str, key: str, *, cursor: str | None = None, **parameters: str
+    ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:
+        """Yield the pages of a list, each with the cursor of the next page; ``None`` for the last page."""
+
+        def ask(at: str | None) -> tuple[list[dict[str, Any]], str | None]:
+            _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": at} if at else {}))
+            return listed(content, key, method), next_cursor(content)
+
+        return pages_of(ask, cursor, method)
+
+    def _remedy(self, code: str, content: Mapping[str, Any]) -> str:
+        if code in _REFUSED_TOKEN:
+            return f"the token is refused; renew {self._token_name}"
+        if code == "missing_scope":
+            needed, provided = self._shown(content.get("needed")), self._shown(content.get("provided"))
+            return f"add the scope {needed or '?'} to the app and install it again; {self._token_name} has {provided}"
+        if code == "not_allowed_token_type":
+            return f"{self._token_name} has to be a bot token (xoxb-…) or a user token (xoxp-…)"
+        if code in _OF_A_CHANNEL:
+            return "invite the app to the channel, or leave the channel out"
+        if code in _RATE_LIMITS:
+            return "what was read is kept; the next sync continues"
+        return "try again later"
+
+    def _shown(self, value: object) -> str:
+        """Return a text of the server as it is shown in messages, without secrets."""
+        return _UNSHOWN.sub("?", self.origin.hide(as_is(value, str) or ""))[:200]
+
+
+def next_cursor(content: Mapping[str, Any]) -> str | None:
+    """Return the cursor of the next page; ``None`` on the last page."""
+    return as_is((as_is(content.get("response_metadata"), dict) or {}).get("next_cursor"), str) or None

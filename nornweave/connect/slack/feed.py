@@ -20,12 +20,20 @@ from typing import Any
 
 from nornweave.connect.connectors import SlackSettings
 from nornweave.connect.conversation import as_is, conversation_document
-from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, Feed, FeedRecord, Known, Pass, RecordPage, left_out
-from nornweave.connect.slack.api import SlackApi, SlackError
-from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
+from nornweave.connect.slack.channel import (
+    PREFIX,
+    Channel,
+    ChannelReader,
+    SlackApi,
+    SlackError,
+    channel_of,
+    event_in,
+    names_in,
+    people_in,
+)
 from nornweave.connect.slack.export import day_bytes, read_message
-from nornweave.connect.slack.records import PREFIX, event_in, names_in, people_in
 from nornweave.connect.slack.text import Directory
 from nornweave.core.access import account
 from nornweave.core.errors import SourceUnavailableError

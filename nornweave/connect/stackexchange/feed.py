@@ -24,8 +24,7 @@ from typing import Any
 
 from nornweave.connect.connectors import StackExchangeSettings
 from nornweave.connect.conversation import as_is
-from nornweave.connect.mirror.answers import ApiAnswer, Limits, Trouble, listed
-from nornweave.connect.mirror.api_client import ApiClient, Parameters
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters, Trouble, listed
 from nornweave.connect.mirror.feed import (
     Body,
     Feed,

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, OtherHostError
 from nornweave.connect.mirror.feed import Body
 from nornweave.connect.web.addresses import AGENT, AddressScope, Robots, identity, normalized
 from nornweave.core.errors import DocumentError, TransientDocumentError

@@ -24,9 +24,8 @@ from urllib.parse import quote, urlsplit
 
 from nornweave.connect.connectors import GitlabSettings
 from nornweave.connect.conversation import as_is, conversation_document, load_stored, mappings
-from nornweave.connect.github.export import Forge, thread_bytes
-from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits
-from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.github import Forge, thread_bytes
+from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import (
     PER_PAGE,
     Body,

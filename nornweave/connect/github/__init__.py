@@ -1,1 +1,0 @@
-"""GitHub: JSON dumps and the API."""

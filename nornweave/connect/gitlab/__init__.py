@@ -1,1 +1,0 @@
-"""GitLab: issues, merge requests and the wiki of a project."""

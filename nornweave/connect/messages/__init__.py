@@ -1,1 +1,0 @@
-"""Logs of messages, one a line."""
