@@ -500,4 +500,25 @@ def test_a_tag_on_a_branch_that_was_never_merged_counts_where_the_branch_left(ro
     assert "first released in v1.1.0." in documents["Weigh jars"].text
     said = documents["Release v1.2.0"].text.splitlines()
     assert "has 3 commits since v1.1.0" in said[0] and said[1].startswith("- Weigh lids ("), said
-    assert "has 1 commits since v1.0.0" in documents["Release v1.1.0"].text and "Release v1.1.1" not in documents
+    assert "has 2 commits since v1.0.0" in documents["Release v1.1.0"].text, "one of them on the branch"
+    assert documents["Release v1.1.1"].text.startswith("Release v1.1.1 of 2023-11-19 has 1 commits since v1.1.0:")
+    assert "- Bump version 1" in documents["Release v1.1.1"].text
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_patch_of_a_release_is_a_release_although_its_branch_was_never_merged(root: Path, others: int) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    git(root, "checkout", "--quiet", "-b", "patches")
+    say(root, "Mend the lid", {"a.py": "2\n"}, day=2)
+    git(root, "tag", "v1.0.1-rc1")
+    say(root, "Mend the jar", {"b.py": "2\n"}, day=3)
+    git(root, "tag", "v1.0.1")
+    git(root, "checkout", "--quiet", "main")
+    for number in range(others):
+        say(root, "Weigh jars", {"c.py": f"{number}\n"}, day=4 + number)
+    with source(root, most=1) as repository:
+        documents = past(repository)
+    said = documents["Release v1.0.1"].text.splitlines() if not others else []
+    assert said == [] or "has 2 commits since v1.0.0:" in said[0] and "Mend the jar" in said[1] + said[2], said
+    assert ("Release v1.0.1" in documents) is not others, "the branch left before what is read"

@@ -48,7 +48,7 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}7:"
+GATE = f"{HISTORY_GATE}8:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
@@ -134,12 +134,14 @@ class _Releases:
         listed: commit along first parents → the name of the release whose list of commits it is in.
         before: commit of a release → each tag on this commit → the commit of the previous release. The latter is empty
             for the first release.
+        left: commit of a release on a branch that was never merged → the commit where this branch left.
         made: tag → its time in seconds since 1970, and its day.
     """
 
     first_had: Mapping[str, str]
     listed: Mapping[str, str]
     before: Mapping[str, Mapping[str, str]]
+    left: Mapping[str, str]
     made: Mapping[str, tuple[str, str]]
 
 
@@ -216,7 +218,8 @@ class CommitHistory:
             )
             had.add(releases.listed.get(sha, ""))
         for sha, before in releases.before.items():
-            for name, former in before.items() if releases.listed[sha] in had else ():
+            is_read = releases.listed.get(releases.left.get(sha, sha), "") in had
+            for name, former in before.items() if is_read else ():
                 moment, day = releases.made[name]
                 yield Entry(
                     path=f"{RELEASES}{name}",
@@ -234,8 +237,8 @@ class CommitHistory:
 
         A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
         their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person. A tag on
-        a merged branch counts as a release at the merge commit. A tag on a branch that was never merged counts at the
-        commit where the branch left. A release candidate is not the first release of any commit if the release itself
+        a merged branch counts as a release at the merge commit. The lists of the main line also count the first tag of a
+        branch that was never merged, at the commit where this branch left. A release candidate is not the first release of any commit if the release itself
         was made.
         """
         made = self._made()
@@ -247,10 +250,13 @@ class CommitHistory:
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
         tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
+        counted = dict[str, str]()
         for sha, merged in _merged(mainline, parents):
             tagged[sha] = [name for each in merged for name in named.get(each, ())]
             if not tagged[sha]:  # the first release of a branch from here
-                tagged[sha] = sorted((name for each in merged for name in beside.get(each, ())), key=_order_of)[:1]
+                names = (name for each in merged for of in beside.get(each, ()) for name in tagged_apart[of])
+                tagged[sha] = sorted(names, key=_order_of)[:1]
+                counted |= dict.fromkeys(tagged[sha], sha)
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
             if brought:
                 first = {first_had.get(each, "") for each in brought}
@@ -274,7 +280,15 @@ class CommitHistory:
                 following.append(sha)
             if release:
                 listed[sha] = release
-        return _Releases(first_had, listed, before, made), branches
+        left = {sha: at for at, shas in beside.items() for sha in shas}
+        for sha in left:
+            names, at, is_first = tagged_apart[sha], sha, False
+            while not is_first and (at := next(iter(apart.get(at) or parents.get(at, ())), "")):
+                of = (name for name in tagged_apart.get(at, tagged.get(at, ())) if name not in counted or at in apart)
+                is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in of)
+            before[sha] = {name: before[counted[name]].pop(name) if name in counted else at for name in names}
+            listed[sha] = max(names, key=_order_of)
+        return _Releases(first_had, listed, before, left, made), branches
 
     def _walk(
         self, tags: Container[str], *revisions: str
@@ -431,22 +445,22 @@ class CommitHistory:
 
 
 def _tagged_beside(
-    apart: Mapping[str, Sequence[str]], tagged: Mapping[str, Sequence[str]], parents: Collection[str]
+    apart: Mapping[str, Sequence[str]], tagged: Iterable[str], parents: Collection[str]
 ) -> dict[str, list[str]]:
-    """Return a mapping from a commit to the version tags of branches that left there and were never merged.
+    """Return a mapping from a commit to the tagged commits of branches that left there and were never merged.
 
     Args:
         apart: commit of such a branch → its parents.
-        tagged: commit of such a branch → its tags.
+        tagged: the tagged commits of such branches.
         parents: the other commits.
     """
     left = dict[str, list[str]]()
-    for sha, names in tagged.items():
+    for sha in tagged:
         at = sha
         while at in apart:
             at = next(iter(apart[at]), "")
         if at in parents:
-            left.setdefault(at, []).extend(names)
+            left.setdefault(at, []).append(sha)
     return left
 
 
@@ -553,7 +567,8 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
     subject, body = str(said["subject"]), str(said["body"])
     merged = "\n".join(f"- {line}" for line in _list(said.get("merged")) if line != subject)
     written = f"In the documentation:\n{said['written']}" if said.get("written") else ""
-    head = "\n\n".join(filter(None, (subject, body, merged, made, written)))
+    # The author and the date stand in the first part of what is cut.
+    head = "\n\n".join(filter(None, (subject, body, made, merged, written)))
     changed = [str(each) for each in _list(said.get("changes"))]
     return subject, _cut(f"{head}\n\nChanged:", [f"- {each}" for each in changed], "\n") if changed else head
 
