@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 import pytest
 from command_line import HASHED, nornweave
-from git_repository import Repository
+from git_repository import Repository, write
 from live_server import live
 
 from api.app import create_app
@@ -569,6 +569,28 @@ def test_why_is_answered_with_the_sentence_that_gives_the_reason(turns: Path, te
     answer = asked(turns, text)  # of a word that no commit holds (left) the sentences are called the nearest
     _, why, made = [each["text"] for each in answer["extract"] + answer["nearest"]]
     assert why == "It goes because its ink is no longer sold." and made.startswith("Committed on 2026-02-03")
+
+
+def test_a_commit_found_by_a_later_part_leads_with_its_first_line(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "still")
+    body = " ".join(f"Step {step} of the boil takes {step} minutes more." for step in range(24))
+    write(repository.root, {"gasket.md": "A copper gasket melts above the fire.\n", "boil.py": '"""Boil."""\n'})
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", f"Boil slowly\n\n{body}")
+    code = {**HASHED, "chunking": {"max_chunk_tokens": 128}}
+    written = {"data_dir": "var", "sources": [{"id": "still", "domain": "code", "type": "git", "path": "still"}]}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({**written, "domains": {"code": code}}), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    with (
+        Engine(settings, [Domain.CODE], watch=False) as engine,
+        engine.agents[Domain.CODE].generation.using(OPERATOR, None) as (generation, _),
+    ):
+        first, *later = of_past(generation)
+        assert "copper gasket" in generation.chunks(np.array([later[-1]]))[int(later[-1])].content
+        found = Ranking(np.array(later[-1:], np.int32), np.array([0.7]), {}, np.array([0.7]))
+        ranked = weigh_changes(found, "which commit documented that a copper gasket melts", generation)
+        assert ranked.numbers.tolist() == [first, later[-1]] and ranked.scores.tolist() == [0.7, 0.7]
 
 
 @pytest.fixture(scope="module")

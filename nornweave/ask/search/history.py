@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.combine import EXACT, Ranking, reorder
+from nornweave.ask.search.combine import EXACT, Ranking, merge, reorder
 from nornweave.ask.search.lanes import P
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
@@ -177,6 +177,8 @@ ONLY_PAGES = 0.85
 """What a commit counts that changed nothing but documentation."""
 LISTED = 0.85
 """What a release counts, which lists what others did, where one change is asked for."""
+MOST_PARTS = 8
+"""A commit has fewer passages."""
 WEIGHED = 100
 """So many of the best are looked at; the others count as of another time."""
 _IS_PAGE = re.compile(
@@ -397,7 +399,7 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
     names = _names_in_time(text)
     undoing = _undoing(ranking, generation, within) if not names and _UNDOES.search(text) else {}
     touching = undoing or (_touching(names, generation, within) if names else {})
-    ranking = _with_found(ranking, np.array([*touching], np.int32))
+    ranking = _with_found(_with_first_parts(ranking, generation), np.array([*touching], np.int32))
     factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
     looked_at = np.flatnonzero((np.arange(len(ranking)) < WEIGHED) | np.isin(ranking.numbers, [*touching]))
     found = {**generation.chunks(ranking.numbers[:WEIGHED]), **touching}
@@ -479,6 +481,19 @@ def _names(chunk: StoredChunk, other: StoredChunk) -> bool:
     digits = other.path.rpartition("/")[2][: COMMIT_DIGITS[0]]
     is_named = THREAD_NUMBER.sub("", title).strip(" ()") in said or digits in chunk.content
     return is_named or not {*THREAD_NUMBER.findall(title)}.isdisjoint(THREAD_NUMBER.findall(said))
+
+
+def _with_first_parts(ranking: Ranking, generation: Index) -> Ranking:
+    """Return a ranking in which the first part of a commit, which has its first line, scores as its best part."""
+    held = generation.chunks(ranking.numbers[:WEIGHED])
+    later = [place for place, number in enumerate(ranking.numbers[:WEIGHED].tolist()) if held[number].char_range[0]]
+    before = np.subtract.outer(ranking.numbers[later], np.arange(1, MOST_PARTS, dtype=np.int32))
+    near = generation.chunks(np.unique(before[before >= 0]))
+    first = {chunk.document_id: number for number, chunk in near.items() if chunk.char_range[0] == 0}
+    numbers = ranking.numbers.copy()
+    for place in later:
+        numbers[place] = first.get(held[numbers[place].item()].document_id, numbers[place])
+    return merge(ranking, [replace(ranking, numbers=numbers)], 1)
 
 
 def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:

@@ -272,9 +272,10 @@ def _explain_items(
 ) -> tuple[RecallItem, ...]:
     """Return the chosen items with vectors and sources. With ``explain`` they explain their scores."""
     numbers = np.array([number for _, number, _ in chosen], np.int32)
+    behind = {number: searched.folded[number] for number in numbers.tolist() if number in searched.folded}
     is_chosen = np.zeros(context.generation.size, np.bool_)
-    is_chosen[numbers] = True
-    sources: dict[int, dict[str, SourceScore]] = {number: {} for number in numbers.tolist()}
+    is_chosen[np.concatenate([numbers, *behind.values()])] = True
+    sources: dict[int, dict[str, SourceScore]] = {number: {} for number in np.flatnonzero(is_chosen).tolist()}
     for outcome in searched.outcomes:
         for name, finding in outcome.findings.items():
             hits = finding.hits
@@ -282,14 +283,13 @@ def _explain_items(
                 scored = SourceScore(place + 1, round(float(hits.scores[place]), 4))
                 sources[int(hits.numbers[place])].setdefault(name, scored)  # of the first wording that found the chunk
     vectors = context.generation.vectors(numbers)
-    behind = {number: searched.folded[number] for number in numbers.tolist() if number in searched.folded}
     alike = context.generation.chunks(np.concatenate([*behind.values()])) if behind else {}
     return tuple(
         item_of(
             context,
             chunks[number],
             -score,
-            sources=sources[number],
+            sources=next(filter(None, (sources[each] for each in (number, *behind.get(number, ())))), {}),
             rerank_score=ranked.model_score if ranked else None,
             explanation=_explanation(number, ranked, searched) if explain else None,
             vector=vector,

@@ -237,9 +237,9 @@ class CommitHistory:
 
         A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
         their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person. A tag on
-        a merged branch counts as a release at the merge commit. The lists of the main line also count the first tag of a
-        branch that was never merged, at the commit where this branch left. A release candidate is not the first release of any commit if the release itself
-        was made.
+        a merged branch counts as a release at the merge commit. The lists of the main line also count the first tag of
+        a branch that was never merged, at the commit where this branch left. A release candidate is not the first
+        release of any commit if the release itself was made.
         """
         made = self._made()
         parents, named, said = self._walk(made, commit)
@@ -254,8 +254,8 @@ class CommitHistory:
         for sha, merged in _merged(mainline, parents):
             tagged[sha] = [name for each in merged for name in named.get(each, ())]
             if not tagged[sha]:  # the first release of a branch from here
-                names = (name for each in merged for of in beside.get(each, ()) for name in tagged_apart[of])
-                tagged[sha] = sorted(names, key=_order_of)[:1]
+                behind = [name for each in merged for tip in beside.get(each, ()) for name in tagged_apart[tip]]
+                tagged[sha] = sorted(behind, key=_order_of)[:1]
                 counted |= dict.fromkeys(tagged[sha], sha)
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
             if brought:
@@ -283,9 +283,9 @@ class CommitHistory:
         left = {sha: at for at, shas in beside.items() for sha in shas}
         for sha in left:
             names, at, is_first = tagged_apart[sha], sha, False
-            while not is_first and (at := next(iter(apart.get(at) or parents.get(at, ())), "")):
-                of = (name for name in tagged_apart.get(at, tagged.get(at, ())) if name not in counted or at in apart)
-                is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in of)
+            while not is_first and (at := next(iter(apart.get(at) or parents.get(at) or []), "")):
+                there = tagged_apart.get(at) or [name for name in tagged.get(at, []) if name not in counted]
+                is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in there)
             before[sha] = {name: before[counted[name]].pop(name) if name in counted else at for name in names}
             listed[sha] = max(names, key=_order_of)
         return _Releases(first_had, listed, before, left, made), branches
