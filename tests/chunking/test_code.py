@@ -53,10 +53,14 @@ def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list
     return list(chunk_code(document(text, path), TokenIndex(text, Words()), **limits))
 
 
+SCOPE_END = re.compile(r"^(?:\}[ \t]*//[^\n]*namespace[^\n]*|\w*END\w*(?:\([^()\n]*\))?|#endif[^\n]*)$", re.MULTILINE)
+
+
 def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     end, licence = 0, licence_span(text)
     text_left = text[: licence.start] + " " * len(licence) + text[licence.end :]  # a licence at the head is left out
     text_left = re.sub(r"(?i)</script\s*>", lambda tag: " " * len(tag[0]), text_left)  # as are tags that close a script
+    text_left = SCOPE_END.sub(lambda line: " " * len(line[0]), text_left)  # and lines that close a namespace
     for chunk in chunks:
         assert chunk.span.start >= end
         assert not text_left[end : chunk.span.start].strip()
@@ -159,13 +163,15 @@ def test_imports_are_one_chunk_until_they_exceed_their_limit() -> None:
     assert [chunk.metadata["node_type"] for chunk in chunks_of(few)] == ["import_block"]
     many = "".join(f"import module_{n}\n" for n in range(100))  # 200 tokens
     chunks = chunks_of(many)
+    assert [chunk.token_count for chunk in chunks] == [200]
+    chunks = chunks_of(many, limit=128)
     assert [chunk.token_count for chunk in chunks] == [128, 72]
     assert_tiles(many, chunks, 128)
 
 
 def test_one_import_statement_that_is_too_long_is_split_at_lines() -> None:
     text = "from payments import (\n" + "".join(f"    name_{n},\n" for n in range(100)) + ")\n"
-    chunks = chunks_of(text)
+    chunks = chunks_of(text, limit=128)
     assert {chunk.metadata["node_type"] for chunk in chunks} == {"import_block"}
     assert all(chunk.content.startswith(("from", "    name_")) for chunk in chunks)
     assert_tiles(text, chunks, 128)
@@ -173,7 +179,8 @@ def test_one_import_statement_that_is_too_long_is_split_at_lines() -> None:
 
 def test_constants_are_grouped_up_to_the_preamble_limit() -> None:
     text = "".join(f"LIMIT_{n} = {n}\n" for n in range(100))  # 3 tokens each
-    chunks = chunks_of(text)
+    assert [chunk.token_count for chunk in chunks_of(text)] == [300]  # no blank line parts them
+    chunks = chunks_of(text.replace("\n", "\n\n"))
     assert [chunk.token_count for chunk in chunks] == [255, 45]
     assert {chunk.title.split(",")[0] for chunk in chunks if chunk.title} == {"LIMIT_0", "LIMIT_85"}
 
@@ -217,8 +224,8 @@ def test_a_nested_function_names_the_pieces_that_it_fills() -> None:
 def test_a_statement_longer_than_a_chunk_is_cut_at_its_lines() -> None:
     text = "TABLE = [\n" + "".join(f"    ({n}, 'name {n}'),\n" for n in range(200)) + "]\n"
     chunks = chunks_of(text)
-    assert_tiles(text, chunks, 256)
-    assert all(chunk.content.endswith((",", "]")) for chunk in chunks)
+    assert_tiles(text, chunks)
+    assert len(chunks) > 2 and all(chunk.content.endswith((",", "]")) for chunk in chunks)
 
 
 def test_a_small_class_stays_whole_and_a_larger_one_does_not() -> None:
@@ -261,7 +268,7 @@ def test_names_in_comments_and_strings_are_not_uses() -> None:
 def test_minified_code_is_cut_between_statements() -> None:
     functions = "".join(f"function f{n}(a,b){{if(a){{return b+{n}}}return a}}" for n in range(60))
     text = f"(function(root){{{functions}}})(window);"
-    chunks = chunks_of(text, "a.min.js")
+    chunks = chunks_of(text, "a.min.js", limit=256)
     assert_tiles(text, chunks, 256)
     assert all(chunk.content.startswith(("(function", "function f")) for chunk in chunks)
 
@@ -306,6 +313,107 @@ def test_a_banner_and_a_paragraph_begin_a_part(path: str, sign: str) -> None:
     assert sum(chunk.content.startswith(banner) for chunk in chunks) <= 1 and not any(
         chunk.content.endswith(banner.rstrip()) for chunk in chunks
     )
+
+
+MEMBERS = {
+    "union.ts": (
+        "export type Kettle = {\n  name: string;\n} & (\n",
+        "  | {{\n      state: 'hot{0}';\n      heat: {0};\n{1}    }}\n",
+        "      at{0}: {{\n        hour: number;\n      }};\n",
+        "  | {",
+    ),
+    "schema.ts": (
+        "export const kettle: Schema = s.union('state', [\n",
+        "  s.object({{\n    state: s.literal('hot{0}'),\n{1}  }}),\n",
+        "    at{0}: s.array(\n      s.number(),\n    ),\n",
+        "  s.object({",
+    ),
+    "test.ts": (
+        "export const isHot = (kettle: Kettle) =>\n  kettle.on\n",
+        "  || (kettle.heat > {0} &&\n{1}    kettle.full)\n",
+        "    kettle.at{0}(\n      'noon',\n    ) &&\n",
+        "  || (",
+    ),
+}
+
+
+@pytest.mark.parametrize("path", MEMBERS)
+@pytest.mark.parametrize("fields", [1, 2, 3])
+def test_a_long_expression_is_cut_at_its_members(path: str, fields: int) -> None:
+    opening, member, field, begins = MEMBERS[path]
+    body = "".join(member.format(n, "".join(field.format(m) for m in range(fields))) for n in range(12))
+    text = f"{opening}{body}{')' * (path == 'union.ts')}{']);' * (path == 'schema.ts')};\n"
+    chunks = chunks_of(text, path, limit=100)
+    assert_tiles(text, chunks, 100)
+    assert len(chunks) > 2 and {chunk.title for chunk in chunks} <= {"Kettle", "kettle", "isHot"}
+    for chunk in chunks[1:]:
+        assert chunk.content.startswith(begins), chunk.content
+
+
+def test_statements_that_no_blank_line_parts_stay_together() -> None:
+    rows = "".join(f"OLD_NAME(Kettle_{name});\n" for name in ("boils", "cools", "leaks", "whistles", "rests") * 6)
+    first = " + ".join("1" * 60)
+    text = f"int first = {first};\n\n#define OLD_NAME(name) const int OLD_##name = name\n{rows}\nint last;\n"
+    held = next(chunk.content for chunk in chunks_of(text, "a.c", limit=512) if "#define" in chunk.content)
+    assert held.count("OLD_NAME(") == 31
+
+
+@pytest.mark.parametrize(("opens", "closes"), [
+    ("NAMESPACE_BEGIN(detail)", "NAMESPACE_END(detail)"), ("TEA_BEGIN_NAMESPACE", "TEA_END_NAMESPACE"),
+    ("namespace detail {", "}  // namespace detail"), ("namespace {", "}  // end anonymous namespace"),
+    ("namespace tea {\nnamespace detail {", "} // namespace detail\n} // namespace tea\n"),
+])  # fmt: skip
+def test_the_end_of_a_namespace_is_no_part_of_its_last_function(opens: str, closes: str) -> None:
+    held = f"{opens}\n\n{BOILS.format('first')}\n{BOILS.format('last')}\n{closes}\n"
+    text = f"#ifndef TEA_H\n#define TEA_H\n{held}\n#endif  // TEA_H\n"
+    assert chunks_of(text, "a.cpp")[-1].content == BOILS.format("last").rstrip()
+
+
+BOILS = "int boil_{}(int kettle) {{\n    heat(kettle, 100);\n    wait(kettle, 3);\n    return pour(kettle);\n}}\n"
+
+
+@pytest.mark.parametrize(("path", "text", "title"), [
+    ("a.ts", "/** How hot. */\nexport const heat: Heat = read({ max: 9 });\n\n/** How full. */\ntype Level = 1 | 2;\n",
+     "heat, Level"),
+    ("a.go", "package tea\n\n// How hot a kettle may become.\nconst Heat = 100 + margin + reserve - loss\n", "Heat"),
+    ("a.yml", "# Whether the lid is open.\n#lid_open:\n\n# How many cups: two or more.\n# cup_count: 2\n",
+     "lid_open, cup_count"),
+    ("a.yml", "# Note: this file is empty.\n# Remember: it may stay so.\n", None),
+])  # fmt: skip
+def test_values_below_comments_name_their_chunk(path: str, text: str, title: str | None) -> None:
+    assert chunks_of(text, path)[-1].title == title
+
+
+def test_a_part_with_several_functions_is_called_by_all_of_them() -> None:
+    body = "".join(f"  heat(kettle, {n});\n" for n in range(9))
+    functions = "".join(
+        f"{head} (kettle) {{\n{body}}}\n\n"
+        for head in ("window.boil = function", "kettle.boil = function", "kettle.pour = function", "function rest")
+    )
+    titles = [
+        chunk.title for chunk in chunks_of(f"define('tea', function (require) {{\n{functions}}});\n", "a.js", limit=180)
+    ]
+    assert titles == ["window.boil, kettle.boil", "kettle.pour, tea.rest"]
+
+
+def test_signatures_above_a_function_of_the_same_name_are_a_part_of_it() -> None:
+    signatures = "".join(f"/** @internal */\nexport function boil(kettle: Kettle{n}): Tea{n}\n" for n in range(3))
+    other = "export function pour(tea: Tea): void\n"
+    text = (
+        f"{other}{signatures}export function boil(kettle: Kettle): Tea {{\n  return kettle.boil({{ heat: 100 }})\n}}\n"
+    )
+    chunks = chunks_of(text, "a.ts")
+    assert [(chunk.title, chunk.content.count("boil(kettle:")) for chunk in chunks] == [("pour", 0), ("boil", 4)]
+
+
+def test_a_long_comment_is_cut_at_its_paragraphs() -> None:
+    paragraph = "/// Boils what is in the kettle.\n" * 6
+    text = "///\n".join([paragraph] * 12) + "#[derive(Debug)]\npub struct Kettle {\n    heat: u8,\n}\n"
+    chunks = chunks_of(text, "a.rs", limit=200)
+    assert len(chunks) > 2
+    for chunk in chunks[:-1]:
+        assert chunk.content.count("/// Boils") % 6 == 0
+    assert chunks[-1].title == "Kettle" and "pub struct" in chunks[-1].content
 
 
 @pytest.mark.parametrize(("text", "path", "said"), [

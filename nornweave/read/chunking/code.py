@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from tree_sitter import Node
 
@@ -16,18 +16,18 @@ from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import components, parsing, regions, syntax
 from nornweave.read.chunking.division import Division
 from nornweave.read.chunking.languages import C_FAMILY, Grammar, grammar_of
-from nornweave.read.chunking.plain import TEXT_CUTS, Sections
+from nornweave.read.chunking.plain import BANNERS, TEXT_CUTS, Sections
 from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows_blank_line
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-30"
+VERSION = "code-31"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
 
-GROUP_TOKENS = {Kind.IMPORT: 128, Kind.PREAMBLE: 256, Kind.VALUE: 256, Kind.PROTOTYPE: 128}
-"""Of a group of imports, of module-level statements, and of prototypes, of which one alone may be longer."""
+GROUP_TOKENS = {Kind.PREAMBLE: 256, Kind.VALUE: 256, Kind.PROTOTYPE: 128}
+"""Of a group of module-level statements, and of prototypes. One that no blank line parts may be longer."""
 
 SMALL_COMPONENT = 192
 """Tokens up to which a component of one file stays in one piece."""
@@ -39,8 +39,8 @@ SPLINTER = 12
 _WORDS = re.compile(r"[\w$]+")
 # Where a part of a selector ends that may be all that several rules share.
 _SELECTED = re.compile(r"(?<=[\w\])])(?![\w-])")
-_BRANCH = re.compile(r"(?:if|unless|case|switch|try|c_style_for|for|foreach|while|until)_statement")
-"""A statement that holds others: cut in two, neither half says when it runs."""
+_SWITCHED_OFF = re.compile(r"^#(?:[ ](?=\w+[_-]\w))?([a-zA-Z][\w.-]*):(?=\s|$)", re.MULTILINE)
+"""A setting in a comment of YAML."""
 _MARK = re.compile(r"^---(?:[ \t][^\n]*)?\n(?:[ \t]*\n)*", re.MULTILINE)
 """Begins a document of YAML."""
 _IMPORTED = re.compile(r"[\w$]++(?!\s*(?:\.|::|[\\/])\s*[\w$*{(])")
@@ -74,9 +74,9 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         limit: the maximum number of tokens of a function, a method or a class header.
 
     Yields:
-        Chunks in order without overlaps. They leave out only blank space, a licence at the head, and the tag that
-        closes a script. A chunk of a function ends where the function ends. Code that cannot be parsed is cut at blank
-        lines, or at other lines if it has no blank lines.
+        Chunks in order without overlaps. They leave out only blank space, a licence at the head, the tag that
+        closes a script, and the lines that close a namespace. A chunk of a function ends where the function ends. Code
+        that cannot be parsed is cut at blank lines, or at other lines if it has no blank lines.
     """
     text, lines, licence = document.text, Lines(document.text), licence_span(document.text)
     whole = Span(0, len(text))
@@ -245,6 +245,14 @@ class _Layout:
         marks = _MARK.finditer(self.text) if self.grammar.name == "yaml" else ()
         return {at: mark.start() for mark in marks for at in (mark.start() + len("---"), mark.end())}
 
+    def _paragraphs(self, spans: Sequence[Span]) -> Iterator[Span]:
+        """Join the statements of code that no blank line parts, if they fit into one chunk."""
+        begins = [not self.grammar.functions or follows_blank_line(self.text, span.start) for span in spans]
+        for _, run in groupby(zip(spans, accumulate(begins), strict=True), key=lambda pair: pair[1]):
+            parts = [span for span, _ in run]
+            whole = Span(parts[0].start, parts[-1].end)
+            yield from [whole] if self.index.count(whole) <= self.limit else parts
+
     def _packed(self, spans: Sequence[Span], limit: int, remarks: Collection[int]) -> Iterator[Span]:
         """Join neighbouring spans. A YAML document is joined with another one only as a whole.
 
@@ -271,14 +279,16 @@ class _Layout:
         return split(span, self.index, self.limit, TEXT_CUTS)
 
     def _limit_of(self, kind: Kind) -> int:
-        return min(GROUP_TOKENS.get(kind, self.limit), self.limit)
+        is_whole = kind is Kind.VALUE and self.grammar.functions
+        return self.limit if is_whole else min(GROUP_TOKENS.get(kind, self.limit), self.limit)
 
     def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
         """Join each region that means little alone with the next region, if ``_fits`` allows it."""
         glued: list[tuple[Region, Span]] = []
         for region, span in reversed(spanned):
             following = glued[-1] if glued else None
-            is_little = region.kind is Kind.HEADER and region.symbol is not None and self.index.count(span) < SPLINTER
+            is_little = region.kind is Kind.HEADER and region.symbol is not None
+            is_little = is_little and self.index.count(span) <= SHORT_COMMENT
             lonely = (region.bare or is_little) and (
                 following is None or following[0].scope is not region.scope or following[0].kind is not Kind.HEADER
             )
@@ -319,32 +329,40 @@ class _Layout:
         A statement that is too long is divided, and its parts may have names.
         """
         limit = self._limit_of(kind)
-        most = self.limit if kind is Kind.PROTOTYPE else limit
+        most = self.limit if kind is Kind.PROTOTYPE or self.grammar.functions else limit
         regions_at = {span.start: region for region, span in group}
         symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
         first = next((region for region, _ in group if region.symbol is not None), None)
         remarks = {
             span.end for region, span in group if all(node.type in self.grammar.comments for node in region.nodes)
         }
-        for span in self._packed([span for _, span in group], limit, remarks):
+        for span in self._packed(list(self._paragraphs([span for _, span in group])), limit, remarks):
             region = regions_at[span.start]
-            is_branch = _BRANCH.match(region.nodes[-1].type) is not None
-            if self.index.count(span) <= (self.limit if is_branch else most):
+            if self.index.count(span) <= most:
                 continues = first is None or span.start > first.start
                 held = [each for at, each in regions_at.items() if span.start <= at < span.end]
-                yield _Piece(span, kind.value, symbol or self._named(held), continues)
+                yield _Piece(span, kind.value, symbol or self._named(held, span), continues)
                 continue
             for part in Division(self.text, self.grammar, self.index, most).parts(region, span):
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
-    def _named(self, held: Sequence[Region]) -> Symbol | None:
+    def _named(self, held: Sequence[Region], span: Span) -> Symbol | None:
         """Return the symbol of neighbouring regions; ``None`` if they define no name.
 
         It has the names of all prototypes and values in the regions, or the name that a single statement defines.
         """
         if not held or held[0].kind not in {Kind.PREAMBLE, Kind.PROTOTYPE}:  # of a licence nothing is held
             return None
-        nodes = [(region, node) for region in held for node in region.nodes if not syntax.is_heredoc(node)]
+        beside = self.grammar.comments | self.grammar.attributes
+        nodes = [
+            (region, node)
+            for region in held
+            for node in region.nodes
+            if not syntax.is_heredoc(node)
+            and (node.type not in beside or BANNERS.search(self.text, node.start_byte, node.end_byte))
+        ]
+        if not nodes and self.grammar.name != "yaml":
+            return held[0].symbol
         if self.grammar.name in C_FAMILY:
             return joined(symbols) if (symbols := list(self._declared(nodes))) else held[0].symbol
         if len(held) == 1 and held[0].symbol is not None:
@@ -352,14 +370,17 @@ class _Layout:
         if len(held) > 1 and self.grammar.name == "css":  # see ``_styled``
             return None
         values = [(region, syntax.given_values(node, self.grammar, self.text)) for region, node in nodes]
-        is_little = self.index.count(Span(held[0].start, nodes[-1][1].end_byte)) < SPLINTER
+        is_little = self.index.count(Span(held[0].start, held[-1].nodes[-1].end_byte)) < SPLINTER
         # Where nothing runs, code is what it gives values to.
         if len(held) > 1 and self.grammar.functions and (is_little or not all(given for _, given in values)):
             return None
         symbols = [
             describe_value(name, node, region.scope, self.text) for region, given in values for node, name in given
         ]
-        if self.grammar.name == "yaml" and symbols:
+        if self.grammar.name == "yaml" and not symbols:
+            names = (match[1] for match in _SWITCHED_OFF.finditer(self.text, span.start, span.end))
+            symbols = [describe_value(name, held[0].nodes[0], held[0].scope, self.text) for name in names]
+        elif self.grammar.name == "yaml":
             symbols = list(self._documented([node for _, given in values for node, _ in given], symbols))
         return joined(symbols) if symbols else None
 

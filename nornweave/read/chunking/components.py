@@ -8,7 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Span
+from nornweave.read.chunking.languages import C_FAMILY
 
+_BEGUN = re.compile(r"BEGIN|START")
+_LAST_LINES = 400
+"""Characters at the end of a piece in which namespaces may end."""
 FORMATS = frozenset({"vue", "svelte", "astro", "marko", "webpage"})
 
 _ATTRIBUTES = r"""(?P<attributes>(?:"[^"]*"|'[^']*'|[^>"'])*+)"""
@@ -17,6 +21,13 @@ _TAG = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _CLOSING = re.compile(r"</script\s*>\s*\Z", re.IGNORECASE)
+_SCOPE_END = re.compile(
+    r"^(?:\}[ \t]*(?://+|/\*)[ \t]*(?:end[ \t]+(?:of[ \t]+)?)?(?:\w+[ \t]+)?namespace\b[^\n]*"
+    r"|_*(?:[A-Z\d]+_)*END(?:_[A-Z\d]+)*_*(?:\([\w:, ]*\))?;?[ \t]*(?://[^\n]*)?)\n?"
+    r"(?:#[ \t]*endif\b[^\n]*|//[^\n]*|\s)*\Z",
+    re.MULTILINE,
+)
+"""The last line of a namespace of C++, which a macro may write."""
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?(\w+)""")
 _TYPE = re.compile(r"""\btype\s*=\s*["']?(?:\w+/)?(?:\w+\+)?(\w+)""")
 _FENCED = re.compile(r"\s*---[^\n]*\n(?P<inner>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -71,12 +82,26 @@ def parts_of(text: str, format_: str) -> list[Part]:
 
 
 def closing_tag(text: str, span: Span, format_: str) -> Span:
-    """Return the span of the closing tag of a script (``</script>``) at the end of a piece.
+    """Return the span of the closing tag of a script (``</script>``) or the end of namespaces at the end of a piece.
 
-    If the piece does not end with such a tag, return an empty span at the end of the piece.
+    If the piece does not end with such a line, return an empty span at the end of the piece.
     """
+    if format_ in C_FAMILY:
+        return _scope_ends(text, span)
     found = _CLOSING.search(text, span.start, span.end) if format_ in FORMATS else None
     return Span(found.start() if found else span.end, span.end)
+
+
+def _scope_ends(text: str, span: Span) -> Span:
+    """Return the span of the lines at the end of a piece that close a namespace which began in an earlier piece."""
+    end = span.end
+    while (found := _SCOPE_END.search(text, max(span.start, end - _LAST_LINES), end)) is not None:
+        said = text[span.start : end]
+        is_own = said.count("{") >= said.count("}") if found[0].startswith("}") else _BEGUN.search(said) is not None
+        if is_own or not said[: found.start() - span.start].strip():
+            break
+        end = found.start()
+    return Span(end, span.end)
 
 
 def _embedded(text: str, format_: str) -> Iterator[Part]:

@@ -18,13 +18,14 @@ from nornweave.read.chunking.languages import Grammar, node_types
 from nornweave.read.chunking.parsing import BRANCH
 from nornweave.read.chunking.plain import TEXT_CUTS, depth_of
 from nornweave.read.chunking.regions import Region, begins_line, follows_blank_line, indented, inside_word
-from nornweave.read.chunking.symbols import Symbol, describe, describe_value, scope_of
+from nornweave.read.chunking.symbols import Symbol, SymbolScope, describe, describe_value, joined, scope_of
 
 # Children of these may be parted although they stand on one line, as they do in minified files.
 LISTS = node_types(
     "program module source_file translation_unit compilation_unit block statement_block compound_statement "
     "body_statement statements statement_list declaration_list class_body field_declaration_list switch_body array "
-    "object initializer_list list dictionary arguments argument_list sequence_expression export_clause"
+    "object initializer_list list dictionary arguments argument_list sequence_expression export_clause object_type "
+    "interface_body union_type enum_body enum_variant_list enumerator_list"
 )
 _INDENT = re.compile(r"[ \t]*")
 _ABOVE = re.compile(rf"(?P<indent>[ \t]*)(?:#(?!!)|{BRANCH})")
@@ -35,6 +36,8 @@ _HEAD = re.compile(
 """What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
 SHORT_HEAD = 4
 """Of what is shorter than the limit by so many times, a scope's beginning, more than its first line has to follow."""
+_OPERATOR = re.compile(r"[|&+*/%^?:.=-]{1,3}")
+"""A sign that begins a line joins the operand behind it to the expression above: ``| "a"``, ``&& b``."""
 _ITEM = "block_sequence_item"
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
@@ -89,10 +92,13 @@ class Division:
         if rest < self.limit // SHORT_PART:  # the parts are made about even, if that does not part inner statements
             about_even = self.index.count(span) // len(spans) + self.limit // 8
             smaller = (self._packed(atoms, most, region) for most in (about_even, self.limit - self.limit // 8))
-            even = next((each for each in smaller if len(each) == len(spans)), spans)
+            even = min((each for each in smaller if len(each) == len(spans)), key=self._torn, default=spans)
             is_deeper = self._depth(even) > self._depth(spans)
             spans = spans if is_deeper and rest >= self.limit // (SHORT_PART * SHORT_PART) else even
         return [self._part(each, region, is_first=each.start == span.start) for each in spans]
+
+    def _torn(self, spans: Sequence[Span]) -> int:
+        return sum(not follows_blank_line(self.text, each.start) for each in spans[1:])
 
     def _depth(self, spans: Sequence[Span]) -> int:
         return max((depth_of(self.text, each.start) for each in spans[1:]), default=0)
@@ -162,6 +168,9 @@ class Division:
                 continue
             opened = joined.start
             groups = self._groups(task)
+            above = [node.type in self.grammar.comments for node, _ in task.nodes]
+            if len(groups) == 1 and self.grammar.functions and above[0] and not all(above):
+                groups = [[*task.nodes[: above.index(False)]], [*task.nodes[above.index(False) :]]]
             if len(groups) > 1:
                 waiting.extend(reversed(self._tasks(task, groups)))
                 continue
@@ -170,7 +179,7 @@ class Division:
                 (child, node.type in LISTS)
                 for node, _ in task.nodes
                 for child in node.children
-                if child.start_byte < task.span.end
+                if child.start_byte < task.span.end and not all(above)
             ]
             if inside:
                 waiting.append(_Task(task.span, inside))
@@ -221,11 +230,13 @@ class Division:
                 is_line and listed and not comment and not inside_word(self.text, at)
             )
             is_directive, ends = node.type == "directive", self.text.startswith("#endif", at)
-            cuts = node.is_named and not held and parts and not (is_directive and ends) and not syntax.is_heredoc(node)
+            joins = not node.is_named and parts and _OPERATOR.fullmatch(node.type) is not None
+            cuts = (joins or node.is_named) and not held and parts and not (is_directive and ends)
+            cuts = cuts and not syntax.is_heredoc(node)
             if not groups or cuts:
                 groups.append([])
             groups[-1].append((node, listed))
-            held = (comment or (is_directive and not ends)) and (held or cuts)
+            held = (comment or joins or (is_directive and not ends)) and (held or cuts)
         return groups
 
     def _part(self, span: Span, region: Region, *, is_first: bool) -> Part:
@@ -239,6 +250,8 @@ class Division:
             several = self._items(span, holder) if is_outside else []
             if several and not self.text[span.start : several[0][0].start_byte].strip():
                 break
+            if (beside := self._siblings(span, holder, scope)) is not None:
+                return Part(span, beside, continues=False)
             holder = node
             found, inner, begin = syntax.definition(node, self.grammar, self.text), None, node.start_byte
             if found is not None and found.node.id not in seen and not found.is_callee:
@@ -255,6 +268,8 @@ class Division:
                 if found is None and is_whole and (is_begin or is_item):
                     break  # it is all of the value, whatever the largest thing in that is
         else:
+            if (beside := self._siblings(span, holder, scope)) is not None:
+                return Part(span, beside, continues=False)
             several = self._items(span, holder)
         if several:
             first, last = several[0][1], several[-1][1]
@@ -262,6 +277,18 @@ class Division:
             name = first if first == last else f"{first}{between}{last}"
             symbol, start = describe_value(name, several[0][0], scope, self.text), span.start
         return Part(span, symbol, not is_first if symbol is region.symbol else span.start > start)
+
+    def _siblings(self, span: Span, holder: Node, scope: SymbolScope) -> Symbol | None:
+        """Return the symbol of a part that holds whole functions or classes of ``holder`` and nothing else."""
+        if holder.type not in self.grammar.bodies:
+            return None
+        nodes = [node for node in holder.named_children if span.start < node.end_byte and node.start_byte < span.end]
+        nodes = [node for node in nodes if node.type not in self.grammar.comments]
+        found = [syntax.definition(node, self.grammar, self.text) for node in nodes]
+        if len(nodes) < 2 or nodes[0].start_byte < span.start or nodes[-1].end_byte > span.end:
+            return None
+        symbols = [describe(each, scope, self.grammar, self.text) for each in found if each and not each.is_callee]
+        return joined(symbols) if len(symbols) == len(nodes) else None
 
     def _items(self, span: Span, holder: Node) -> list[tuple[Node, str]]:
         """Return the list items or the keys of data that begin in a part, each with its name.

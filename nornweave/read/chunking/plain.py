@@ -17,14 +17,14 @@ from textwrap import shorten
 from nornweave.core.text.spans import LINE, PARAGRAPH, WORD, TokenIndex, cut, pack, pack_outermost, split
 from nornweave.core.types import Span
 
-TEXT_CUTS = (PARAGRAPH, LINE, WORD)
+TEXT_CUTS = (PARAGRAPH, re.compile(r"\n[ \t]*(?://[/!]?|\*|#+|--)[ \t]*(?=\n)"), LINE, WORD)
 """Where code is cut when its syntax does not help."""
 
 _MARK = r"(?://+|--|/?\*+|dnl\b|[#;%!\"])"
 _RULE = r"[-=#*~_+/]{3,}"
 _RULED = rf"[ \t]*{_MARK}?[ \t]*{_RULE}[^\w\n]*"
 _BANNER = (
-    rf"[ \t]*{_MARK}[ \t]*{_RULE}[ \t]*(?P<banner>\w[^\n]{{1,78}}?)[ \t]*{_RULE}[^\w\n]*$"
+    rf"[ \t]*{_MARK}[ \t]*(?!-\*-){_RULE}[ \t]*(?P<banner>\w[^\n]{{1,78}}?)[ \t]*{_RULE}[^\w\n]*$"
     rf"|{_RULED}\n[ \t]*{_MARK}[ \t]*(?P<boxed>\w[^\n]{{1,78}}?)[^\w\n)\]?!]*\n{_RULED}$"
 )
 _LINES = {
@@ -43,7 +43,7 @@ _LINES = {
     ),
 }
 _PATTERNS = {kind: re.compile(f"^(?:{_BANNER}|{line})", re.MULTILINE) for kind, line in _LINES.items()}
-_ONLY_BANNERS = re.compile(f"^(?:{_BANNER})", re.MULTILINE)
+BANNERS = re.compile(f"^(?:{_BANNER})", re.MULTILINE)
 _ABOVE = re.compile(
     r"(?:^[ \t]*(?:#|//|;|--|/?\*|dnl\b)[^\n]*\n|^(?:\{\{-?[ \t]*)?/\*(?:(?!\*/).)*+\*/(?:[ \t]*-?\}\})?[ \t]*\n)+\Z",
     re.MULTILINE | re.DOTALL,
@@ -143,7 +143,7 @@ class Sections:
         is_make = PurePosixPath(name).suffix in _MAKE or "makefile" in name or name in {"justfile", ".justfile"}
         kind = "make" if is_make else "dockerfile" if language == "dockerfile" else ""
         kind = "jsonnet" if name.endswith((".jsonnet", ".libsonnet")) else kind
-        pattern = _ONLY_BANNERS if has_grammar and kind != "dockerfile" else _PATTERNS[kind]
+        pattern = BANNERS if has_grammar and kind != "dockerfile" else _PATTERNS[kind]
         self._text = text
         self._sections = list(_nested(pattern.finditer(text), text))
         self._starts = [section.start for section in self._sections]

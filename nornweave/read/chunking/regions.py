@@ -136,8 +136,8 @@ class Regions:
             self._add(Kind.IMPORT, node, scope)
         elif kind in grammar.namespaces or kind in grammar.modules:
             self._namespace(node, scope)
-        elif kind in grammar.branches or kind == "ERROR":
-            self._branch(node, scope)
+        elif (kind in grammar.branches or kind == "ERROR") and self._branch(node, scope):
+            return
         elif (announced := syntax.prototype(node, grammar)) is not None and self._is_documented(node, scope):
             self._add(Kind.PROTOTYPE, node, scope, describe(announced, scope, grammar, self.text))
         elif self._is_glue(node):
@@ -182,7 +182,8 @@ class Regions:
             scope = SymbolScope((*scope.names, self.text[name.start_byte : name.end_byte]), scope.symbol)
         self._enter(node, scope)
 
-    def _branch(self, node: Node, scope: SymbolScope) -> None:
+    def _branch(self, node: Node, scope: SymbolScope) -> bool:
+        """Add a branch that holds imports or definitions. Return ``False`` for other branches, which are statements."""
         held = self._holds(node)
         if held == {"import"} or (held == {"import", "other"} and not node.type.startswith("preproc")):
             self._add(Kind.IMPORT, node, scope)
@@ -190,7 +191,8 @@ class Regions:
             self._add(Kind.GLUE, node, scope, opens=node)
             self._enter(node, scope)
         else:
-            self._add(self._rest(scope), node, scope)
+            return False
+        return True
 
     def _holds(self, node: Node) -> set[str]:
         """Return the kinds of statements inside ``node`` and its branches: ``definition``, ``import``, ``other``.
@@ -229,7 +231,11 @@ class Regions:
         return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER
 
     def _is_glue(self, node: Node) -> bool:
-        if node.type in self.grammar.glue or node.type == "directive":
+        if (
+            node.type in self.grammar.glue
+            or node.type == "directive"
+            or syntax.is_overload(node, self.grammar, self.text)
+        ):
             return True
         return node.type == "expression_statement" and bool(_STRICT.match(self.text, node.start_byte))
 

@@ -60,7 +60,8 @@ NO_SCOPE = SymbolScope()
 def describe(found: syntax.Definition, scope: SymbolScope, grammar: Grammar, text: str) -> Symbol:
     """Describe a definition inside ``scope``."""
     own = syntax.names_of(found, grammar, text)
-    outer = scope.names if found.node.type not in grammar.packages else ()
+    is_elsewhere = found.node.type in grammar.packages or syntax.is_given_to(found, text)
+    outer = () if is_elsewhere else scope.names
     names, name = (*outer, *own), own[-1] if own else None
     line = syntax.signature(found, grammar, text)
     around = scope.symbol

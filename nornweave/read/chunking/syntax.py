@@ -248,6 +248,21 @@ def is_import(node: Node, grammar: Grammar, text: str) -> bool:
     return pattern is not None and may_be and bool(pattern.match(text, node.start_byte))
 
 
+def is_overload(node: Node, grammar: Grammar, text: str) -> bool:
+    """Tell whether a signature of TypeScript stands above another one, or the function, of the same name."""
+    inner, following = node.child_by_field_name("declaration") or node, node.next_named_sibling
+    if inner.type != "function_signature":
+        return False
+    while following is not None and following.type in grammar.comments:
+        following = following.next_named_sibling
+    named = inner.child_by_field_name("name")
+    below = (following.child_by_field_name("declaration") or following) if following is not None else None
+    other = below.child_by_field_name("name") if below is not None else None
+    if named is None or other is None:
+        return False
+    return text[named.start_byte : named.end_byte] == text[other.start_byte : other.end_byte]
+
+
 def is_heredoc(node: Node) -> bool:
     """Tell whether a node is the text of a here-document, which belongs to the statement before it."""
     return node.type in {"heredoc_content", "heredoc_body"}
@@ -505,8 +520,12 @@ def _declarator(node: Node) -> Node | None:
     return current
 
 
+_ASSIGNED = re.compile(r"(?!(?:module|exports|this|self|that|_this)\b)([\w$]+)\.(?:prototype\.)?[\w$]+\Z")
+"""To what JavaScript gives a function: ``A.prototype.b``, ``window.open``."""
+
+
 def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
-    """Return the class of a method that is defined outside of its class (Go, C++, ``A.prototype.b = …``).
+    """Return the class of a method that is defined outside of its class (Go, C++, ``A.b = …``).
 
     The result is empty if the function has no class.
     """
@@ -525,11 +544,18 @@ def _owner(found: Definition, grammar: Grammar, text: str) -> tuple[str, ...]:
             parts = re.sub(r"<.*>", "", scope).split("::")
             owner = parts[-2].strip() if len(parts) > 1 else ""
             return (owner,) if owner else ()
+    match = _given_to(found, text)
+    return (match[1],) if match else ()
+
+
+def _given_to(found: Definition, text: str) -> re.Match[str] | None:
     left = found.named_by.child_by_field_name("left") if found.named_by.type == "assignment_expression" else None
-    if left is not None:
-        match = re.match(r"([\w$]+)\.prototype\.", text[left.start_byte : left.end_byte])
-        return (match[1],) if match else ()
-    return ()
+    return _ASSIGNED.match(text, left.start_byte, left.end_byte) if left is not None else None
+
+
+def is_given_to(found: Definition, text: str) -> bool:
+    """Tell whether a function becomes a member of an object that stands before the name: ``window.open = …``."""
+    return _given_to(found, text) is not None
 
 
 def parameter_count(found: Definition, grammar: Grammar, text: str, *, in_class: bool) -> int | None:
