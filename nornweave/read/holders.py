@@ -220,7 +220,8 @@ class Holders:
 def is_kept_for_others(path: str) -> bool:
     """Tell whether a file is in a folder whose name is usual for code of other projects, such as ``third_party``."""
     return any(
-        _OF_THIRD_PARTIES.fullmatch(folder) or _OF_CONTRIBUTORS.fullmatch(folder) for folder in path.split("/")[:-2]
+        _OF_THIRD_PARTIES.fullmatch(folder) or _OF_CONTRIBUTORS.fullmatch(folder) or folder == "ext"
+        for folder in path.split("/")[:-2]
     )
 
 

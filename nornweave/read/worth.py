@@ -146,10 +146,12 @@ _WRITTEN_AGAIN = re.compile(
 
 
 def is_written_again(text: str) -> bool:
-    """Tell whether a document says, at its beginning or at its end, that a tool overwrites it regularly."""
-    return any(map(_WRITTEN_AGAIN.search, (text[:_EDGE], text[-_EDGE:])))
+    """Tell whether a tool overwrites a document regularly: the document says so, or it is the log of git or pbr."""
+    return _LOGGED.match(text) is not None or any(map(_WRITTEN_AGAIN.search, (text[:_EDGE], text[-_EDGE:])))
 
 
+_LOGGED = re.compile(r"(?:CHANGES\n=======\n\n\S+\n-+\n\n\* |commit [0-9a-f]{40}\nAuthor: )")
+"""How pbr, or git itself, begins what it writes of all commits."""
 _EDGE = 1_000
 _WRAPPED = 40
 """Characters of a line that may have been too long for the sentence in it."""

@@ -70,6 +70,7 @@ MARKDOWN = [
     "yes1\n\n%% yes2 yes3 %%\n\n%%\nyes4\n%%\n\na[[1, 2]]\n",
     "yes1 [[yes2]]\n\n%% no1 no2 %%\n\n%%\nno3\n%%\n\nyes3\n",
     "yes1\n\n```{raw} latex\nno1\n```\n\n```{only} latex\nno2\n```\n\n```{index} no3\n```\n\n:::{testsetup}\nno4\n:::\n\n```{raw} html\nyes2\n```\n",
+    "yes1\n\n```{testcode} x\n:hide:\n\nno1\n```\n\n```{code-cell}\n:tags: [remove-input, big]\n\nno2\n```\n\n```{testcode}\n\n:hide:\nyes2\n```\n\n```{code-cell}\n:tags: [big]\n\nyes3\n```\n",
     "<video controls src=yes1>no1 <b>no2</b></video>\n\n<canvas>no3</canvas> yes2 <iframe src='yes3'>no4</iframe>\n\n<Video>yes4</Video>",
 ]
 RST = [
@@ -92,6 +93,8 @@ HTML = [
     "<style>.a .b, #c, p.d:hover {color:red; display: none}\np.e{visibility:hidden}</style><div class=a><p class='x b'>no1</div><p class=b>yes3<p id=c>no2<p class=e>no3<p class=d>yes2 <b class=e>yes1</b>",
     "<style>@media screen{.a{display:none}} @media only screen { .b p {visibility:hidden} } @layer base {.c{content-visibility:hidden}} @media print{.d{display:none}} .e{display:none}</style>"
     "<p class=a>no1<div class=b><p>no2</div><p class=c>no3<p class=d>yes1<p class=e>no4<p style='content-visibility: hidden'>no5<p style='content-visibility:auto'>yes2",
+    "<style>@media screen{@media (min-width:1px){.a{display:none}}} @supports (display:grid){@media all{.b{display:none}}} @media print{@media (min-width: 0){.c{display:none}}} @media (min-width:40em){.d{display:none}}</style>"
+    "<p class=a>no1<p class=b>no2<p class=c>yes1<p class=d>yes2",
     "<style media=screen>.a{display:none}</style><style media='print'>.b{display:none}</style><style media='screen and (width > 9em)'>.c{display:none}</style><p class=a>no1<p class=b>yes1<p class=c>yes2",
     "<style>/* x */ @media print {.a {display:none}} .b {display:none} .b {display:block} #c>p {display:none}</style><p class=a>yes1<p class=b>yes2<p id=c>yes3",
     "<style>.a {display:none}</style><script>show('a')</script><p class=a>yes1<style media=print>.b {display:none}</style><p class=b>yes2",

@@ -345,6 +345,22 @@ def _page(*lines: list[GlyphRun]) -> list[str]:
     return [fragment.text for block in page.blocks for fragment in block.fragments]
 
 
+@pytest.mark.parametrize(("right", "is_table"), [(300.0, True), (300.0, False)])
+def test_cells_of_a_table_of_two_rows_are_read_one_after_another(right: float, is_table: bool) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((50, 60), "The fares of the ferry are below, and they hold for all days of the week.", fontsize=10)
+    cells = [(50.0, 100.0, "kettle"), (right, 100.0, "lid"), (50.0, 140.0, "cup"), (right, 140.0, "spoon")]
+    if not is_table:  # columns of text: all of the left one comes first
+        cells.sort(key=lambda cell: cell[0])
+    for x, y, name in cells:
+        page.insert_text((x, y), f"The {name} counts the letters that", fontsize=10)
+        page.insert_text((x, y + 12), f"people sent to the {name} number 7.", fontsize=10)
+    text = " ".join(parse_pdf(document.tobytes()).text.split())
+    for name in ("kettle", "lid", "cup", "spoon"):
+        assert f"The {name} counts the letters that people sent to the {name} number 7." in text
+
+
 def test_glyphs_become_plain_text() -> None:
     assert _page([_run("eﬃcient ﬁnd\u00a0it", 50, 58)]) == ["efficient find it"]
     assert _page([_run("10", 50, 58), _run("5", 60, 55, 7.0, raised=True)]) == ["10^5"]

@@ -135,15 +135,21 @@ def test_tool_folders_are_one_skip_and_files_of_others_and_of_tools_one_each(tmp
         tmp_path, dict.fromkeys(["vendor/x/a.go", "vendor/modules.txt", ".git/config", "dist/a.js", ".venv/a.py"], "x")
     )
     write(tmp_path, {"package.json": "{}", "package-lock.json": "{}", "poetry.lock": "x", "a.py": "x"})
+    write(tmp_path, {"App.xcworkspace/contents.xcworkspacedata": "<W/>", "tea.egg-info/top_level.txt": "tea"})
+    write(tmp_path, {"PKG-INFO": "Name: tea", "tea.egg-info/entry.py": "x"})
     write(tmp_path, {"x/__pycache__/a.pyc": "x", "lib/vendor/supplier.py": "x", "lib/build/plan.go": "x"})
     listing = code(tmp_path).list()
     assert paths(listing) == ["a.py", "lib/build/plan.go", "lib/vendor/supplier.py", "package.json"]
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
         ".venv/": ".venv: installed or cached by a tool",
+        "App.xcworkspace/contents.xcworkspacedata": ".xcworkspacedata: written by a tool",
+        "PKG-INFO": "PKG-INFO: written by a tool",
         "dist/a.js": "build output: below dist, as package.json shows",
         "node_modules/": "node_modules: installed or cached by a tool",
         "package-lock.json": "package-lock.json: written by a tool",
         "poetry.lock": ".lock: written by a tool",
+        "tea.egg-info/entry.py": "packaging: below tea.egg-info, written by a tool",
+        "tea.egg-info/top_level.txt": ".txt: not a file type of code",
         "vendor/modules.txt": ".txt: not a file type of code",
         "vendor/x/a.go": "vendored: below vendor, modules.txt came with it",
         "x/__pycache__/": "__pycache__: installed or cached by a tool",
@@ -730,6 +736,9 @@ def test_what_only_looks_like_a_record_is_kept(tmp_path: Path, path: str, text: 
 def test_a_document_that_a_tool_writes_again_is_left_out() -> None:
     said = "This README.md is auto-generated and will be re-generated every time the kettle boils.\n"
     assert is_written_again(f"# Lanes\n\n{'Boils water. ' * 300}\n\n{said}")
+    assert is_written_again("CHANGES\n=======\n\n2.1.0\n-----\n\n* Boil water\n* Fix lid\n")
+    assert is_written_again(f"commit {'0a' * 20}\nAuthor: Ann <ann@example.org>\n\n    Boil water\n")
+    assert not is_written_again("CHANGES\n=======\n\n2.1.0\n-----\n\nThe kettle boils, and its lid is tight.\n")
     assert not is_written_again(f"# Kettle\n\nSay it: {said}") and not is_written_again(
         "# The page is auto-generated.\n"
     )

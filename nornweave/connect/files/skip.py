@@ -87,8 +87,10 @@ _LOOKED_INTO = 200
 DECIDING = frozenset({".gitignore", "__init__.py"}).union(*_WRITTEN_BY.values())
 
 _TRANSLATED = DATA_SUFFIXES | _words(".properties .toml .plist .resx .ini .strings .stringsdict")
-LOCKS = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
-WRITTEN_SUFFIXES = (".lock", ".map", "_pb2.pyi")
+LOCKS = _words(
+    "package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json pkg-info ideworkspacechecks.plist"
+)
+WRITTEN_SUFFIXES = (".lock", ".map", "_pb2.pyi", ".xcworkspacedata", ".xcsettings")
 """Written by tools that say so nowhere in the file."""
 
 WITH_FOLDERS = frozenset({Domain.CODE, Domain.DOCUMENTATION})
@@ -393,6 +395,8 @@ class Rules:
         """
         if name.lower() in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
             return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
+        if name.endswith((".egg-info", ".dist-info")):
+            return f"packaging: below {folder}, written by a tool; name it in include to read it", True
         if _BUNDLE.fullmatch(name):
             inside = {each for _, names in _below(self._tree, folder) for each in (*names.files, *names.folders)}
             if "_CodeSignature" in inside:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 
 from nornweave.core.text.inline_markup import front_matter, plain_line
 from nornweave.core.types import Span
@@ -129,8 +130,8 @@ class _Markdown:
         row = rows[at]
         if fence := opened_fence(row):
             end = min(end_of(rows, at, lambda row: not closes_fence(row, fence)) + 1, len(rows))
-            return Found("hidden" if _is_conditional(row) else "code", end, info=_language(row))
-        if (colons := _COLONS.match(row)) and _is_conditional(row):
+            return Found("hidden" if _is_conditional(rows, at) else "code", end, info=_language(row))
+        if (colons := _COLONS.match(row)) and _is_conditional(rows, at):
             end = end_of(rows, at, lambda row: row.strip() != colons[1])
             return Found("hidden", min(end + 1, len(rows)))
         if row.startswith(("    ", "\t")):
@@ -201,10 +202,11 @@ def _label(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _is_conditional(row: str) -> bool:
-    """Tell whether a line is a directive of MyST whose text no page shows, such as ``{only} internal``."""
-    named = _DIRECTIVE.search(row)
-    return named is not None and is_unseen_directive(named[1], named[2])
+def _is_conditional(rows: Sequence[str], at: int) -> bool:
+    """Tell whether a directive of MyST begins at a line whose text no page shows, such as ``{only} internal``."""
+    named = _DIRECTIVE.search(rows[at])
+    options = takewhile(lambda row: row.lstrip().startswith(":"), islice(rows, at + 1, None))
+    return named is not None and is_unseen_directive(named[1], named[2], "\n".join(options))
 
 
 def _ends_component(row: str) -> bool:

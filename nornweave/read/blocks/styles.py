@@ -37,7 +37,13 @@ _NAMES = re.compile(r"\b(?:class|id)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))"
 _WORD = re.compile(r"[\w-]+")
 _PAGES = (".html", ".htm", ".xhtml")
 _BRACE = re.compile(r"[{}]")
-_ALWAYS = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\s+[\w.-]+)\s*\{", re.IGNORECASE)
+_ALWAYS = re.compile(
+    r"@(?:media\s+(?:only\s+)?(?:screen|all)|layer\s+[\w.-]+|supports\s+\([^{}]*\))\s*\{", re.IGNORECASE
+)
+_ON_ANY_SCREEN = re.compile(
+    r"@media\s+(?:only\s+)?(?:(?:screen|all)\s+and\s+)?\(\s*min-(?:device-)?width\s*:\s*[01](?:px|r?em)?\s*\)\s*\{",
+    re.IGNORECASE,
+)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _COMPOUND = re.compile(r"([a-zA-Z][\w-]*|\*)?((?:[.#](?:\\.|[\w-])+)*)")
 _MARK = re.compile(r"[.#](?:\\.|[\w-])+")
@@ -106,7 +112,7 @@ def _rules_of(css: str) -> Iterator[tuple[str, str, int]]:
     A condition that always holds on a screen is no such level.
     """
     css, at, depth, selectors = _CSS_COMMENT.sub("", css), 0, 0, ""
-    css = _ALWAYS.sub("", css)
+    css = _ALWAYS.sub("", _ON_ANY_SCREEN.sub("", css))
     for brace in _BRACE.finditer(css):
         said, at = css[at : brace.start()], brace.end()
         if brace[0] == "{":

@@ -175,6 +175,7 @@ _UNSEEN_DIRECTIVES = frozenset({"meta", "todo", "todolist", "index", "testsetup"
 """Directives that Sphinx shows nowhere unless a setting says so."""
 _TESTED = frozenset({"testcode", "testoutput", "doctest"})
 _HIDE = re.compile(r"^[ \t]*:hide:[ \t]*$", re.MULTILINE)
+_REMOVED = re.compile(r"^[ \t]*:tags:.*\bremove[-_](?:cell|input)\b", re.MULTILINE)
 
 
 def is_unseen_directive(name: str, argument: str, options: str = "") -> bool:
@@ -186,7 +187,8 @@ def is_unseen_directive(name: str, argument: str, options: str = "") -> bool:
     if name in {"only", "ifconfig"}:
         return is_unset(argument)
     is_of_other = name == "raw" and "html" not in argument.split()
-    return name in _UNSEEN_DIRECTIVES or is_of_other or (name in _TESTED and _HIDE.search(options) is not None)
+    unseen = _HIDE if name in _TESTED else _REMOVED if name == "code-cell" else None
+    return name in _UNSEEN_DIRECTIVES or is_of_other or (unseen is not None and unseen.search(options) is not None)
 
 
 # A page shows what is written in sentences, whatever the field is called in full: ``seo_title``, ``metaDescription``.

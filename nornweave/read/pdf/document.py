@@ -29,7 +29,7 @@ from nornweave.read.pdf.paragraphs import (
 from nornweave.read.pdf.port import PdfFile, load_library
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
 
-VERSION = "pdf-12"
+VERSION = "pdf-13"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000

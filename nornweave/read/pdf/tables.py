@@ -21,7 +21,7 @@ ITEM = re.compile(r"[•◦▪‣∙●○■]\s*\S|(?:[·–—*]\s+|\(?(?:\d{1
 """Begins an item of a list."""
 _FIGURE = re.compile(r"[(+±−-]?\d(?:[\d.,]*\d)?[%*)]*$|[–—-]$")
 
-_ROWS = 3  # of a table, at least
+_ROWS = 3  # of a table, at least, unless all of its cells stand below each other and some in each row are wrapped
 _COLUMN = 5  # lines of a column of text, at least
 _TALL = 12  # times the size of letters that a cell may begin above the ones before it
 _WRAPPED = 0.25  # of its rows have a cell of several lines
@@ -130,7 +130,9 @@ def _is_table(rows: Sequence[TableRow]) -> bool:
     wrapped = sum(_bottom(row) - _top(row) > _LINE * row[0][0].size for row in rows)
     is_list = all(len(row) == 2 and ITEM.match(f"{row[0][0].text} x") for row in rows)
     named = sum(any(map(_is_of_figures, row)) for row in rows)  # names beside rows of another table
-    return len(rows) >= _ROWS and wrapped >= max(_WRAPPED * len(rows), 2 * named) and not is_list
+    is_short = len(rows) == _ROWS - 1 == wrapped and len(rows[0]) == len(rows[1])
+    is_short = is_short and all(abs(above[0].x0 - cell[0].x0) < _SAME for above, cell in zip(*rows, strict=True))
+    return (len(rows) >= _ROWS or is_short) and wrapped >= max(_WRAPPED * len(rows), 2 * named) and not is_list
 
 
 def _top(row: TableRow) -> float:
