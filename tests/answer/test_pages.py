@@ -176,7 +176,7 @@ def test_a_second_passage_is_shortened_to_the_room_that_a_short_first_one_leaves
     assert len(page.text) > 700 and page.left == 1
 
 
-def test_the_best_sentence_of_a_passage_that_does_not_fit_is_quoted_if_the_shown_ones_say_the_others() -> None:
+def test_the_best_sentence_leads_though_it_is_shown_and_one_of_a_passage_that_does_not_fit_follows() -> None:
     items = items_of(40, 200, 800)
     sentences = tuple(
         ExtractedSentence(f"c{place}", said, Span(0, 3)) for place, said in ((0, "0 word"), (2, "It is."))
@@ -184,9 +184,12 @@ def test_the_best_sentence_of_a_passage_that_does_not_fit_is_quoted_if_the_shown
     unsure = replace(answer_of(*items), answerable=Answerable(0.4), nearest=sentences)
     page = answer_page(unsure, 0, within(600))
     assert [item.chunk_id for item in page.items] == ["c0", "c1"]
-    assert page.lead.splitlines() == ["What comes nearest, in the words of the sources:", "“It is.” [3]"]
+    nearest = "What comes nearest, in the words of the sources:"
+    assert page.lead.splitlines() == [nearest, "“0 word” [1]", "“It is.” [3]"]
     alone = answer_page(replace(unsure, nearest=sentences[:1]), 0, within(600))
-    assert alone.lead == ""  # no heading of nothing
+    assert alone.lead.splitlines() == [nearest, "“0 word” [1]"]
+    nothing = answer_page(replace(unsure, nearest=()), 0, within(600))
+    assert nothing.lead == ""  # no heading of nothing
 
 
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:
@@ -225,7 +228,7 @@ def test_what_stands_next_to_the_sentence_that_answers_stays_and_places_that_do_
     item = ranked("a", content=text)
     said = ExtractedSentence(ChunkId("a"), lines[30], Span(at, at + len(lines[30])))
     answer = replace(answer_of(item, *items_of(4000, 4000)), extract=(said,))
-    page = answer_page(answer, 0, lambda page: len(page.text) <= 700)
+    page = answer_page(answer, 0, lambda page: len(page.text) <= 750)
     assert len(page.items) == 1
     assert "**weaver_rest**\n\nSeconds until it ends" in page.items[0].content
     assert "retry limit 28" in page.items[0].content, "what is near counts more than what is as much about the question"
@@ -245,4 +248,19 @@ def test_what_follows_the_sentence_that_answers_stays_before_what_says_more_word
     answer = replace(answer_of(ranked("a", content=text), *items_of(4000)), extract=(said,))
     page = answer_page(answer, 0, lambda page: len(page.text) <= 400)
     assert "bell rings.\n\nThat is at noon.\n\nThen all go home." in page.items[0].content
-    assert page.text.count("bell rings") == 1, "a sentence that a passage shows is not said twice"
+    assert page.lead == "“A weaver rests when the bell rings.” [1]", "the best sentence is what is read first"
+    second = ExtractedSentence(ChunkId("a"), lines[13], Span(at, at))
+    page = answer_page(replace(answer, extract=(said, second)), 0, lambda page: len(page.text) <= 440)
+    assert page.text.count("at noon") == 1, "a further sentence that a passage shows is not said twice"
+
+
+def test_a_quoted_line_of_code_names_what_it_is_part_of_and_its_line_where_a_place_is_asked_for() -> None:
+    text = "    # Old lines go.\n    def roll(self):\n        self.drop()\n"
+    cited = replace(citation("code", "lamp/log.py", line_range=(7, 9)), title="Log.roll")
+    item = ranked("a", text, cited=cited, metadata={"class_name": "Log", "function_name": "roll"})
+    at = text.index("def roll")
+    said = ExtractedSentence(item.chunk_id, "def roll(self):", Span(at, at + 15))
+    answer = replace(answer_of(item), extract=(said,))
+    asked = replace(answer, question=question_of("which class rolls the log over"))
+    assert answer_page(asked, 0, lambda _: True).lead == "“def roll(self):” (Log.roll, lamp/log.py:8) [1]"
+    assert answer_page(answer, 0, lambda _: True).lead == "“def roll(self):” [1]"

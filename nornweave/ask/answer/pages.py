@@ -66,8 +66,8 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
     Returns:
         The page with the most items that fits. If fewer than ``ITEMS_WANTED`` fit, items are shortened, the first one
         least, and then conflicts are left out. If still fewer fit, the first item gets all the room that it needs. Each
-        further item gets the room that is left, if that is at least ``LEAST_FURTHER`` characters, and only the best
-        sentence is quoted, unless an item shows it. If not even this fits, the page has one item of
+        further item gets the room that is left, if that is at least ``LEAST_FURTHER`` characters. The best sentence is
+        quoted first, and of the others only what no item shows. If not even this fits, the page has one item of
         ``LEAST_CHARACTERS`` and is too large.
     """
     answer = replace(answer, extract=answer.extract or answer.nearest)
@@ -83,12 +83,13 @@ def answer_page(answer: Answer, start: int, fits: Callable[[AnswerPage], bool]) 
         items = tuple(
             _shorten(item, answer, characters) for item, characters in zip(answer.items[start:], sizes, strict=False)
         )
-        # Nothing is said twice, and what is quoted of other passages gives way to the passages, but for the best.
+        # The best sentence is read first, also if a passage shows it below. Of the others nothing is said twice.
         shown = {item.chunk_id: item.content for item in items}
-        quoted = [*answer.extract[:1], *(each for each in answer.extract[1:] if each.chunk_id in shown)]
-        said = tuple(each for each in quoted if each.text not in shown.get(each.chunk_id, ""))
-        said = said or tuple(each for each in answer.extract if each.chunk_id not in shown)[:1]
-        return _page(replace(answer, extract=said), start, items, 0, names_more=names_more)
+        best, others = answer.extract[:1], answer.extract[1:]
+        said = [each for each in others if each.chunk_id in shown and each.text not in shown[each.chunk_id]]
+        if not said and all(each.chunk_id in shown for each in best):
+            said = [each for each in others if each.chunk_id not in shown][:1]
+        return _page(replace(answer, extract=(*best, *said)), start, items, 0, names_more=names_more)
 
     sizes: list[int] = []
     for item in answer.items[start : start + wanted]:
