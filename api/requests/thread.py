@@ -37,6 +37,13 @@ _ELLIPTIC = re.compile(
     re.IGNORECASE,
 )
 """What was asked before is left out: "what was chosen instead?". Not "instead of nginx", which says it."""
+_ONE = re.compile(
+    r"(?:\b(?:an?|another|the|every|any|each)\s+(?:[\w-]+\s+)?|\b(?:[\w-]+(?:er|est)|new)\s+|\A\W*which\s+)ones?\b(?!\s+of\b)"
+    r"|(?<!one by )(?<!only )(?<!no )\bone"
+    r"(?:\W*\Z|\s+(?:by|with|without|in|on|from|for|at|manually|instead)\b(?!\s+one\b))",
+    re.IGNORECASE,
+)
+"""What stands for a thing of the kind that was named before: "what does a higher one cost". Not "one of them"."""
 _TASK = re.compile(
     r"\b(?:(?:is|are) there|(?:un)?install|run|start|upgrade|update|build|test|deploy|download|contribute)\b",
     re.IGNORECASE,
@@ -100,8 +107,8 @@ def leans(question: str, earlier: str = "") -> bool:
     words = _WORD.findall(question)
     said = [word for word in words if word.lower() not in FUNCTION_WORDS]
     question = _OF_OWN_PLURAL.sub(r"\1", question)
-    if _ELLIPTIC.search(question):
-        return len(said) < SHORT
+    if _ELLIPTIC.search(question) or _ONE.search(question):
+        return sum(word.lower() not in {"one", "ones"} for word in said) < SHORT
     if (is_it := _PRONOUN.search(question)) or _OTHER_SUBJECT.match(question):
         is_task = _TASK.search(question) is not None
         is_own = is_task or (len(said) >= FEW_WORDS and _OF_ITSELF.search(question))

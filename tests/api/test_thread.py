@@ -18,6 +18,8 @@ EARLIER = "How much is a tyre change on the Heron X?"
     ("what is the smallest value?", EARLIER),
     ("what was chosen instead?", EARLIER), ("what can I drive instead?", EARLIER), ("what happens otherwise?", EARLIER),
     ("who else may order one?", EARLIER), ("must I sign anything else?", EARLIER),
+    ("what does a higher one cost?", EARLIER), ("can people still order one by hand?", EARLIER),
+    ("how do I return one?", EARLIER), ("which ones are cheaper?", EARLIER), ("do smaller ones last as long?", EARLIER),
     ("who maintains them?", EARLIER), ("is there a cheaper one, the same one?", EARLIER),
 ])  # fmt: skip
 def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str) -> None:
@@ -31,6 +33,8 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
     "which currency does a refund use", "MAX_RETRIES", "what is parse_duration?",
     "which kiln do we use instead of gas?", "how do I greet everyone else",
     "which glaze do painters of small pots choose for blue and red instead?",
+    "are pots fired one by one in the oven?", "which kiln has only one shelf", "can one oven fire two shelves",
+    "which one of the kilns is electric?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
 def test_what_stands_alone_is_asked_alone(question: str) -> None:
