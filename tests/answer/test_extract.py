@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ranked_items import citation, ranked
 
 from nornweave.ask.answer.extract import LONGEST, MOST_SENTENCES, as_read, extract
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.core.types import Span
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
@@ -274,6 +275,56 @@ def test_what_leads_to_code_is_quoted_with_the_code_over_its_blank_lines_and_opt
     lead = "You fire the oven every night like so:\n\n.. code-block:: python\n   :emphasize-lines: 4\n\n"
     page = ranked("page", f"{lead}{code}\n\nElsewhere nothing burns.\n", domain="documentation")
     assert extract([page], "how do I fire the oven every night")[0].text == f"{lead}{code}"
+
+
+@pytest.mark.parametrize("text", [
+    "To rinse the kettle, run this:\n\n```sh\nkettle rinse --full\n```\nThe lamp goes out then. It stays so.\n",
+    "- To rinse the kettle:\n  ```\n  kettle rinse --full\n  ```\n  The lamp goes out then.\n- Another entry.\n",
+    "1. To rinse the kettle, run:\n\n   ~~~\n   kettle rinse --full\n   ~~~\n   The lamp goes out then.\n",
+])  # fmt: skip
+def test_what_leads_to_code_is_quoted_to_the_end_of_the_code(text: str) -> None:
+    first, *_ = extract([ranked("page", text, domain="documentation")], "how do I rinse the kettle")
+    assert first.text.endswith("kettle rinse --full")
+
+
+def in_code(chunk_id: str, text: str, title: str, *, score: float = 0.5) -> FusedItem:
+    kind, _, function = title.partition(".")
+    cited = replace(citation("code", "lamp/log.py"), title=title)
+    metadata = {"class_name": kind, "function_name": function or None}
+    return ranked(chunk_id, text, score=score, cited=cited, metadata=metadata)
+
+
+@pytest.mark.parametrize("question", ["which class rolls the log over", "where in the code is the log rolled over"])
+def test_where_something_is_in_the_code_is_said_by_definitions_and_never_by_a_bare_constructor(question: str) -> None:
+    page = ranked("page", "If the log is not rolled over, the log grows.", domain="documentation", score=0.6)
+    old = in_code("old", "    def __repr__(self):\n        return '<log that is rolled over>'\n", "OldLog.__repr__")
+    init = in_code("init", "class Log:\n    def __init__(self, path):\n        self.path = path\n", "Log.__init__")
+    body = "self.test_time = test_time or max(test_time, self.test_time)\n        rename(self.log)"
+    roll = in_code("roll", f"    def do_roll(self, test_time):\n        {body}\n", "Log.do_roll")
+    said = [each.text for each in extract([page, old, init, roll], question)]
+    assert said[0] == "def do_roll(self, test_time):"
+    assert not any("__init__" in text or "__repr__" in text for text in said)
+
+
+@pytest.mark.parametrize("question", ["what does dim_on_idle do", "what is dim_on_idle for?"])
+def test_what_something_does_is_said_by_its_description_before_its_declaration(question: str) -> None:
+    declared = 'Attribute<bool> dim_on_idle = {"dim_on_idle", false};\n'
+    told = 'dim_on_idle.setDoc("If nobody touches the lamp, the light of it is lowered.");\n'
+    facts = extract_facts(Passage(text=declared, language="cpp", domain="code", path="lamp.h"))
+    cited = citation("code", "lamp.h", char_range=(0, len(declared)))
+    header = ranked("header", declared, facts=facts, score=0.42, cited=cited)
+    first, *_ = extract([header, ranked("source", told, score=0.38)], question)
+    assert "is lowered" in first.text
+
+
+@pytest.mark.parametrize("question", ["which version of Glaze is needed", "what Glaze version do I need?"])
+def test_the_version_of_another_thing_does_not_answer(question: str) -> None:
+    text = "Glaze version 2.7 or later. Pots need kiln-core.\n\nYou need to have version 0.30 of it.\n"
+    quoted = [each.text for each in extract([ranked("page", text, domain="documentation")], question)]
+    assert quoted[0] == "Glaze version 2.7 or later." and not any("0.30" in each for each in quoted)
+    below = replace(citation("documentation", "install.md"), section="Install > Glaze")
+    (only,) = extract([ranked("page", "You need version 0.30.", domain="documentation", cited=below)], question)
+    assert only.text == "You need version 0.30."
 
 
 def test_an_entry_that_says_nothing_of_a_release_is_not_quoted() -> None:

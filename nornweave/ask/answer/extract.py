@@ -100,8 +100,11 @@ _LABEL = re.compile(
     r"\s*(?:[-*+]\s+)?(?P<names>[-*_`'\"+]*+\w[\w.$/-]*[*_`'\"]*+"
     r"(?:(?:,|[ ]\|)?[ ][-*_`'\"]*+\w[\w.$/-]*[*_`'\"]*+){0,2})(?:[ ]\([^()\n]*\))?:?[*_]*\s*"
 )
+_FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)", re.MULTILINE)
 _WORDS = re.compile(r"\w+")
 _TESTS = re.compile(r"(?<![^\W_])(?:tests?|testing|fixtures?|mocks?)(?![^\W_])", re.IGNORECASE)
+# ``test_time`` in code is a name like others.
+_OF_TESTS = re.compile(rf"{_TESTS.pattern}(?!_)", re.IGNORECASE)
 _OPTIONS = re.compile(
     r"\b(?:(?:considered|rejected|other|discarded) (?:options|alternatives)|alternatives\b"
     r"|(?:options|alternatives) considered|pros and cons|rejected)\b",
@@ -141,6 +144,32 @@ _GROUND = re.compile(
 _NO_REASON = re.compile(
     r"\s*(?:\S+\s+){0,2}\S*\s*\Z|\s*(?:[-*+#>|`]|\d+[.)]\s|This reverts commit|\(cherry picked|[\w-]+:\s)"
 )
+_ASKS_DEFINITION = re.compile(
+    r"\b(?:which|what) (?:function|method|class)\b|\bin the (?:source )?code\b", re.IGNORECASE
+)
+_OF_DEFINITIONS = frozenset(sequence("class function method code"))
+_ASKS_MEANING = re.compile(
+    r"\bwhat (?:does|do|did)\b.*\b(?:do|mean|control|change|affect)\b|\bwhat (?:is|are)\b.*\bfor\b|\bexplain\b",
+    re.IGNORECASE,
+)
+_OF_VERSION = re.compile(
+    r"\b(?:which|what|minimum|lowest|oldest) versions? of (?:the )?([\w.+#-]+)"
+    r"|\b(?:which|what) ([\w.+#-]+) versions?\b",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    r"(?:>=|≥|\bor (?:later|newer|above|higher|greater|more recent)\b|\bat least\b|\bminimum\b|\d\+)", re.IGNORECASE
+)
+# A method that every class has, by its line alone, which says nothing without the class.
+_BARE = re.compile(
+    r"\s*(?:async\s+)?(?:def\s+__\w+__|(?:public\s+)?function\s+__\w+|constructor|def\s+initialize)\s*(?:\([^\n]*)?\s*"
+)
+# Words of sentences: a text with some of them is said to people.
+_OF_SENTENCES = re.compile(
+    r"\b(?:an?|the|this|that|which|is|are|be|will|if|when|to|of|in|on|by|with|for|from|not|and|or|only)\b",
+    re.IGNORECASE,
+)
+SAID = 3
 _VALUES = frozenset({"default", "value", "setting"})
 _UNSET = frozenset({"unset", "undefined", "unspecified", "missing", "not set", "not specified", "not given"})
 _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
@@ -195,6 +224,9 @@ class _Asked:
         for_quantity: whether it asks how much, how many or how long.
         for_reason: whether it asks why.
         for_place: whether it asks where something is in the code.
+        for_definition: whether it asks which class or function does something, or where that is in the code.
+        for_meaning: whether it asks what something does or is for.
+        versioned: the terms of what it asks the needed version of; empty for other questions.
         lines: the lines of files that the question names.
         said: all words of the question, in lower case.
         kinds: the kinds of values that may answer; empty if no value is asked for.
@@ -211,6 +243,9 @@ class _Asked:
     for_quantity: bool
     for_reason: bool
     for_place: bool
+    for_definition: bool
+    for_meaning: bool
+    versioned: frozenset[str]
     lines: tuple[Place, ...]
     said: frozenset[str]
     kinds: frozenset[str]
@@ -251,7 +286,10 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     beside = _beside(holding, question)
-    reading = sorted((item for item in holding if item.score >= least), key=lambda item: item.chunk_id in beside)
+    reading = sorted(
+        (item for item in holding if item.score >= least),
+        key=lambda item: (asked.for_definition and item.domain != Domain.CODE, item.chunk_id in beside),
+    )
     saying: Iterable[list[_Candidate]] = filter(None, map(list, map(read, reading)))
     if asked.for_default:  # a place that only reads a setting does not say its default
         saying = sorted(saying, key=lambda passage: not any(each.is_declared for each in passage))
@@ -277,7 +315,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
             (
                 WORTH.words * share(candidate),
                 WORTH.passage * math.log(max(candidate.item.score, SMALL) / top),
-                WORTH.first * (candidate.item is first),
+                WORTH.first * (candidate.item is first and not asked.for_definition),
                 WORTH.kind * candidate.says_value,
                 WORTH.length * min(candidate.words, LONG) / LONG,
             )
@@ -346,7 +384,7 @@ def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
 
     def is_beside(item: FusedItem) -> bool:
         place, text = item.citation, item.item.content
-        is_of_tests = is_aside(place.source_path) or len(_TESTS.findall(f"{place.section}\n{text}")) >= TESTING
+        is_of_tests = is_aside(place.source_path) or len(_OF_TESTS.findall(f"{place.section}\n{text}")) >= TESTING
         return (
             (is_of_tests and not _TESTS.search(question))
             or (bool(_OPTIONS.search(place.section or "")) and not _ASKS_FOR_OPTIONS.search(question))
@@ -444,8 +482,10 @@ def _read_asked(question: str) -> _Asked:
     only = [word for word in others if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
     name = read_name(only[0].written) if is_written else None
+    for_definition = _ASKS_DEFINITION.search(question) is not None
+    wanted = frozenset(query_terms(MEANS_DEFAULT.sub(r"\g<0> default", question))) - FUNCTION_TERMS - NEGATIONS
     return _Asked(
-        wanted=frozenset(query_terms(MEANS_DEFAULT.sub(r"\g<0> default", question))) - FUNCTION_TERMS - NEGATIONS,
+        wanted=wanted - _OF_DEFINITIONS if for_definition else wanted,
         settings={
             name: frozenset(query_terms(" ".join(word.written for word in words)))
             for name, words in settings_in(query.words).items()
@@ -458,6 +498,12 @@ def _read_asked(question: str) -> _Asked:
         for_quantity=ASKS_QUANTITY.search(question) is not None,
         for_reason=_WHY.search(question) is not None,
         for_place=ASKS_PLACE.search(question) is not None,
+        for_definition=for_definition,
+        for_meaning=_ASKS_MEANING.search(question) is not None,
+        versioned=frozenset(
+            query_terms(" ".join(filter(None, of.groups()))) if (of := _OF_VERSION.search(question)) else ()
+        )
+        - FUNCTION_TERMS,
         lines=places_in(question),
         said=frozenset(_WORDS.findall(question.lower())),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
@@ -542,8 +588,13 @@ def _candidates(
     own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
     reached = [*_definition(item, asked), *_reached(item, asked)] if is_code else []
     units += reached
+    named_text = f"{citation.title or ''}\n{text}"  # of what it defines
+    whole = terms_of_units(named_text, [(0, len(named_text))] if asked.for_definition else [], asked.wanted)
     terms = [
-        held.union(*(asked.settings[names[fact]] & asked.wanted for fact, at in stated if _overlap(unit, at)))
+        held.union(
+            *(whole if unit in reached else ()),
+            *(asked.settings[names[fact]] & asked.wanted for fact, at in stated if _overlap(unit, at)),
+        )
         for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
     ]
     for place, unit in enumerate(units):
@@ -551,16 +602,29 @@ def _candidates(
             is_echo = is_code and unit not in reached and _is_echo(words, asked) and " " in asked.pasted
             if is_echo or words in asked.pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
                 continue
-            says_value = any(_overlap(unit, at) for at in values) or (
+            if (is_code and _BARE.fullmatch(text, *unit)) or _is_of_another_version(item, unit, terms[place], asked):
+                continue
+            says_value = (not asked.for_meaning and any(_overlap(unit, at) for at in values)) or (
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
                 or (asked.for_reason and _REASON.search(text, *unit) is not None)
+                or (asked.for_meaning and len(_OF_SENTENCES.findall(text, *unit)) >= SAID)
+                or (bool(asked.versioned) and _AT_LEAST.search(text, *unit) is not None)
                 or unit in reached
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
             shown = unit if is_code else _with_block(text, units[place:])
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
+
+
+def _is_of_another_version(item: FusedItem, unit: Unit, terms: frozenset[str], asked: _Asked) -> bool:
+    """Tell whether a sentence with a number, under no heading with what the version is asked of, does not name it."""
+    if not asked.versioned or asked.versioned <= terms or not _DIGITS.search(item.item.content, *unit):
+        return False
+    place = item.citation
+    above = sequence(f"{place.section or ''} {place.title or ''} {place.source_path}")
+    return not asked.versioned <= frozenset(above) | _own_names(item)
 
 
 def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
@@ -570,6 +634,8 @@ def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
     """
     text, metadata = item.item.content, item.item.metadata
     name = metadata.get("function_name") or metadata.get("class_name")
+    if _BARE.fullmatch(f"def {name}"):  # every class has it
+        name = metadata.get("class_name")
     is_asked = bool(_named_lines(item, asked)) if asked.lines else asked.for_place
     if asked.pasted:
         is_asked = any(
@@ -760,7 +826,8 @@ def _with_block(text: str, units: Sequence[Unit]) -> Unit:
         is_apart = text[:start].endswith("\n\n")
         is_code = _column(text, (start, end)) > _column(text, units[0])  # goes on below a line without words
         longest = LONGEST_SENTENCE if is_code and not is_entry else LONGEST
-        if end - first > longest or (is_begun and is_apart and not is_entry and not is_code):
+        is_behind = is_begun and _FENCE.search(text, last, start) is not None  # prose after the code is another matter
+        if is_behind or end - first > longest or (is_begun and is_apart and not is_entry and not is_code):
             break
         if _WORDS.search(text, start, end) and not _is_heading_or_question(text, (start, end)):
             is_begun, last = True, end

@@ -28,7 +28,8 @@ from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_AN
 from nornweave.ask.answer.extract import LONGEST_SENTENCE, as_read
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, FusedItem, Synthesis
+from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, ExtractedSentence, FusedItem, Synthesis
+from nornweave.ask.search.exact import ASKS_PLACE
 from nornweave.ask.search.records import Citation, CoverageGap
 from nornweave.core.types import ChunkId, Domain
 
@@ -129,10 +130,11 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     Args:
         numbers: chunk → the number of its item.
     """
-    domains = {item.chunk_id: item.domain for item in answer.items}
+    items = {item.chunk_id: item for item in answer.items}
+    asks_place = ASKS_PLACE.search(answer.question.text) is not None
     said = [
-        f"“{one_line(as_read(each.text, is_code=domains[each.chunk_id] == Domain.CODE), LONGEST_SENTENCE)}”"
-        f" [{numbers[each.chunk_id]}]"
+        f"“{one_line(as_read(each.text, is_code=items[each.chunk_id].domain == Domain.CODE), LONGEST_SENTENCE)}”"
+        f"{_defined_at(items[each.chunk_id], each) if asks_place else ''} [{numbers[each.chunk_id]}]"
         for each in answer.extract
     ]
     judged = answer.answerable
@@ -140,6 +142,20 @@ def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:
     is_nothing = judged.is_doubtful and not judged.may_answer
     lines = [f"{DOUBT} {words}" if is_nothing else words, NEAREST if judged.may_answer and said else ""]
     return "\n".join([line for line in lines if line and answer.items] + said)
+
+
+def _defined_at(item: FusedItem, sentence: ExtractedSentence) -> str:
+    """Return the full name of what a quoted line of code is part of, and the line; empty for other passages.
+
+    A line of code does not name its class: ``def roll(self):`` of ``LogFile``.
+    """
+    place, metadata = item.citation, item.item.metadata
+    if item.domain != Domain.CODE or not (place.title and place.line_range):
+        return ""
+    if not (metadata.get("function_name") or metadata.get("class_name")):
+        return ""
+    line = place.line_range[0] + item.item.content.count("\n", 0, sentence.span.start)
+    return f" ({one_line(place.title, LINE_CHARACTERS)}, {one_line(f'{place.source_path}:{line}', LINE_CHARACTERS)})"
 
 
 def render_numbered(
