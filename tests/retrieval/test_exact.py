@@ -386,6 +386,14 @@ def test_who_asks_for_no_value_or_names_one_is_not_led_by_descriptions(code: Ind
     assert scores_of(evidence_of(text, code), code).max() < 0.2
 
 
+@pytest.mark.parametrize("text", [
+    "poll_timeout: how long do we really wait for a slow loom before its threads are given to another weaver?",
+    "after how many seconds of silence does the watcher of frozen ledgers give up, is that what poll_timeout says?",
+])  # fmt: skip
+def test_the_only_name_in_a_long_question_for_a_value_leads(code: Index, text: str) -> None:
+    assert "poll_timeout" in leading(text, code)
+
+
 def test_a_question_about_more_than_a_setting_is_not_answered_by_its_value_alone(code: Index) -> None:
     question = "why does measuring a record weigh more than poll_timeout when the table is frozen"
     assert scores_of(evidence_of(question, code), code).max() < 0.2

@@ -39,6 +39,7 @@ from nornweave.core.text.index_fields import (
     WORDS_DONE_TO,
     has_entries,
     is_changelog,
+    is_identifier,
     release_of,
     versions_in,
     words_key,
@@ -68,6 +69,9 @@ LONG_RUN = 12.0
 """Summed idf of a run of words from which the rest of the query counts less and less."""
 ALIKE = 0.9
 """Chunks with this share of the best evidence hold the run too."""
+NAMED_ALONE, LONG_QUESTION = 0.55, 32
+"""Least share that the only identifier of a question for a value accounts for, whatever else is said in up to so many
+words."""
 LEAST = 0.25
 """Evidence up to this is chance; what is above is stretched to 1."""
 FURTHER_FRAME, MAX_POINTED = 0.85, 2_000
@@ -168,6 +172,7 @@ class _Searched:
         files: path in the query, perhaps with folders of another machine → chunks of the file that it means.
         reach: the logarithm of the number of chunks, the unit of rarity.
         within: the chunks that may be found; ``None`` means all.
+        only_name: the identifier of a question for a value, if it has one and is not long; ``None`` otherwise.
     """
 
     query: Query
@@ -177,6 +182,7 @@ class _Searched:
     files: Mapping[str, Numbers]
     reach: float
     within: Mask | None
+    only_name: Word | None
 
     def rarity(self, chunks: int) -> float:
         """Return how rare a property is, in [0, 1], if so many chunks have it."""
@@ -220,7 +226,8 @@ def exact_evidence(
         for path, of_path in keys.items()
         if (key := next((key for key in of_path if key in known), ""))
     }
-    searched = _Searched(query, statistics, generation, known, files, math.log(statistics.count + 1) or 1.0, within)
+    reach, only_name = math.log(statistics.count + 1) or 1.0, _only_name(query)
+    searched = _Searched(query, statistics, generation, known, files, reach, within, only_name)
     found = (
         weigh(searched)
         for weigh in (
@@ -338,6 +345,12 @@ def _weights(searched: _Searched, unexplained: Collection[Word]) -> dict[Word, f
     }
 
 
+def _only_name(query: Query) -> Word | None:
+    is_asked = len(query.words) <= LONG_QUESTION and ASKS_VALUE.search(query.text) is not None
+    names = {word for word in query.words if is_identifier(word.written)} if is_asked else set[Word]()
+    return names.pop() if len(names) == 1 else None
+
+
 def _may_own(owner: Word, word: Word) -> bool:
     """Tell whether the first word may be the owner of the second: they differ, or the query repeats the word."""
     return owner != word or word.is_repeated
@@ -372,7 +385,7 @@ def _weigh_names(defined: Sequence[_Defined], weights: Mapping[Word, float], sea
         word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
         qualifiers = ["", *(f"{owner.written}." for owner in weights)]
         written = _as_written(each, qualifiers, searched.generation)
-        coverage = (weights[word] / whole) ** NAME_POWER
+        coverage = max((weights[word] / whole) ** NAME_POWER, NAMED_ALONE if word == searched.only_name else 0.0)
         _raise(scores, each.chunks, written[0], most * coverage, searched)
         for as_written, (owner, weight) in zip(written[1:], weights.items(), strict=True):
             owned = searched.known.get(f"owner:{owner.spelled}") if _may_own(owner, word) else None
@@ -612,6 +625,7 @@ def _weigh_held(
     whole, scores = math.fsum(weights.values()) or 1.0, searched.nothing()
     for key, chunks in held.items():
         coverage = min(1.0, math.fsum(weights[word] for word in named[key]) / whole) ** NAME_POWER
+        coverage = max(coverage, NAMED_ALONE if searched.only_name in named[key] else 0.0)
         scores[chunks] = np.maximum(scores[chunks], DEFINED * coverage * searched.rarity(count(chunks)))
     return scores
 
