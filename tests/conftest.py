@@ -1,6 +1,7 @@
 """Settings of the whole suite; beside, this file puts ``tests/`` on the path, for ``support``."""
 
 import gc
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -103,3 +104,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; within a file and among the others the order stays."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder with the speeds of the default model on this CPU.
+
+    They take seconds to measure. All workers of a run share the folder, so no test may change it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models-of-this-machine"

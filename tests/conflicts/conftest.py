@@ -1,5 +1,7 @@
 """The bundled model, which tells which sentences are alike."""
 
+from pathlib import Path
+
 import pytest
 
 from nornweave.config import EmbeddingSettings
@@ -8,5 +10,5 @@ from nornweave.models.encoders import load_encoder
 
 
 @pytest.fixture(scope="session")
-def encode(tmp_path_factory: pytest.TempPathFactory) -> SentenceEncoder:
-    return load_encoder(EmbeddingSettings().model, cache_dir=tmp_path_factory.mktemp("models")).encode
+def encode(model_cache: Path) -> SentenceEncoder:
+    return load_encoder(EmbeddingSettings().model, cache_dir=model_cache).encode

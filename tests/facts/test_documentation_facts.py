@@ -1,6 +1,7 @@
 """Documentation states facts about named things in headings, tables, lists, docstrings, help and prose."""
 
 import pytest
+from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -495,9 +496,9 @@ def test_a_table_of_properties_without_a_value_or_a_name_above_states_nothing(te
     "default: 9**99999999\n" * 500, "İ" * 20_000 + " `a_b` defaults to 5",
     "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
 ])  # fmt: skip
-@pytest.mark.timeout(120)
-def test_hostile_text_ends(text: str) -> None:
+def test_hostile_text_is_read_in_linear_time(text: str) -> None:
     for known in ({"format": "markdown"}, {"format": "", "subject": "lane"}):
+        assert_subquadratic(lambda part, known=known: read(part, **known), lambda size: text[:size], len(text))  # type: ignore[misc]
         for fact in read(text, **known):
             assert 0 <= fact.span.start <= fact.span.end <= len(text)
 

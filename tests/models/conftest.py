@@ -1,4 +1,4 @@
-"""The default model, whose speeds are measured once for all tests."""
+"""The default model in processes without PyTorch."""
 
 import os
 from pathlib import Path
@@ -25,10 +25,3 @@ def without_torch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     site = tmp_path_factory.mktemp("site")
     (site / "sitecustomize.py").write_text(WITHOUT_TORCH)
     return {**os.environ, "PYTHONPATH": f"{site}:{ROOT}"}
-
-
-@pytest.fixture(scope="session")
-def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the speeds of this CPU, which all workers of a run share: nobody may change it."""
-    base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models-of-this-machine"

@@ -204,7 +204,7 @@ def _label(text: str) -> str:
 
 def _is_conditional(rows: Sequence[str], at: int) -> bool:
     """Tell whether a directive of MyST begins at a line whose text no page shows, such as ``{only} internal``."""
-    named = _DIRECTIVE.search(rows[at])
+    named = _DIRECTIVE.match(rows[at].lstrip())
     options = takewhile(lambda row: row.lstrip().startswith(":"), islice(rows, at + 1, None))
     return named is not None and is_unseen_directive(named[1], named[2], "\n".join(options))
 
