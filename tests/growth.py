@@ -27,6 +27,9 @@ ATTEMPTS = 4
 # Caches of this size remember what was read. Smaller ones hold tables that are built once.
 CACHE_OF_INPUTS = 256
 
+_looked_at: set[str] = set()
+_found: list[_lru_cache_wrapper[object]] = []
+
 # Only glibc has it. Memory that was used before is many times cheaper, and only small inputs fit into it.
 release_memory: Callable[[int], int] = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
 
@@ -43,7 +46,7 @@ def assert_subquadratic(
     """
     small, large = sized(size // times), sized(size)
     work(small)  # whatever is imported or built at the first call
-    caches = list(_caches())
+    caches = _caches()
     growths: list[float] = []
     for _ in range(ATTEMPTS):
         cost = min(_cpu_seconds(work, small, caches) for _ in range(3))
@@ -54,11 +57,16 @@ def assert_subquadratic(
     raise AssertionError(f"{times} times the input takes {measured} times as long, {large!r:.80}")
 
 
-def _caches() -> Iterator[_lru_cache_wrapper[object]]:
-    for name, module in list(sys.modules.items()):
-        for cache in vars(module).values() if name.startswith("nornweave.") else ():
-            if isinstance(cache, _lru_cache_wrapper) and (cache.cache_parameters()["maxsize"] or 0) >= CACHE_OF_INPUTS:
-                yield cache
+def _caches() -> Sequence[_lru_cache_wrapper[object]]:
+    """Return the caches of inputs in the modules that are imported. Each module is looked at once."""
+    for name in sorted(sys.modules.keys() - _looked_at):
+        _looked_at.add(name)
+        _found.extend(
+            cache
+            for cache in (vars(sys.modules[name]).values() if name.startswith("nornweave.") else ())
+            if isinstance(cache, _lru_cache_wrapper) and (cache.cache_parameters()["maxsize"] or 0) >= CACHE_OF_INPUTS
+        )
+    return _found
 
 
 def _cpu_seconds(work: Callable[[T], object], argument: T, caches: Sequence[_lru_cache_wrapper[object]]) -> float:
