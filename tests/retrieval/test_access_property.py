@@ -25,7 +25,7 @@ QUERIES = st.one_of(PHRASES, st.tuples(PHRASES, PHRASES).map(lambda two: f'{two[
 ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_size=15, max_size=15)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(
     documents=DOCUMENTS,
     viewers=st.lists(VIEWERS, min_size=2, max_size=2),
