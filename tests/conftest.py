@@ -46,6 +46,7 @@ LONGEST = (
     "api/test_receipts_route.py",
     "chunking/test_sections.py",
     "publication/test_following.py",
+    "parsing/test_access_statements.py",
     "test_path.py",
 )
 
