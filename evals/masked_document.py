@@ -23,11 +23,9 @@ from nornweave.core.access import Viewer
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import FIELDS, Frequencies, Span, digest
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import Hits, Mask, Numbers, Scores, Vectors, best
 from nornweave.index.records import StoredChunk
-from nornweave.index.searching.inverted import DEFAULT_BM25
-from nornweave.index.searching.ranked_chunks import Hits, best
-from nornweave.index.searching.terms import saturated, saturations
+from nornweave.index.searching.inverted import DEFAULT_BM25, saturated, saturations
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.port import same_space
 

@@ -24,8 +24,8 @@ from pydantic import BaseModel, HttpUrl
 from pydantic.fields import FieldInfo
 
 from api.app import create_app
-from nornweave.cli.command_groups import COMMAND_GROUPS
 from nornweave.cli.main import app
+from nornweave.cli.options import COMMAND_GROUPS
 from nornweave.config import load
 from nornweave.config.domain import DomainSettings
 from nornweave.config.workspace import FusionSettings

@@ -16,13 +16,11 @@ from nornweave.index.manifest import Manifest, SegmentFile, named
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import DataFile, read_rows
 from nornweave.index.searching.inverted import Lengths
-from nornweave.index.writing import segment_plan
+from nornweave.index.writing import writer
 
 
 @contextmanager
-def small_segments(
-    largest: int = segment_plan.LARGEST, smallest: int = 0, worn: float = segment_plan.WORN_SHARE
-) -> Iterator[None]:
+def small_segments(largest: int = writer.LARGEST, smallest: int = 0, worn: float = writer.WORN_SHARE) -> Iterator[None]:
     """Divide and merge segments as if few chunks were many, until the block ends.
 
     Args:
@@ -30,12 +28,12 @@ def small_segments(
         smallest: a domain of so few chunks is one segment.
         worn: share of a segment's chunks that may be gone before it is written anew.
     """
-    before = segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE
-    segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE = largest, smallest, worn
+    before = writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE
+    writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE = largest, smallest, worn
     try:
         yield
     finally:
-        segment_plan.LARGEST, segment_plan.SMALLEST, segment_plan.WORN_SHARE = before
+        writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE = before
 
 
 def lengths_in(file: DataFile) -> Lengths:

@@ -19,7 +19,7 @@ from typing import Any
 import dagster as dg
 
 from evals.query_map import why_due
-from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.lease import DOMAIN_TAG
 from nornweave.carry.wiring import INBOX
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source

@@ -16,7 +16,7 @@ from evals.results import ResultScope
 from evals.trend import TrendPoint, trend
 from nornweave.ask.views.evaluations import set_title
 from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
-from nornweave.ingest.invariants import INVARIANTS, Invariant
+from nornweave.ingest.records import INVARIANTS, Invariant
 from orchestration.metadata import Metadata, nonempty_tables, table
 
 QUALITY = "quality"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from nornweave.carry.run_leases import open_history
+from nornweave.carry.lease import open_history
 from nornweave.core.errors import DiskFullError, HistoryError, NornWeaveError
 from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.writing import full_disk, no_memory, not_writable, translate_full_disk

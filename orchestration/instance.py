@@ -16,7 +16,7 @@ import yaml
 from dagster._core.instance.ref import InstanceRef
 
 from nornweave.carry.lease import DATABASE_VARIABLE as POSTGRES_VARIABLE
-from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.lease import DOMAIN_TAG
 from nornweave.config import Settings
 from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import ConfigError

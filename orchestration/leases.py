@@ -28,7 +28,7 @@ from dagster._core.executor.in_process import InProcessExecutor
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, LaunchRunContext, WorkerStatus
 from dagster._core.storage.runs.schema import KeyValueStoreTable
 
-from nornweave.carry.run_leases import LEASE_KEY, SILENT_S, lease_value, silence
+from nornweave.carry.lease import LEASE_KEY, SILENT_S, lease_value, silence
 from nornweave.core.types import present
 
 log = logging.getLogger(__name__)

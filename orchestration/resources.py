@@ -25,10 +25,9 @@ from nornweave.core.types import Domain
 from nornweave.index.outcomes import read_verified, write_verified
 from nornweave.index.port import Publication
 from nornweave.ingest.alarms import OF_A_SYNC, OF_PATHS, Alarm, AlarmKind, alarms_of
-from nornweave.ingest.pace import Pace
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
-from nornweave.ingest.run_status import record_failure, record_run
+from nornweave.ingest.run_status import Pace, record_failure, record_run
 from nornweave.ingest.wiring import domain_sync
 from orchestration.announcements import Announcements
 

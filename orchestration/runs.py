@@ -13,7 +13,7 @@ from dagster._core.execution.plan.objects import StepFailureData
 from dagster._core.utils import make_new_run_id
 from dagster_shared.error import SerializableErrorInfo
 
-from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.lease import DOMAIN_TAG
 from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.errors import HistoryError, NornWeaveError

@@ -23,7 +23,7 @@ from dagster._core.storage.schedules.schema import JobTickTable
 from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._serdes import ConfigurableClassData
 
-from nornweave.carry.run_leases import BUSY_TIMEOUT_S
+from nornweave.carry.lease import BUSY_TIMEOUT_S
 from nornweave.core.files.writing import translate_full_disk
 from orchestration.history import make_whole
 

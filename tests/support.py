@@ -21,7 +21,7 @@ from nornweave.core.text import analyzer
 from nornweave.core.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
 from nornweave.index.connection import check_vss
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.searching.ranked_chunks import found
+from nornweave.index.port import found
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import DomainParts, SyncOptions, SyncReport
 from nornweave.models.encoders import Encoder

@@ -19,8 +19,8 @@ from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId,
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.port import Batch, StoredDocument, Writer
 from nornweave.index.records import IndexedChunk
-from nornweave.index.writing.segment_plan import SegmentFill, joining
-from nornweave.index.writing.working_file import open_working_file
+from nornweave.index.writing.working_tables import open_working_file
+from nornweave.index.writing.writer import SegmentFill, joining
 
 DIMENSIONS = 384
 CHUNKS = 3

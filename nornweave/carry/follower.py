@@ -17,9 +17,9 @@ from typing import Any
 from nornweave.carry.object_store import ObjectStore, StoredDocument
 from nornweave.carry.parts import Digests, has_file, pull
 from nornweave.carry.publication import PublishedCommit, commit_key, read_json
+from nornweave.carry.publishing import KEY, WorkspaceDocument, replica_configuration, take_over
 from nornweave.carry.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
 from nornweave.carry.wiring import domain_folder, store_of
-from nornweave.carry.workspace_document import KEY, WorkspaceDocument, replica_configuration, take_over
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError

@@ -2,11 +2,15 @@
 
 ``CURRENT`` of a domain is its last commit. It is replaced on condition that it is still the one that was read, so of
 two publishers that work at once one wins; whatever ends an upload before that leaves the store as readers know it.
+
+Remains of a deleted document are found and removed there.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
+import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +19,13 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.parts import FORMAT, StoredFile, parts_of, prefix_of
+from nornweave.carry.parts import FORMAT, StoredFile, fetch, parts_of, prefix_of, remove_unnamed
+from nornweave.config import Settings
+from nornweave.core.deletion import Deleted, Place, Search
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError, SignatureError
-from nornweave.core.signatures import Signer, check_signed, own_keys, read_signed
+from nornweave.core.signatures import Signer, check_signed, own_keys, read_signed, signer_of
 from nornweave.core.types import Domain, GenerationId
+from nornweave.index.searching.generation_file import TEXTS_OF, DataFile, read_rows
 
 GenerationFile = Annotated[
     str,
@@ -27,6 +34,8 @@ GenerationFile = Annotated[
     ),
 ]
 PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+_MAGIC = b"DUCK"  # of a DuckDB file, after its checksum
 
 
 class OtherFormatError(PublicationError):
@@ -225,3 +234,56 @@ def read_state(kind: type[D], state: Mapping[str, Any], where: str) -> D:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"])) or "the whole"
         raise PublicationError(f"{where}: is damaged: {place}: {problem['msg']}") from error
+
+
+def store_places(settings: Settings) -> list[Place]:
+    """Return the object store as a place to search for deleted documents; empty if this workspace has none."""
+    if settings.publish is None:
+        return []
+    store = ObjectStore(settings.publish)
+    return [
+        Place(
+            name=f"generations in {store.url}",
+            search=lambda deleted: _search(store, deleted),
+            purge=lambda deleted: _purge(store, settings, deleted),
+            remedy="`nornweave receipt --purge` removes it, after `nornweave publish` where that failed",
+        )
+    ]
+
+
+def _search(store: ObjectStore, deleted: Deleted) -> Search:
+    """Search every file of the domain in the store for remains of a document. Return how many were found, and where.
+
+    Objects that no commit names count as remains, too.
+    """
+    state = Publication(store, deleted.domain.value).state()
+    commit = read_state(PublishedCommit, state, store.url) if state else None
+    named = [commit.files, *(each.files for each in commit.replaced)] if commit else []
+    distinct = {file.sha256: (name, file) for files in named for name, file in files.items()}
+    holding = [name for name, file in distinct.values() if _holds(store, file, deleted)]
+    parts = {each.key for each in store.list(prefix_of(deleted.domain.value)) if not each.key.endswith("CURRENT")}
+    left = [*holding, *sorted(parts - parts_of(commit.kept_files if commit else ()))]
+    return Search(len(left), f"{len(distinct)} files, fetched and opened", tuple(left[:10]))
+
+
+def _holds(store: ObjectStore, stored: StoredFile, deleted: Deleted) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "object.duckdb"
+        fetch(store, stored, file)
+        with file.open("rb") as stream:
+            is_database = stream.read(12)[8:] == _MAGIC
+        if not is_database:
+            return deleted.is_in_file(file)
+        return bool(read_rows(DataFile(file), TEXTS_OF, [deleted.source_id, deleted.path]))
+
+
+def _purge(store: ObjectStore, settings: Settings, deleted: Deleted) -> None:
+    """Remove all generations of the domain except the published one, from the store and from replicas."""
+    claim = Publication(store, deleted.domain.value, signer_of(settings.data_dir))
+    if not (state := claim.take()):  # nothing of the domain was published there yet
+        return
+    commit = read_state(PublishedCommit, state, store.url)
+    forbidding = {"commit": secrets.token_hex(8), "oldest": commit.number, "replaced": ()}
+    commit = commit.model_copy(update=forbidding)
+    claim.commit(commit.model_dump(mode="json"))
+    remove_unnamed(store, prefix_of(deleted.domain.value), claim.fence, parts_of(commit.kept_files))

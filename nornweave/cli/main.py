@@ -18,12 +18,21 @@ from nornweave import __version__
 from nornweave.cli import quality, receipt
 from nornweave.cli.access import access_app
 from nornweave.cli.agents import agents_app
-from nornweave.cli.command_groups import GroupedCommands
 from nornweave.cli.deploy import dagster, publish, roles, token, worker
 from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.init import init
-from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, run, settings_of
+from nornweave.cli.options import (
+    DOMAIN,
+    DomainsOption,
+    GroupedCommands,
+    JsonOption,
+    SourcesOption,
+    messages,
+    output,
+    run,
+    settings_of,
+)
 from nornweave.cli.push import push
 from nornweave.cli.query import diff, find, graph, query, uses, why
 from nornweave.core.errors import ConfigError, StoreError

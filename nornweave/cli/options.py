@@ -1,4 +1,4 @@
-"""Parts that the commands share: consoles, common options, reading the configuration."""
+"""What the commands share: consoles, common options, reading the configuration, and their groups in ``--help``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError
 from nornweave.core.files.writing import full_disk, no_memory, not_writable
@@ -22,6 +23,47 @@ output = Terminal(width=max(NARROWEST, Terminal().width))
 messages = Terminal(stderr=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+
+# Command → the sentence of ``nornweave --help``; the command's own help says the rest.
+COMMAND_GROUPS: dict[str, dict[str, str]] = {
+    "Use": {
+        "init": "Look for what can be indexed and write nornweave.yaml.",
+        "sync": "Bring the index up to date with the sources.",
+        "query": "Ask a question.",
+        "find": "Find lines by exact text or by a regular expression.",
+        "uses": "Find what uses a name of code.",
+        "graph": "Show what a file imports, and what imports it.",
+        "why": "Say why a document is not in an answer.",
+        "conflicts": "Show what the domains disagree about.",
+        "diff": "Show what changed between two moments.",
+        "drift": "Show where documentation and code disagree.",
+        "push": "Hand files in for the next sync.",
+        "agents": "Register the tools with Claude Code, Codex, Cursor and others.",
+        "mcp": "Serve the tools for agents over standard input and output.",
+    },
+    "Operate": {
+        "up": "Start the page, the API and the Dagster UI.",
+        "serve": "Start the page and the API.",
+        "dagster": "Start the Dagster UI with its schedule.",
+        "slack": "Answer questions in Slack.",
+        "status": "Show what is published, what failed and what waits.",
+        "doctor": "Find what keeps NornWeave from working.",
+        "rollback": "Point a domain at an older generation.",
+        "receipt": "Sign that nothing here holds a deleted document.",
+        "access": "Say who may see a document, and why.",
+        "token": "Make a token for a person in groups.",
+    },
+    "Judge": {
+        "eval": "Measure retrieval on judged sets.",
+        "evaluations": "Show or compare earlier measurements.",
+    },
+    "Deploy": {
+        "publish": "Copy what is published to an object store.",
+        "worker": "Encode or run syncs for other machines.",
+        "key": "Print the public key of what is signed.",
+        "roles": "Print the SQL of the roles in PostgreSQL.",
+    },
+}
 
 
 def domain_named(text: str | Domain) -> Domain:
@@ -75,3 +117,20 @@ def run(commands: Callable[[], object]) -> None:
                 raise
         messages.print(str(reason or error), style="red", soft_wrap=True)
         sys.exit(1)
+
+
+class GroupedCommands(TyperGroup):
+    """The commands in groups, the most frequent ones first."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write a section for each group. Commands without a group come last."""
+        grouped = {name for group in COMMAND_GROUPS.values() for name in group}
+        others = {
+            name: command.get_short_help_str(limit=60)
+            for name in self.list_commands(ctx)
+            if name not in grouped and (command := self.get_command(ctx, name))
+        }
+        for title, rows in (*COMMAND_GROUPS.items(), ("Others", others)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(list(rows.items()))

@@ -12,7 +12,7 @@ from typing import Any
 
 from nornweave.ask.feedback import feedback_of
 from nornweave.carry.ledger_file import ledger_place
-from nornweave.carry.remains import store_places
+from nornweave.carry.publication import store_places
 from nornweave.carry.wiring import INBOX, store_of, workspace_server
 from nornweave.config import Settings
 from nornweave.connect.connectors import open_source

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from nornweave.carry.follower import POLL_S, Follower, follow_in_background
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.workspace_document import OWN_OF_FUSION
+from nornweave.carry.publishing import OWN_OF_FUSION
 from nornweave.cli.options import messages
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings

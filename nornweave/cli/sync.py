@@ -32,10 +32,9 @@ from nornweave.core.text.terminal import Terminal, print_json
 from nornweave.core.types import Domain
 from nornweave.ingest.alarms import JUDGED_GONE
 from nornweave.ingest.diff import Changes, DueDocument
-from nornweave.ingest.pace import UNITS, Pace
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
-from nornweave.ingest.run_status import report_as_json
+from nornweave.ingest.run_status import UNITS, Pace, report_as_json
 from nornweave.ingest.wiring import domain_parts
 
 INTERRUPTED = (

@@ -1,4 +1,4 @@
-"""The ports of the store: its records, the writer and the store itself.
+"""The ports of the store: its records, ranked chunks as arrays, the writer and the store itself.
 
 A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores
 becomes visible to readers only through ``build`` and ``publish``.
@@ -30,7 +30,7 @@ Scores = NDArray[np.float32]
 """One score per chunk, by chunk number; higher is better, 0 is nothing found."""
 Numbers = NDArray[np.int32]
 Tokens: TypeAlias = Sequence[bytes] | None
-"""The token vectors of each of some texts (``models/encoders/tokens.py``), if they have any."""
+"""The token vectors of each of some texts (``models/encoders/port.py``), if they have any."""
 Mask = NDArray[np.bool_]
 """Which chunks may be found, by chunk number."""
 
@@ -333,3 +333,42 @@ class Store(Protocol):
         Raises:
             NoGenerationError: there is no such generation.
         """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """Chunks from a retriever, best first. Equal scores are ordered by chunk number. Higher scores are better."""
+
+    numbers: Numbers
+    scores: Scores
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+NO_HITS = Hits(np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
+    """Return the ``k`` highest scores. Equal scores are ordered by chunk number, which also decides which are cut off.
+
+    Args:
+        scores: one score per chunk.
+        numbers: the chunk number of each score. By default it is the position of the score.
+    """
+    k = min(k, len(scores))
+    if k <= 0:
+        return NO_HITS
+    lowest = np.partition(scores, len(scores) - k)[len(scores) - k] if k < len(scores) else -np.inf
+    positions = np.flatnonzero(scores >= lowest)
+    chosen = positions if numbers is None else numbers[positions]
+    order = np.lexsort((chosen, -scores[positions]))[:k]
+    return Hits(chosen[order].astype(np.int32), scores[positions[order]])
+
+
+def found(scores: Scores, k: int) -> Hits:
+    """Return the ``k`` highest scores above 0. Equal scores are ordered by chunk number."""
+    positive = np.flatnonzero(scores > 0)
+    if len(positive) > max(k, len(scores) // 2):
+        return best(scores, k)  # none of which is 0
+    return best(scores[positive], k, positive.astype(np.int32))

@@ -24,7 +24,6 @@ from nornweave.index.outcomes import Verified
 from nornweave.index.port import Batch, Candidate, Publication, Writer
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, describe_repeated_work, diff, held_state
-from nornweave.ingest.invariants import reconcile
 from nornweave.ingest.left_out import readings
 from nornweave.ingest.listing import list_sources, skipped_by, verified_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
@@ -39,8 +38,9 @@ from nornweave.ingest.records import (
     SyncReport,
     no_progress,
     quality_refusal,
+    reconcile,
 )
-from nornweave.models.encoders.tokens import VERSION as TOKEN_VERSION
+from nornweave.models.encoders.port import VERSION as TOKEN_VERSION
 
 logger = logging.getLogger(__name__)
 

@@ -49,7 +49,7 @@ from nornweave.index.records import DescribedSetting, IndexedChunk
 from nornweave.ingest.diff import DueDocument
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
-from nornweave.models.encoders.tokens import projection_of
+from nornweave.models.encoders.port import projection_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.holders import FOREIGN, Holders, Notice, is_kept_for_others
 from nornweave.read.isolated import Fields, metadata_from

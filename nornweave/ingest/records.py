@@ -1,7 +1,8 @@
-"""The records of a sync: its parts, options and report, and the ports for decisions that others make.
+"""The records of a sync: its parts, options, report and checks, and the ports for decisions that others make.
 
 Two decisions are not the recipe's own: whether a person has confirmed something (``Confirm``), and whether a candidate
-answers well enough (``Gate``).
+answers well enough (``Gate``). Checks before publication: listed = stored + failed, vectors = chunks = index, no
+orphans.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ from nornweave.core.errors import QualityError, ReconciliationError
 from nornweave.core.text import analyzer, index_fields
 from nornweave.core.types import Domain, GenerationId, Listing, Skip, digest
 from nornweave.disagree.facts import extract
-from nornweave.index.port import Candidate, Failure, Store
+from nornweave.index.port import Candidate, Counts, Failure, GenerationCounts, Store
 from nornweave.ingest.confirmations import ConfirmationSubject
-from nornweave.ingest.diff import HeldRemovals
-from nornweave.ingest.invariants import Invariant
+from nornweave.ingest.diff import Changes, HeldRemovals
 from nornweave.ingest.left_out import SourceReading
 from nornweave.models.encoders import Encoder
-from nornweave.models.encoders.tokens import TokenEncoder
+from nornweave.models.encoders.port import TokenEncoder
 from nornweave.read.chunking.chunker import Chunker
 
 EMBEDDING_WINDOW = 2_048
@@ -32,6 +32,18 @@ DISTRIBUTED_WINDOW = 16_384
 
 Progress = Callable[[str, int, int], None]
 """Called with ``domain step``, done, total; 0 where the total is not known."""
+
+INVARIANTS = {
+    "documents_accounted_for": "Every document that is listed is stored, failed with a reason, or left out on purpose.",
+    "texts_embedded": "Every text has its vector.",
+    "no_orphan_chunks": "Every chunk belongs to a document.",
+    "ids_unique": "No id is used twice.",
+    "generation_complete": "Every stored chunk is in the candidate generation.",
+    "vectors_match_chunks": "The candidate generation has one vector per chunk.",
+    "index_matches_chunks": "The BM25 tables of the candidate generation find every chunk.",
+    "no_orphans_in_generation": "No row of the candidate generation belongs to nothing.",
+}
+"""Name → what it means."""
 
 
 def no_progress(step: str, done: int, total: int) -> None:
@@ -219,3 +231,40 @@ class SyncReport:
     not_copied: str | None = None
     judged_wrong: tuple[str, ...] = ()
     quality_warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Two numbers that must be equal; ``name`` is one of ``INVARIANTS``."""
+
+    name: str
+    found: int
+    expected: int
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether the numbers are equal."""
+        return self.found == self.expected
+
+    def __str__(self) -> str:
+        return f"{self.name}: found {self.found}, expected {self.expected} ({INVARIANTS[self.name].rstrip('.')})"
+
+
+def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | None) -> tuple[Invariant, ...]:
+    """Return all invariants in the order of ``INVARIANTS``. Without a generation, its invariants are left out."""
+    accounted = working.documents + working.failed - working.stale + working.skipped
+    invariants = (
+        Invariant("documents_accounted_for", accounted, changes.listed),
+        Invariant("texts_embedded", working.texts - working.missing_vectors, working.texts),
+        Invariant("no_orphan_chunks", working.orphan_chunks, 0),
+        Invariant("ids_unique", working.duplicate_chunk_ids + working.duplicate_documents, 0),
+    )
+    if generation is None:
+        return invariants
+    return (
+        *invariants,
+        Invariant("generation_complete", generation.chunks, working.chunks),
+        Invariant("vectors_match_chunks", generation.vectors, generation.chunks),
+        Invariant("index_matches_chunks", generation.indexed_chunks, generation.chunks),
+        Invariant("no_orphans_in_generation", generation.orphans, 0),
+    )

@@ -15,7 +15,7 @@ from nornweave.core.types import Domain
 from nornweave.ingest.confirmations import Confirmations
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
-from nornweave.models.encoders.tokens import VERSION, token_encoder
+from nornweave.models.encoders.port import VERSION, token_encoder
 from nornweave.read.chunking.chunker import Chunker
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,19 @@ import pytest
 from command_line import nornweave
 from hypothesis import given
 
-from nornweave.cli.agent_files import MarkedBlock, NotEditableError, member_at, with_member, without_member
-from nornweave.cli.agents import MARKDOWN, TOML, agents_of, edited, is_ours, own_command
+from nornweave.cli.agents import (
+    MARKDOWN,
+    TOML,
+    MarkedBlock,
+    NotEditableError,
+    agents_of,
+    edited,
+    is_ours,
+    member_at,
+    own_command,
+    with_member,
+    without_member,
+)
 
 COMMAND = ["/opt/nw/bin/nornweave", "--config", "/srv/my team/nornweave.yaml", "mcp"]
 PLAIN = {"command": COMMAND[0], "args": COMMAND[1:]}

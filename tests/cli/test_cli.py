@@ -79,7 +79,7 @@ def test_help_names_every_command_once(tmp_path: Path) -> None:
     rows = [line for section in sections for line in section.splitlines()[1:]]
     assert sorted(row.split()[0] for row in rows) == sorted(get_command(app).commands)
     assert all(row.endswith(".") and len(row) <= 79 for row in rows)
-    assert "Others:" not in done.stdout  # a new command belongs into cli.command_groups
+    assert "Others:" not in done.stdout  # a new command belongs into cli.options
 
 
 def test_verbose_logs_and_quiet_does_not(tmp_path: Path) -> None:

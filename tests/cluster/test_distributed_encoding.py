@@ -14,8 +14,15 @@ from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
 
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.workers.app import ENCODING_QUEUE, LARGE_QUEUE, celery_app
-from nornweave.carry.workers.batches import TextBatch, split, store_vectors, take_vectors
+from nornweave.carry.workers.app import (
+    ENCODING_QUEUE,
+    LARGE_QUEUE,
+    TextBatch,
+    celery_app,
+    split,
+    store_vectors,
+    take_vectors,
+)
 from nornweave.carry.workers.encoder import CeleryQueue, DistributedEncoder
 from nornweave.config.workspace import ObjectStoreSettings
 from nornweave.core.errors import EncoderError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.site import NAV, ROOT, main
-from nornweave.cli.command_groups import COMMAND_GROUPS
+from nornweave.cli.options import COMMAND_GROUPS
 from nornweave.connect.connectors import CONNECTORS
 
 

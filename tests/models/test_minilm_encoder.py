@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import Encoder, Vectors, load_encoder
-from nornweave.models.encoders.tokens import TOKEN_DIMENSIONS, TOKEN_LENGTH, token_encoder
+from nornweave.models.encoders.port import TOKEN_DIMENSIONS, TOKEN_LENGTH, token_encoder
 from nornweave.models.folders import locate
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

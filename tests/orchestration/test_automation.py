@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 from workspace_support import Configure
 
-from nornweave.carry.run_leases import DOMAIN_TAG
+from nornweave.carry.lease import DOMAIN_TAG
 from nornweave.carry.wiring import INBOX
 from nornweave.config import Settings
 from nornweave.connect.files.source import FilesSource

@@ -12,7 +12,7 @@ from workspace_support import HASHED, Configure
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
-from nornweave.ingest.invariants import INVARIANTS
+from nornweave.ingest.records import INVARIANTS
 from orchestration.assets.domain import LEDGER_KEY, STEPS, asset_key, code_versions
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.query_map import QUERY_MAP_KEY

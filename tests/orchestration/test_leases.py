@@ -11,7 +11,7 @@ import pytest
 from dagster._core.launcher import WorkerStatus
 
 from nornweave.ask.views.status import status_document
-from nornweave.carry.run_leases import DOMAIN_TAG, LEASE_KEY, silent_runs
+from nornweave.carry.lease import DOMAIN_TAG, LEASE_KEY, silent_runs
 from nornweave.cli.checks import look_at_index
 from nornweave.config import Settings
 from nornweave.core.types import Domain

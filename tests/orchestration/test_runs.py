@@ -12,8 +12,8 @@ import pytest
 from waiting import until
 from workspace_support import Configure, write_workspace
 
+from nornweave.carry.lease import DOMAIN_TAG
 from nornweave.carry.ledger_file import ledger_file
-from nornweave.carry.run_leases import DOMAIN_TAG
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.cli.sync import _sync_failed
 from nornweave.config import Settings
@@ -21,8 +21,7 @@ from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.outcomes import read_status
-from nornweave.ingest.invariants import INVARIANTS
-from nornweave.ingest.records import Progress, SyncOptions, SyncReport, no_progress
+from nornweave.ingest.records import INVARIANTS, Progress, SyncOptions, SyncReport, no_progress
 from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY

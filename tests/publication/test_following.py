@@ -14,7 +14,7 @@ from s3_proxy import PART, Call, Proxy
 from lab.small_segments import small_segments
 from nornweave.ask.engine import Engine
 from nornweave.carry import parts
-from nornweave.carry.workspace_document import WorkspaceDocument, replica_configuration
+from nornweave.carry.publishing import WorkspaceDocument, replica_configuration
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError

@@ -14,7 +14,7 @@ from live_server import live
 from pydantic import ValidationError
 
 from api.app import create_app
-from evals.query_map import LEAST, hits_of, learn_published, lessons_of, trial, why_due
+from evals.query_map import LEAST, fit, hits_of, learn_published, lessons_of, trial, why_due
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.query_map import query_map_document
@@ -25,7 +25,6 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.improve.comparison import compare
-from nornweave.improve.query_map import fit
 from nornweave.index.query_map import NAME, QueryMap, factors_of, read_report
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

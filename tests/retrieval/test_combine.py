@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.search.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
-from nornweave.index.searching.ranked_chunks import best, found
+from nornweave.index.port import best, found
 
 
 def numbers_of(values: Sequence[int]) -> np.ndarray:

@@ -22,13 +22,11 @@ from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers, Scores
-from nornweave.index.searching.ranked_chunks import NO_HITS
+from nornweave.index.port import NO_HITS, Numbers, Scores
 from nornweave.index.searching.segments import Segments
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.port import Encoder, Progress, Vectors
-from nornweave.models.encoders.tokens import EncodedQuery, projection_of
+from nornweave.models.encoders.port import EncodedQuery, Encoder, Progress, Vectors, projection_of
 from nornweave.read.chunking.chunker import Chunker
 
 TABLE = '''"""Tables."""

@@ -26,8 +26,7 @@ from nornweave.core.types import Domain, Span
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.models.encoders.tokens import encode_queries
+from nornweave.models.encoders.port import Progress, Vectors, encode_queries
 
 TEXTS = {
     "a": "cat cat dog, under the big tree",

@@ -24,18 +24,19 @@ from nornweave.index.index import Index
 from nornweave.index.searching.vectors import CHANCE
 from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import WORD, HashEncoder
-from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.models.encoders.queries import QueryMemo
-from nornweave.models.encoders.tokens import (
+from nornweave.models.encoders.port import (
     TOKEN_DIMENSIONS,
     TOKEN_LENGTH,
     VERSION,
     EncodedQuery,
+    Progress,
     TokenVectors,
+    Vectors,
     encode_queries,
     projection_of,
     token_encoder,
 )
+from nornweave.models.encoders.queries import QueryMemo
 
 LATE_PLAN = PlanSettings(late_interaction=0.4)
 TEXTS = {

@@ -30,7 +30,7 @@ from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
+from nornweave.models.encoders.port import EncodedQuery, encode_queries
 
 PLAIN = PlanSettings(document_share=0, function_words=1)
 TRACEBACK = "ERROR [worker 4] connection reset by peer: errno=104"

@@ -26,8 +26,7 @@ from nornweave.index.searching.arrays import (
     remove_arrays,
     writing_arrays,
 )
-from nornweave.index.searching.inverted import load_names, write_names
-from nornweave.index.searching.terms import write_terms
+from nornweave.index.searching.inverted import load_names, write_names, write_terms
 from nornweave.index.searching.vectors import VectorMatrix
 
 VALUES = np.arange(5000, dtype=np.float32)

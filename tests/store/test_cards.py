@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.index.searching.arrays import open_arrays, writing_arrays
-from nornweave.index.searching.cards import Cards, write_cards
-from nornweave.index.searching.reading import stored_chunk
+from nornweave.index.searching.generation import stored_chunk
+from nornweave.index.searching.inverted import Cards, write_cards
 
 
 def connection_with(cards: Sequence[tuple[int, str]]) -> duckdb.DuckDBPyConnection:
@@ -76,7 +76,7 @@ import time
 from pathlib import Path
 import duckdb
 from nornweave.index.searching.arrays import writing_arrays
-from nornweave.index.searching.cards import write_cards
+from nornweave.index.searching.inverted import write_cards
 from nornweave.index.connection import connect_reader
 
 def held():

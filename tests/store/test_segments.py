@@ -30,7 +30,7 @@ from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.inverted import NO_LENGTHS
-from nornweave.index.writing.segment_plan import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
+from nornweave.index.writing.writer import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
 WORDS = """

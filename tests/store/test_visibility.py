@@ -14,8 +14,7 @@ from nornweave.core.text.index_fields import asked_keys
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.searching.counting import FileCounts
-from nornweave.index.searching.reading import FileTexts
-from nornweave.index.searching.search import FileSearch
+from nornweave.index.searching.generation import FileSearch, FileTexts
 from nornweave.index.searching.visibility import MOST_VISIBILITIES
 
 WRITTEN = (

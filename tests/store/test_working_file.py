@@ -8,7 +8,7 @@ import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.index.index import Index
-from nornweave.index.writing.working_file import MIGRATIONS, SCHEMA
+from nornweave.index.writing.working_tables import MIGRATIONS, SCHEMA
 from nornweave.ingest.records import DomainParts
 
 # What made the newest schema of the one before, undone.

@@ -1,6 +1,6 @@
 import pytest
 
-from nornweave.ingest.pace import Pace, describe
+from nornweave.ingest.run_status import Pace, describe
 
 
 @pytest.mark.parametrize(("values", "said"), [

@@ -47,8 +47,7 @@ from nornweave.core.text.index_fields import (
 from nornweave.core.text.negation import is_question
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores
-from nornweave.index.searching.ranked_chunks import NO_HITS
+from nornweave.index.port import NO_HITS, Mask, Numbers, Scores
 
 # Fitted on click, mux, commander.js, gson, got and xsv, and held against the judged sets (docs/recall.md).
 DEFINED = 0.9

@@ -9,7 +9,7 @@ from nornweave.ask.search.filters import has_few_values
 from nornweave.config import FilterSettings
 from nornweave.core.types import JsonValue
 from nornweave.index.index import Index
-from nornweave.index.searching.value_counts import UnreadValues, Value, ValueCounts
+from nornweave.index.searching.counting import UnreadValues, Value, ValueCounts
 from nornweave.index.searching.visibility import MOST_VISIBILITIES
 
 # Of a filter, as many frequent values as a reader looks through; on the page, which shows all filters, fewer.

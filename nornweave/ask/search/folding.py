@@ -41,9 +41,8 @@ from nornweave.core.text.index_fields import (
 )
 from nornweave.core.text.negation import is_question
 from nornweave.index.index import Index
-from nornweave.index.port import Numbers
+from nornweave.index.port import NO_HITS, Numbers
 from nornweave.index.records import StoredChunk
-from nornweave.index.searching.ranked_chunks import NO_HITS
 
 LOOKED_AT, TOP, MOST_ASIDE = 50, 10, 2
 """Places that are looked at; tests, or sections of changelogs, fold if more than so many stand among the first ten."""

@@ -31,10 +31,9 @@ from nornweave.core.text.index_fields import (
 )
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, ChunkId, Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers
+from nornweave.index.port import NO_HITS, Mask, Numbers
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AnyName, AnyOf, Between, Condition, PathGlob
-from nornweave.index.searching.ranked_chunks import NO_HITS
 
 MAX_ASKED = 2_000
 """A longer text is pasted, and asks for no history."""

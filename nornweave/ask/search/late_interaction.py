@@ -21,7 +21,7 @@ from nornweave.ask.search.combine import Leg, Ranking
 from nornweave.core.text.analyzer import occurrences
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers
-from nornweave.models.encoders.tokens import VERSION, EncodedQuery
+from nornweave.models.encoders.port import VERSION, EncodedQuery
 
 LATE = "late_interaction"
 """The name of the signal among contributions."""

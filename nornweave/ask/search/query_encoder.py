@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.encoders.port import same_space
+from nornweave.models.encoders.port import EncodedQuery, same_space
 from nornweave.models.encoders.queries import QueryMemo
-from nornweave.models.encoders.tokens import EncodedQuery
 
 log = logging.getLogger(__name__)
 

@@ -43,9 +43,8 @@ from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import PAST
 from nornweave.core.types import COMMIT, NO_METADATA, RELEASE, Domain
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores
 from nornweave.index.records import StoredChunk
-from nornweave.index.searching.ranked_chunks import NO_HITS, Hits
 from nornweave.index.writing.declared import DeclaredFilters
 from nornweave.models.rerankers import Reranker, RerankerSlot
 

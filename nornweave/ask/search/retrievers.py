@@ -23,10 +23,9 @@ from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores, Vectors, found
 from nornweave.index.query_map import QueryMap
-from nornweave.index.searching.ranked_chunks import NO_HITS, Hits, found
-from nornweave.models.encoders.tokens import EncodedQuery
+from nornweave.models.encoders.port import EncodedQuery
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
 _READ_FOR_PHRASE = 200

@@ -40,10 +40,9 @@ from nornweave.core.tracing import span
 from nornweave.core.types import Domain, Fact
 from nornweave.index.index import Index
 from nornweave.index.outcomes import NOTHING_VERIFIED, Verified
-from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.port import NO_HITS, Mask, Numbers, Scores, found
 from nornweave.index.query_map import QueryMap
-from nornweave.index.searching.ranked_chunks import NO_HITS, found
-from nornweave.models.encoders.tokens import EncodedQuery
+from nornweave.models.encoders.port import EncodedQuery
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Scores
 from nornweave.index.records import StoredChunk
-from nornweave.models.encoders.tokens import EncodedQuery
+from nornweave.models.encoders.port import EncodedQuery
 
 NEAR = 16
 """Chunks of each retriever whose settings are looked at."""

@@ -41,10 +41,10 @@ from nornweave.disagree.ledger.likelihood import likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.moves import AsOf, Then
 from nornweave.index.index import Index
+from nornweave.index.port import NO_HITS
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
 from nornweave.index.searching.counting import ServedDocument
-from nornweave.index.searching.ranked_chunks import NO_HITS
 
 MAX_DOCUMENTS = 2_000
 """Of each kind that are listed; facts are compared of so many changed documents."""

@@ -16,8 +16,8 @@ from typing_extensions import TypedDict
 
 from nornweave.ask.search.freshness import lags_of
 from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
+from nornweave.carry.lease import silent_runs
 from nornweave.carry.publishing import read_last_copy
-from nornweave.carry.run_leases import silent_runs
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings

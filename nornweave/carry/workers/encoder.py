@@ -14,8 +14,19 @@ from urllib.parse import quote
 import numpy as np
 
 from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, LARGE_QUEUE, celery_app
-from nornweave.carry.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
+from nornweave.carry.workers.app import (
+    CONNECT_S,
+    ENCODE,
+    ENCODING_QUEUE,
+    EXPIRES_S,
+    LARGE_QUEUE,
+    TextBatch,
+    celery_app,
+    send_texts,
+    split,
+    store_vectors,
+    take_vectors,
+)
 from nornweave.config import Settings
 from nornweave.config.workspace import BROKER_PASSWORD_VARIABLE, BROKER_VARIABLE, BROKERS, WorkersSettings
 from nornweave.core.errors import ConfigError, PublicationError

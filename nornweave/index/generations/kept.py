@@ -24,12 +24,11 @@ from nornweave.index.generations.checksums import check
 from nornweave.index.generations.moves import Move, read_moves
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
-from nornweave.index.searching.access_today import AccessToday, access_today
 from nornweave.index.searching.arrays import arrays_file, check_arrays
 from nornweave.index.searching.generation import open_shared
 from nornweave.index.searching.generation_file import DataFile, facts_of
 from nornweave.index.searching.segments import open_segments
-from nornweave.index.searching.visibility import NO_STATEMENTS
+from nornweave.index.searching.visibility import NO_STATEMENTS, AccessToday, access_today
 
 log = logging.getLogger(__name__)
 

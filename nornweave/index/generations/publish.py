@@ -30,8 +30,8 @@ from nornweave.index.generations.kept import (
 )
 from nornweave.index.generations.moves import Move, kept_by, note_move, read_moves, trim_moves
 from nornweave.index.manifest import read_manifest
-from nornweave.index.searching.access_today import remember_access
 from nornweave.index.searching.arrays import arrays_file, remove_arrays
+from nornweave.index.searching.visibility import remember_access
 
 log = logging.getLogger(__name__)
 

@@ -27,10 +27,18 @@ from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import Hits, Mask, Numbers, Scores, Vectors, best
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.conditions import Condition
-from nornweave.index.searching.counting import RuledDocument, ServedDocument, StatedDocument
+from nornweave.index.searching.counting import (
+    RuledDocument,
+    ServedDocument,
+    StatedDocument,
+    UnreadValues,
+    ValueCounts,
+    count_values,
+    unread_values,
+)
 from nornweave.index.searching.finding import (
     Completion,
     FoundLines,
@@ -42,9 +50,7 @@ from nornweave.index.searching.finding import (
 )
 from nornweave.index.searching.generation import OpenFile, Segment
 from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
-from nornweave.index.searching.ranked_chunks import Hits, best
 from nornweave.index.searching.samples import ChunkPlace, IndexedDocument
-from nornweave.index.searching.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.index.searching.visibility import Visible
 
 

@@ -13,10 +13,9 @@ import simsimd
 from numpy.typing import NDArray
 
 from nornweave.index.connection import Connection
-from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.port import Hits, Mask, Numbers, Scores, Vectors, best
 from nornweave.index.searching.arrays import Arrays, ArrayWriter
-from nornweave.index.searching.ranked_chunks import Hits, best
-from nornweave.models.encoders.tokens import TOKEN_DIMENSIONS, TOKEN_LENGTH
+from nornweave.models.encoders.port import TOKEN_DIMENSIONS, TOKEN_LENGTH
 
 # vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
 _HNSW_SEARCHES = threading.BoundedSemaphore(2)

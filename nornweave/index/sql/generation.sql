@@ -118,7 +118,7 @@ from occurrences
 group by term
 order by term;
 
--- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`terms.py`).
+-- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`inverted.py`).
 create or replace temp table postings as
 select t.term_id, o.* exclude (term)
 from occurrences o

@@ -22,8 +22,7 @@ from nornweave.core.files.lock import Lock
 from nornweave.index.connection import Connection, attach, connect_reader
 from nornweave.index.port import Counts
 from nornweave.index.writing.build import Layout
-from nornweave.index.writing.working_file import SCHEMA, open_working_file
-from nornweave.index.writing.working_tables import DuckDBTables
+from nornweave.index.writing.working_tables import SCHEMA, DuckDBTables, open_working_file
 
 log = logging.getLogger(__name__)
 

@@ -229,10 +229,10 @@ def _session(folder: ModelFolder) -> type[Session]:
         import_openvino()
     except ImportError as error:
         log.warning("embedding model %s runs on NumPy, slower, because OpenVINO does not load: %s", folder.name, error)
-        from nornweave.models.encoders.numpy_session import NumpySession
+        from nornweave.models.encoders.bert_encoder import NumpySession
 
         return NumpySession
-    from nornweave.models.encoders.openvino import OpenVinoSession
+    from nornweave.models.encoders.bert_encoder import OpenVinoSession
 
     return OpenVinoSession
 

@@ -1,10 +1,20 @@
-"""The port of embedding models."""
+"""The port of embedding models: the vector of a text, and the vectors of its tokens from the same pass.
+
+Token vectors have one byte a component, in fewer dimensions. They are the last layer of the model without the special
+tokens, each of length 1, projected on the directions in which such vectors differ most, and of length 1 again.
+``token_projection.json`` holds the directions for the default model (decision 32); other models have no token vectors.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +37,15 @@ _INT8_SUFFIX = re.compile(re.escape(INT8) + r"[0-9a-f]{8}$")
 
 ALIKE = 0.98
 """Cosine of one text's vectors, here and elsewhere: half precision is above, another model or pooling below."""
+
+TokenVectors: TypeAlias = NDArray[np.int8]
+"""Of shape ``(tokens, TOKEN_DIMENSIONS)``; a row of length 1 is one of length ``TOKEN_LENGTH``."""
+
+TOKEN_DIMENSIONS, TOKEN_LENGTH = 64, 127
+VERSION = "1"
+"""Changes when the token vectors of a text do."""
+LAST_LAYER = "encoder.layer.5.output.LayerNorm"
+"""What the graph of the default model calls it (``bert.py``)."""
 
 
 class Encoder(Protocol):
@@ -93,3 +112,86 @@ def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
 def encodable(text: str) -> str:
     """Return a text with ``?`` for each lone surrogate, which UTF-8 cannot encode. Offsets stay the same."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+@runtime_checkable
+class TokenEncoder(Encoder, Protocol):
+    """An encoder that also returns token vectors."""
+
+    def encode_tokens(
+        self, texts: Sequence[str], *, progress: Progress | None = None
+    ) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode passages as ``encode`` does; return their token vectors as well."""
+
+    def encode_query_tokens(self, texts: Sequence[str]) -> tuple[Vectors, list[TokenVectors]]:
+        """Encode a few queries as ``encode_query`` does; return their token vectors as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedQuery:
+    """A query with its vectors.
+
+    Attributes:
+        vector: the vector of the whole query.
+        tokens: the vectors of its tokens; ``None`` if the encoder makes none.
+        starts: the character at which each token starts.
+    """
+
+    text: str
+    vector: Vectors
+    tokens: TokenVectors | None = None
+    starts: Sequence[int] = ()
+
+
+def token_encoder(encoder: Encoder) -> TokenEncoder | None:
+    """Return the encoder if it has token vectors, else ``None``."""
+    return encoder if isinstance(encoder, TokenEncoder) and getattr(encoder, "has_tokens", True) else None
+
+
+def encode_queries(encoder: Encoder, texts: Sequence[str]) -> list[EncodedQuery]:
+    """Return queries with their vectors and, if the encoder has them, token vectors. All are encoded together.
+
+    Raises:
+        EncoderError: the model fails or cannot be reached.
+    """
+    of_tokens = token_encoder(encoder)
+    if of_tokens is None:
+        vectors = encoder.encode(texts) if len(texts) > 1 else [encoder.encode_query(texts[0])]
+        return [EncodedQuery(text, vector) for text, vector in zip(texts, vectors, strict=True)]
+    vectors, tokens = of_tokens.encode_query_tokens(texts)
+    return [
+        EncodedQuery(text, vector, own, encoder.tokenizer.token_starts(text)[: len(own)])
+        for text, vector, own in zip(texts, vectors, tokens, strict=True)
+    ]
+
+
+@cache
+def projection_of(version: str) -> NDArray[np.float32] | None:
+    """Return the projection for token vectors of an encoder version; ``None`` if there is none.
+
+    Its shape is ``(dimensions of the encoder, TOKEN_DIMENSIONS)``.
+    """
+    stored = json.loads(resources.files(__package__).joinpath("token_projection.json").read_text(encoding="utf-8"))
+    if not same_space(version, stored["encoder"]):
+        return None
+    numbers = np.frombuffer(base64.b64decode(stored["directions"]), np.int8).reshape(-1, TOKEN_DIMENSIONS)
+    return numbers.astype(np.float32)
+
+
+def project_tokens(model: Any, projection: Vectors) -> None:
+    """Add the padded token vectors ``[texts, tokens, TOKEN_DIMENSIONS]`` to an OpenVINO graph as an output."""
+    from openvino import opset15 as ops
+
+    [last] = (operation for operation in model.get_ops() if operation.get_friendly_name() == LAST_LAYER)
+    rows = ops.normalize_l2(ops.matmul(last, projection, False, False), np.array([2]), eps=1e-24, eps_mode="max")
+    model.add_results([ops.result(ops.multiply(rows, np.float32(TOKEN_LENGTH)))])
+
+
+def token_rows(padded: Vectors, tokens: int) -> TokenVectors:
+    """Return the token vectors of a text from its padded output, without the special first and last token.
+
+    Args:
+        tokens: the number of tokens, special tokens included.
+    """
+    rows: TokenVectors = np.rint(padded[1 : tokens - 1]).astype(np.int8)
+    return rows

@@ -7,8 +7,7 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from nornweave.models.encoders.port import Encoder
-from nornweave.models.encoders.tokens import EncodedQuery, encode_queries
+from nornweave.models.encoders.port import EncodedQuery, Encoder, encode_queries
 
 REMEMBERED = 2048
 MOST_TOGETHER = 8
