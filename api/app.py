@@ -14,15 +14,15 @@ import anyio.to_thread
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
-from api.access.door import Door
-from api.access.origins import HostGuard, OriginGuard
-from api.access.service_token import (
+from api.access.door import (
     BearerAuth,
+    Door,
     client_secret,
     registration_token,
     service_token,
     shared_session_key,
 )
+from api.access.origins import HostGuard, OriginGuard
 from api.errors import Unexpected, add_handlers
 from api.links import configured_url
 from api.mcp.endpoint import own_filters, tool_endpoint
@@ -34,7 +34,6 @@ from api.routes import (
     agents,
     chat,
     documentation,
-    embeddings,
     evaluations,
     feedback,
     generations,
@@ -42,12 +41,10 @@ from api.routes import (
     hooks,
     inbox,
     login,
-    lookup_pages,
     page_routes,
     pages,
     query,
     receipts,
-    registration,
     sources,
     status_page,
     texts,
@@ -69,10 +66,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
-ROUTES = (
-    query, chat, embeddings, feedback, evaluations, agents, registration, inbox, hooks, sources, receipts, texts,
-    tokens, generations, health, documentation,
-)  # fmt: skip
+ROUTERS = (
+    *(part.router for part in (query, chat, feedback, evaluations, agents)),
+    agents.registrations,
+    *(part.router for part in (inbox, hooks, sources, receipts, texts, tokens, generations, health, documentation)),
+)
 
 
 def create_app(
@@ -125,7 +123,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *status_page.routes, *lookup_pages.routes, *tokens.routes, *login.routes],
+        routes=[*pages.routes, *status_page.routes, *tokens.routes, *login.routes],
     )
 
 
@@ -175,8 +173,8 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
 def _route(app: FastAPI) -> None:
     """Add the operations. Those of an agent that is served alone are also added at the root."""
     app.include_router(inbox.files)
-    for part in ROUTES:
-        app.include_router(part.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.router.routes.append(app.state.tools.route())
     if app.state.serving.alone:
         for router in (agents.alone, inbox.files_alone, inbox.alone):

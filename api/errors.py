@@ -16,7 +16,7 @@ body too slow               408     the time (``limits.py``)
 body too large              413     the limit (``limits.py``)
 not ``application/json``    415     what was found
 foreign ``Host``            421     which names are answered (``access/origins.py``)
-headers too large, many     431     the limit (``connections.py``)
+headers too large, many     431     the limit (``limits.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats
 too many event streams      429     how many are open at a time

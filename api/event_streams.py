@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from api.access.origins import client_address
 from api.errors import ProblemError
 from api.schemas import EVENTS, to_json
-from api.server.connections import network_of
+from api.server.limits import network_of
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.question import Question

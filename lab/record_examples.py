@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import httpx
 
-from api.access.service_token import TOKEN_VARIABLE
+from api.access.door import TOKEN_VARIABLE
 from api.app import create_app
 from api.openapi import FILE, Worked, worked_examples
 from nornweave.config import Settings

@@ -14,7 +14,7 @@ from nornweave.core.process import collect_rarely, end_silently, heed_signals
 end_silently()  # before anything large is imported
 collect_rarely()
 # ruff: noqa: E402
-from api.access.service_token import service_token
+from api.access.door import service_token
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.files.writing import not_writable, translate_full_disk
@@ -24,7 +24,7 @@ from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url
 from orchestration.hooks import HookSyncs
 from orchestration.instance import open_instance, write_instance
-from orchestration.standby import wait_until_alone
+from orchestration.leases import wait_until_alone
 
 
 def _open_once(settings: Settings) -> None:

@@ -29,9 +29,7 @@ from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Domain, digest
 from orchestration.announcements import BROKERS, Announcements
-from orchestration.assets.domain import LEDGER_GROUP, LEDGER_KEY, domain_keys
-from orchestration.assets.evaluation import ANSWERS_KEY
-from orchestration.assets.query_map import DOMAIN as QUERY_MAP_DOMAIN
+from orchestration.assets import ANSWERS_KEY, LEDGER_GROUP, LEDGER_KEY, QUERY_MAP_DOMAIN, domain_keys
 from orchestration.instance import UNFINISHED, forget_old_runs, home_of
 from orchestration.leases import fail_abandoned_runs, is_gone
 

@@ -16,8 +16,20 @@ from nornweave.core.files.writing import keep_private
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress
-from orchestration.assets import evaluation, query_map
-from orchestration.assets.domain import LEDGER_GROUP, asset_key, domain_assets, ledger_asset
+from orchestration.assets import (
+    ANSWERS_KEY,
+    EVALUATION_GROUP,
+    EVALUATION_JOB,
+    LEDGER_GROUP,
+    QUERY_MAP_DOMAIN,
+    QUERY_MAP_JOB,
+    QUERY_MAP_KEY,
+    answers_asset,
+    asset_key,
+    domain_assets,
+    ledger_asset,
+    query_map_asset,
+)
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.leases import leased_executor
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
@@ -58,8 +70,8 @@ def build_definitions(
         assets=[
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
             ledger_asset(settings),
-            evaluation.answers_asset(settings, generations, progress),
-            *([query_map.query_map_asset(settings)] if learn else []),
+            answers_asset(settings, generations, progress),
+            *([query_map_asset(settings)] if learn else []),
         ],
         jobs=[job, measure, *([learn] if learn else [])],
         schedules=schedules,
@@ -75,22 +87,22 @@ def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job 
     """Return three jobs: sync, measure, and learn the query map. The last is ``None`` if no code is served."""
     sync = dg.define_asset_job(
         SYNC_JOB,
-        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, evaluation.GROUP),
+        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), LEDGER_GROUP, EVALUATION_GROUP),
         description="Bring domains up to date with their sources and publish them.",
         # A killed worker's files are on its own disk: another worker begins with the first step.
         tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,
     )
     measure = dg.define_asset_job(
-        evaluation.EVALUATION_JOB,
-        selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
+        EVALUATION_JOB,
+        selection=[*(asset_key(domain, "evaluation") for domain in domains), ANSWERS_KEY],
         description="Measure what is published with its judged sets; nothing is synced.",
     )
     learn = dg.define_asset_job(
-        query_map.QUERY_MAP_JOB,
-        selection=[query_map.QUERY_MAP_KEY],
+        QUERY_MAP_JOB,
+        selection=[QUERY_MAP_KEY],
         description="Learn how the code domain is asked from its commits; published if it helps.",
     )
-    return sync, measure, learn if query_map.DOMAIN in domains else None
+    return sync, measure, learn if QUERY_MAP_DOMAIN in domains else None
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:

@@ -31,8 +31,8 @@ from dagster._check import CheckError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.access.door import TOKEN_VARIABLE, is_authorised, service_token
 from api.access.origins import LOCAL_NAMES, foreign_page, host_name
-from api.access.service_token import TOKEN_VARIABLE, is_authorised, service_token
 from api.errors import problem_response
 from api.server.prefix import path_below, plain_prefix
 from nornweave.core.errors import ConfigError

@@ -4,6 +4,8 @@ The lease is a row of the key-value table beside the runs: whoever shares a hist
 or in PostgreSQL. Dagster's monitor gives a run up whose lease was not renewed for ``LEASE_S``: it compares what it saw
 at one look with what it sees at the next, so that neither host names nor clocks matter. A suspended machine suspends
 both; after one that was paused alone, a gap between two looks counts as one look.
+
+One Dagster works while others of the same PostgreSQL database wait: two would run every schedule twice.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ import json
 import logging
 import os
 import socket
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -28,7 +31,8 @@ from dagster._core.executor.in_process import InProcessExecutor
 from dagster._core.launcher import CheckRunHealthResult, DefaultRunLauncher, LaunchRunContext, WorkerStatus
 from dagster._core.storage.runs.schema import KeyValueStoreTable
 
-from nornweave.carry.lease import LEASE_KEY, SILENT_S, lease_value, silence
+from nornweave.carry.lease import DATABASE_VARIABLE, LEASE_KEY, SILENT_S, Lease, lease_value, plain_address, silence
+from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.types import present
 
 log = logging.getLogger(__name__)
@@ -39,6 +43,10 @@ LOOK_S = 10
 """Seconds from one look of Dagster's monitor to the next."""
 RUNNING = (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
 BEGUN = (*RUNNING, dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING)
+
+STANDBY_LEASE_S = 10.0
+POLL_S = 1.0
+HAS_TABLES = {"has_tables": True}
 
 
 def renew(instance: dg.DagsterInstance, run_id: str, *, executes: bool = True) -> None:
@@ -205,3 +213,68 @@ def _start_time(pid: int) -> int:
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
         )
     return int(psutil.Process(pid).create_time())
+
+
+@contextmanager
+def wait_until_alone(
+    environment: Mapping[str, str],
+    open_database: Callable[[], None],
+    prepare: Callable[[], None],
+    note: Callable[[], None],
+) -> Iterator[threading.Event]:
+    """Wait until no other Dagster uses the PostgreSQL database. Without a database, do not wait.
+
+    Args:
+        environment: may have the address of the database.
+        open_database: creates the tables; called before the context begins.
+        prepare: called once while another Dagster works, for work that can be done ahead.
+        note: called every second while it waits.
+
+    Yields:
+        An event. It is set when another Dagster has taken over, because this process was paused or cut off. Then this
+        process must end.
+
+    Raises:
+        StoreError: the server cannot be reached at the beginning. If it fails later, the lease is tried again.
+    """
+    address = environment.get(DATABASE_VARIABLE)
+    if not address:
+        open_database()
+        yield threading.Event()
+        return
+    lease = Lease(plain_address(address), "dagster", purpose="dagster", seconds=STANDBY_LEASE_S)
+    _take(lease, prepare, note)
+    try:
+        open_database()
+        lease.commit(HAS_TABLES)
+        yield lease.lost
+    finally:
+        lease.release()
+
+
+def _take(lease: Lease, prepare: Callable[[], None], note: Callable[[], None]) -> None:
+    is_reached = is_prepared = False
+    while True:
+        note()
+        try:
+            lease.take(0)
+        except DomainBusyError as error:
+            if not is_reached:
+                sys.stderr.write(f"standby: another Dagster works, this one waits for its lease ({error})\n")
+            is_reached = True
+        except StoreError:
+            if not is_reached:
+                raise
+        else:
+            return
+        if is_reached and not is_prepared and _has_tables(lease):
+            prepare()
+            is_prepared = True
+        time.sleep(POLL_S)
+
+
+def _has_tables(lease: Lease) -> bool:
+    """Tell whether the database has its tables. Two processes must not create them at once."""
+    with suppress(StoreError):
+        return bool(lease.state())
+    return False

@@ -24,8 +24,7 @@ from nornweave.ingest.diff import held_state
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import Progress, SyncOptions, SyncReport
 from nornweave.ingest.wiring import confirmations_of, domain_parts
-from orchestration.assets.domain import LEDGER_KEY, domain_keys
-from orchestration.assets.evaluation import ANSWERS_KEY
+from orchestration.assets import ANSWERS_KEY, LEDGER_KEY, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
 from orchestration.history import translate_history_errors

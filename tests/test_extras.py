@@ -23,7 +23,7 @@ CASES = {
     "slack": (
         "websockets",
         "from nornweave.core.installation import optional\n"
-        "with optional('slack', 'the Slack app'):\n    import api.slack.app",
+        "with optional('slack', 'the Slack app'):\n    import api.slack",
     ),
     "ui": (
         "dagster_webserver",

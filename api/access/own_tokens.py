@@ -17,8 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from api.access.shared_rows import SharedRows
-from api.access.token_file import broken_access
+from api.access.shared_files import SharedRows, broken_access
 from nornweave.core.access import hash_of, new_token
 from nornweave.core.errors import StoreError
 from nornweave.core.types import present

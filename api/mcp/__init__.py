@@ -1,10 +1,8 @@
 """The tools for agents, over the Model Context Protocol: one definition, served over HTTP and over standard input.
 
 ===============  ==================================================================
-``tools.py``     the seven tools: name, description, arguments, result, schemas, work
+``tools.py``     the seven tools: name, description, arguments, result, schemas, what they do
 ``arguments.py`` what the tools take, checked as ``POST /query`` checks its body
-``questions.py`` what ``search`` and ``answer`` do
-``lookups.py``   what ``fetch``, ``find``, ``conflicts`` and ``status`` do
 ``results.py``   what a call is given; the form and size of a result; errors as text
 ``server.py``    the protocol server over the tools
 ``endpoint.py``  ``/mcp``: streamable HTTP, stateless, inside the API

@@ -7,8 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from api.requests import Body
-from api.requests.find import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
-from api.requests.query import MAX_DOMAINS, MAX_TOP_K, QueryBody
+from api.requests.query import MAX_DOMAINS, MAX_MATCHES, MAX_TOP_K, USUAL_MATCHES, Expression, FindParameters, QueryBody
 from nornweave.ask.answer.pages import USUAL_TOKENS
 from nornweave.ask.search.question import Question
 from nornweave.ask.uses import MAX_NAME

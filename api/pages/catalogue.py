@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.pages.citations import age_of
+from api.pages.addresses import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
 from nornweave.ask.search.filters import NODE_TYPE, RANGE_ENDS, kind_of
 from nornweave.ask.seen.agents import SeenAgent

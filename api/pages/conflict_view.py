@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from api.pages.addresses import conflict_address
-from api.pages.citations import CitedPlace, place_of
+from api.pages.addresses import CitedPlace, conflict_address, place_of
 from api.pages.markup import sentence_runs
 from api.pages.text_runs import TextRun, highlighted
 from nornweave.ask.answer.extract import as_read

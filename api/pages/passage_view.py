@@ -13,12 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from api.pages.addresses import passage_address
-from api.pages.citations import day_of, place_of
-from api.pages.code_colours import colours_of
-from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, blocks_of
+from api.pages.addresses import day_of, passage_address, place_of
+from api.pages.markup import MARKUP, MAX_CHARACTERS, Block, MessageView, blocks_of, colours_of, messages_of
 from api.pages.text_runs import TextRun, marked_code
-from api.pages.thread_view import MessageView, messages_of
 from nornweave.ask.views.texts import ChangeDocument, ChunkDocument, DocumentDocument, HeadingDocument
 from nornweave.core.errors import DocumentError
 from nornweave.core.sandbox import run_apart

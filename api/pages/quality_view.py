@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from api.pages.addresses import ask_address, why_address
-from api.pages.citations import day_of
+from api.pages.addresses import ask_address, day_of, why_address
 from api.pages.judged import JudgedQuestions, QuestionWithPlaces
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, MetricDocument, set_title
 

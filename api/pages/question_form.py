@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from api.pages.addresses import ask_address
+from api.requests.chat import in_thread
 from api.requests.query import QueryBody
-from api.requests.thread import in_thread
 from nornweave.ask.search.filters import RANGE_ENDS, plain_value
 from nornweave.core.errors import QueryError
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS

@@ -1,50 +1,243 @@
 """``/v1``: NornWeave as a model, for chat clients that speak OpenAI's interface.
 
-``/v1/responses`` has the same answers as ``/v1/chat/completions``, in the shape of OpenAI's newer interface.
-Shapes: https://platform.openai.com/docs/api-reference/responses and ``…/responses-streaming``.
+``/v1/responses`` has the same answers as ``/v1/chat/completions``, whole or in pieces, with their sources, in the shape
+of OpenAI's newer interface. ``citations`` is an addition, as other providers have it. ``/v1/embeddings`` has vectors of
+questions. Shapes: https://platform.openai.com/docs/api-reference/chat, ``…/responses``, ``…/responses-streaming`` and
+``…/embeddings``.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import base64
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
+import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.sse import format_sse_event
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
-from api.chat_documents import (
-    ChatCitation,
-    ChunkDelta,
-    CompletionChunk,
-    CompletionDocument,
-    ModelDocument,
-    ModelsDocument,
-    chunk,
-    citations_of,
-    completion,
-    numbered_sources,
-    sources_list,
-    usage_of,
-)
-from api.errors import ProblemError, chat_error, unexpected_problem
+from api.errors import RETRY_SOON_S, ProblemError, chat_error, unavailable, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.links import page_links
 from api.openapi import problem_responses
-from api.requests.chat import MODEL, ChatBody, Conversation, ResponsesBody, model_domains
+from api.requests import Body
+from api.requests.chat import MODEL, ChatBody, Conversation, ModelName, ResponsesBody, Text, model_domains, named
 from api.schemas import EVENTS, json_response
 from api.state import Served, Serving, arrive
+from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.answer.synthesis.links import without_images
 from nornweave.ask.fuse.records import Synthesis
-from nornweave.ask.views.answer import AnswerableDocument
+from nornweave.ask.views.answer import AnswerableDocument, FusedItemDocument, FusionResult
+from nornweave.ask.views.tools import Link
+from nornweave.core.errors import EncoderError, QueryError
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
+from nornweave.index.port import Vectors
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")
 
 router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
 
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {"content": EVENT_CONTENT, "description": f"The answer; with `stream` as {EVENTS}."}
 }
+
+MAX_INPUTS = 64
+Input = Annotated[Text, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
+
+
+class ModelDocument(TypedDict):
+    """A model that can be asked."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelsDocument(TypedDict):
+    """All models that can be asked."""
+
+    object: Literal["list"]
+    data: list[ModelDocument]
+
+
+class ChatCitation(TypedDict):
+    """A passage behind the text; ``url`` opens it."""
+
+    id: str
+    title: str
+    url: str
+    domain_id: str
+    source_path: str
+    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
+    line_range: list[int] | None
+    verified_at: Annotated[str | None, Field(description="when its source last confirmed that it exists as it is")]
+    folded: NotRequired[Annotated[int, Field(description="how many are like it and share its place")]]
+
+
+class ChatAnswer(TypedDict):
+    """The message of a completion."""
+
+    role: Literal["assistant"]
+    content: str
+
+
+class ChatChoice(TypedDict):
+    """The only choice of an answer."""
+
+    index: Literal[0]
+    message: ChatAnswer
+    finish_reason: Literal["stop"]
+
+
+class ChatUsage(TypedDict):
+    """Numbers of tokens, estimated at four characters each."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class CompletionDocument(TypedDict):
+    """A whole answer in the shape of ``POST /v1/chat/completions``."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: ChatUsage
+    citations: list[ChatCitation]
+    answerable: AnswerableDocument
+    warnings: Annotated[list[str], Field(description="one sentence that names what of the request was ignored")]
+
+
+class ChunkDelta(TypedDict):
+    """The part of the message that is new."""
+
+    role: NotRequired[Literal["assistant"]]
+    content: NotRequired[str]
+
+
+class ChunkChoice(TypedDict):
+    """A piece of the only choice of an answer."""
+
+    index: Literal[0]
+    delta: ChunkDelta
+    finish_reason: Literal["stop"] | None
+
+
+class CompletionChunk(TypedDict):
+    """A piece of an answer. The last piece has the citations. If the usage is wanted, one more piece has it."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    citations: NotRequired[list[ChatCitation]]
+    answerable: NotRequired[AnswerableDocument]
+    warnings: NotRequired[list[str]]
+    usage: NotRequired[ChatUsage]
+
+
+def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link) -> list[ChatCitation]:
+    """Return citations of the passages behind a text, in the order of the answer's items.
+
+    Args:
+        cited: chunks that the text cites; ``None`` if it shows all items.
+    """
+    shown = [item for item in document["items"] if cited is None or item["chunk_id"] in cited]
+    return [_citation(item, link) for item in shown]
+
+
+def numbered_sources(citations: Mapping[int, ChatCitation]) -> str:
+    """Return the numbered citations of an answer as Markdown links."""
+    lines = (f"- [{number}] [{_plain(cited['title'])}]({cited['url']})" for number, cited in citations.items())
+    return "\n".join(["Sources:", *lines]) if citations else ""
+
+
+def sources_list(citations: Sequence[ChatCitation]) -> str:
+    """Return the sources as a Markdown list of links, for clients that show only the text."""
+    lines = [f"- [{_plain(citation_key(one['domain_id'], one['id']))}] {_linked(one)}" for one in citations]
+    return "\n\nSources:\n" + "\n".join(lines) if lines else ""
+
+
+def completion(
+    document: FusionResult,
+    model: str,
+    created: int,
+    text: str,
+    citations: list[ChatCitation],
+    warnings: list[str],
+) -> CompletionDocument:
+    """Return a whole answer. ``created`` is the time in seconds since 1970, and ``text`` is the message."""
+    return {
+        "id": f"chatcmpl-{document['query_id']}",
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": usage_of(document, text),
+        "citations": citations,
+        "answerable": document["answerable"],
+        "warnings": warnings,
+    }
+
+
+def usage_of(document: FusionResult, text: str) -> ChatUsage:
+    """Return estimated numbers of tokens for a question and its answer."""
+    asked, answered = estimate_tokens(document["query"]), estimate_tokens(text)
+    return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+
+
+def chunk(
+    query_id: str, model: str, created: int, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None
+) -> CompletionChunk:
+    """Return a piece of an answer. ``finish_reason`` is ``"stop"`` in the last piece and ``None`` before."""
+    return {
+        "id": f"chatcmpl-{query_id}",
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    }
+
+
+def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
+    citation = item["citation"]
+    lines = citation["line_range"]
+    agent = f"{citation['agent_id']}:" if citation["agent_id"] else ""
+    place = agent + citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
+    document: ChatCitation = {
+        "id": item["chunk_id"],
+        "title": f"{citation['title']} ({place})" if citation["title"] else place,
+        "url": link(item["chunk_id"], citation["url"]),
+        "domain_id": citation["domain_id"],
+        "source_path": citation["source_path"],
+        "agent_id": citation["agent_id"],
+        "line_range": lines,
+        "verified_at": citation["verified_at"],
+    }
+    folded = len(item.get("folded", ()))
+    return {**document, "folded": folded} if folded else document
+
+
+def _linked(cited: ChatCitation) -> str:
+    """Return a citation as a Markdown link, with the number of similar passages folded behind it."""
+    link = f"[{_plain(cited['title'])}]({cited['url']})"
+    return f"{link} and {cited['folded']} like it" if "folded" in cited else link
+
+
+def _plain(text: str) -> str:
+    """Return foreign text on one line, escaped so that Markdown shows it unchanged."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 @router.get("/models", response_model=ModelsDocument)
@@ -79,7 +272,7 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     `citations` and a list of links at the end lead to the passages. Fields and parts of messages that are not used are
     ignored; `warnings` names them.
     """
-    answer = ChatAnswer(body, serving, request)
+    answer = ConversationAnswer(body, serving, request)
     if body.stream:
         return await stream(request, serving.streams, answer.found, lambda found: _events(answer, body, found))
     found = await answer.found()
@@ -89,7 +282,7 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     )
 
 
-class ChatAnswer:
+class ConversationAnswer:
     """An answer to a conversation.
 
     Attributes:
@@ -139,7 +332,7 @@ class ChatAnswer:
         return "\n\n".join(filter(None, (without_images(page.lead), numbered, without_images(page.body))))
 
 
-async def _events(answer: ChatAnswer, body: ChatBody, found: StreamedAnswer) -> AsyncIterator[bytes]:
+async def _events(answer: ConversationAnswer, body: ChatBody, found: StreamedAnswer) -> AsyncIterator[bytes]:
     """Yield the text piece by piece, then its citations."""
 
     def piece(delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> CompletionChunk:
@@ -189,7 +382,7 @@ async def responses(body: ResponsesBody, serving: Served, request: Request) -> R
 
     The text is that of `/v1/chat/completions`. Nothing is stored: each request has the whole conversation.
     """
-    answer = ChatAnswer(body, serving, request)
+    answer = ConversationAnswer(body, serving, request)
     if body.stream:
         return await stream(request, serving.streams, answer.found, lambda found: _response_events(answer, body, found))
     found = await answer.found()
@@ -199,7 +392,9 @@ async def responses(body: ResponsesBody, serving: Served, request: Request) -> R
     )
 
 
-async def _response_events(answer: ChatAnswer, body: ResponsesBody, found: StreamedAnswer) -> AsyncIterator[bytes]:
+async def _response_events(
+    answer: ConversationAnswer, body: ResponsesBody, found: StreamedAnswer
+) -> AsyncIterator[bytes]:
     numbers = count()
     place: dict[str, Any] = {"item_id": f"msg_{answer.question.query_id}", "output_index": 0, "content_index": 0}
 
@@ -228,13 +423,13 @@ def _output_text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-def _output_message(answer: ChatAnswer, status: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _output_message(answer: ConversationAnswer, status: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     identity = f"msg_{answer.question.query_id}"
     return {"id": identity, "type": "message", "status": status, "role": "assistant", "content": parts}
 
 
 def _response_document(
-    answer: ChatAnswer, body: ResponsesBody, found: StreamedAnswer, output: list[dict[str, Any]]
+    answer: ConversationAnswer, body: ResponsesBody, found: StreamedAnswer, output: list[dict[str, Any]]
 ) -> ResponseDocument:
     usage = usage_of(found.document, answer.text)
     counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
@@ -254,3 +449,89 @@ def _response_document(
         "answerable": found.document["answerable"],
         "warnings": body.warnings,
     }
+
+
+class EmbeddingsBody(Body):
+    """The texts to encode. Fields that are not used are ignored, and named in ``warnings``."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: ModelName
+    input: Annotated[
+        list[Input],
+        BeforeValidator(
+            lambda given: [given] if isinstance(given, str) else given, json_schema_input_type=str | list[str]
+        ),
+        Field(min_length=1, max_length=MAX_INPUTS, description="One text, or several; numbers of tokens are not read."),
+    ]
+    encoding_format: Annotated[
+        Literal["float", "base64"] | None, Field(description="`base64` are 32-bit floats, little-endian.")
+    ] = None
+    dimensions: Annotated[int | None, Field(ge=1, description="Those of the model; no other number is made.")] = None
+
+
+class EmbeddingDocument(TypedDict):
+    """The vector of a text, of length 1."""
+
+    object: Literal["embedding"]
+    index: int
+    embedding: list[float] | str
+
+
+class EmbeddingsDocument(TypedDict):
+    """The vectors of all texts, in their order."""
+
+    object: Literal["list"]
+    data: list[EmbeddingDocument]
+    model: str
+    usage: Annotated[dict[str, int], Field(description="tokens, estimated at four characters each")]
+    warnings: list[str]
+
+
+@router.post(
+    "/embeddings",
+    response_model=EmbeddingsDocument,
+    responses=problem_responses(400, 413, 415, 422, 429, 503),
+)
+async def embeddings(body: EmbeddingsBody, serving: Served) -> Response:
+    """Encode texts with the encoder of a domain, as questions. The model `nornweave:code` is the encoder of `code`.
+
+    The model `nornweave` is the encoder of all domains, if all have the same one.
+    """
+    models = model_domains(serving.domains)
+    if body.model not in models:
+        raise QueryError("model", f"{body.model!r} is not served; served: {', '.join(models)}")
+    agents = [agent for agent in serving.agents if agent.domain in (models[body.model] or serving.domains)]
+
+    def encode() -> Vectors:
+        if len({agent.encoder_version for agent in agents}) > 1:
+            raise QueryError("model", f"its domains have different encoders; name one: {', '.join([*models][1:])}")
+        return agents[0].encode(body.input)
+
+    question = arrive(serving.timeout_ms, serving.viewer)
+    try:
+        vectors = await serving.questions.run(encode, question.left_s)
+    except EncoderError as error:
+        raise unavailable("no-encoder", str(error), RETRY_SOON_S) from error
+    if body.dimensions not in {None, vectors.shape[1]}:
+        raise QueryError("dimensions", f"{body.dimensions}; the model has {vectors.shape[1]}")
+    tokens = sum(map(estimate_tokens, body.input))
+    ignored = [name for name, value in (body.model_extra or {}).items() if value is not None]
+    document: EmbeddingsDocument = {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": place, "embedding": _written(vector, body.encoding_format)}
+            for place, vector in enumerate(vectors)
+        ],
+        "model": body.model,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+        "warnings": [f"ignored fields that are not used: {named(ignored)}"] if ignored else [],
+    }
+    return json_response(document)
+
+
+def _written(vector: Vectors, encoding: str | None) -> list[float] | str:
+    if encoding == "base64":
+        return base64.b64encode(np.ascontiguousarray(vector, "<f4").tobytes()).decode()
+    values: list[float] = vector.tolist()
+    return values

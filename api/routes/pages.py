@@ -1,6 +1,7 @@
 """The pages for people: ask, passages, conflicts, quality; each also as JSON, by ``.json`` or ``Accept``.
 
-These are plain routes, which ``/openapi.json`` does not describe. They show the same documents as the operations.
+``GET /find`` and ``POST /why`` have pages too: find lines, and explain why a document is not among the results. These
+are plain routes, which ``/openapi.json`` does not describe. They show the same documents as the operations.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from starlette.requests import Request
@@ -21,8 +23,10 @@ from api.pages.addresses import (
     ASK,
     CONFLICTS,
     DISMISS,
+    FIND,
     JUDGE,
     QUALITY,
+    WHY,
     ask_address,
     conflict_address,
     local,
@@ -51,8 +55,8 @@ from api.pages.quality_view import (
 )
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import PAGE_HEADERS, html_response
-from api.pages.text_runs import query_terms_of
-from api.requests.find import LedgerQuery
+from api.pages.text_runs import query_terms_of, runs_of
+from api.requests.query import FindParameters, LedgerQuery
 from api.routes.evaluations import ComparisonQuery
 from api.routes.feedback import judge
 from api.routes.login import browsers_form
@@ -66,18 +70,23 @@ from api.routes.page_routes import (
     validated,
     wants_json,
 )
+from api.routes.query import NO_SUCH_PLACE
 from api.routes.texts import store_dismissal
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
-from nornweave.ask.search.question import Question
+from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument, LineMatchDocument
+from nornweave.ask.views.why import WhyDocument
+from nornweave.ask.why import read_place
 from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
+
+_LISTS = ("domain", "source")
 
 
 async def ask(request: Request) -> Response:
@@ -323,6 +332,86 @@ def _read_measurements(serving: Serving, chosen: Mapping[str, str]) -> dict[str,
 
 
 _ledger = shown(conflicts, None)
+
+
+async def find(request: Request) -> Response:
+    """Show lines that match, or only the form if nothing is searched yet."""
+    serving, given = serving_of(request), request.query_params
+    lists = {name: [value for value in given.getlist(name) if value.strip()] for name in _LISTS if name in given}
+    fields: dict[str, Any] = {**given, **lists}
+    found: FindDocument | None = None
+    error = ""
+    try:
+        if fields.keys() & {"text", "regex"} or wants_json(request):
+            asked = validated(FindParameters, fields)
+            found = await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms))
+    except QueryError as refused:
+        if wants_json(request):
+            raise
+        error = f"{refused.field}: {refused.problem}"
+    if wants_json(request):
+        return json_response(found)
+    context = {
+        "asked": {name: fields.get(name, "") for name in ("text", "regex", "path_glob", "document", "case")},
+        "chosen": {name: fields.get(name, []) for name in _LISTS},
+        "domains": serving.domains,
+        "documents": _documents(found["matches"]) if found else [],
+        "found": found,
+        "error": error,
+    }
+    json_href = data_address(request, FIND) if found else ""
+    return html_response(request, "find.html", context, 422 if error else 200, json_href=json_href)
+
+
+def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
+    """Return the lines grouped by their document, in order."""
+    grouped = groupby(matches, key=lambda match: (match["domain_id"], match["source_id"], match["source_path"]))
+    return [
+        {
+            "domain": place[0],
+            "crumbs": [runs_of(place[1]), runs_of(place[2])],
+            "lines": [
+                {
+                    "number": match["line"],
+                    "runs": runs_of(match["text"]),
+                    "href": f"{passage_address(match['chunk_id'])}#L{match['line']}" if match["chunk_id"] else "",
+                }
+                for match in lines
+            ],
+        }
+        for place, lines in grouped
+    ]
+
+
+async def why(request: Request) -> Response:
+    """Show why a place is not in the answer to the form's question. If the place is missing, show a form for it."""
+    serving = serving_of(request)
+    arrived = arrive(serving.timeout_ms, serving.viewer)
+    pairs = [pair for pair in request.query_params.multi_items() if pair[0] != "path"]
+    path = request.query_params.get("path", "").strip()
+    catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
+    form = read_form(pairs, declared_in(catalogue))
+    found: WhyDocument | None = None
+    if form.text and path:
+        question = form.body().question(serving.askable, arrived)
+        found = await serving.ask(question, lambda answers: answers.why(question, read_place(path)))
+        if found is None and wants_json(request):
+            raise QueryError("path", NO_SUCH_PLACE)
+    if wants_json(request):
+        return json_response(found)
+    context = {
+        "form": form,
+        "path": path,
+        "found": found,
+        "missing": NO_SUCH_PLACE if form.text and path and found is None else "",
+        "back": ask_address(form.pairs),
+    }
+    return html_response(request, "why.html", context)
+
+
+_find = shown(find, None)
+
+
 routes = [
     *both(ASK, shown(ask, None)),
     Route("/passages/{chunk_id}/page.png", shown(page_image), methods=["GET"]),
@@ -333,4 +422,7 @@ routes = [
     *both(f"{CONFLICTS}/{{entry_id}}", shown(conflict)),
     *both(QUALITY, shown(quality, {"domain", "before", "after"})),
     Route(JUDGE, shown(judge), methods=["POST"]),
+    Route(f"{FIND}.json", _find, methods=["GET"]),
+    HtmlRoute(FIND, _find, methods=["GET"]),
+    *both(WHY, shown(why, None)),
 ]

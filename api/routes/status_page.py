@@ -15,9 +15,9 @@ from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
 from api.pages.catalogue import DomainChoice, catalogue_of
 from api.pages.rendering import html_response
 from api.pages.status_view import domain_status, preview_words, source_keys, source_rows
+from api.routes.agents import listed_document
 from api.routes.login import browsers_form
 from api.routes.page_routes import both, shown, wants_json
-from api.routes.registration import listed_document
 from api.routes.sources import add_to_file, configured_sources, preview_new_source, remove_from_file
 from api.schemas import json_response
 from api.state import Serving, serving_of

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
-from api.requests.find import CompleteParameters, FindParameters, LedgerQuery, UsesParameters
+from api.requests.query import CompleteParameters, FindParameters, LedgerQuery, UsesParameters
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving

@@ -24,10 +24,10 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 
+from api.access.door import service_token
 from api.access.origins import answered_names
-from api.access.service_token import service_token
 from api.app import create_app
-from api.server.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
+from api.server.limits import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
 from api.server.listening import accept_evenly
 from api.server.workers import AFTER_LOADING, LOADED
 from api.tracing import log_trace_ids
@@ -86,7 +86,7 @@ def serve_on(
 
 
 class LimitedServer(uvicorn.Server):
-    """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well.
+    """uvicorn's server with the limits of ``limits.py``; other processes may accept from its sockets as well.
 
     Args:
         announce: called once connections are accepted.

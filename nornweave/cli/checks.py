@@ -196,8 +196,8 @@ def look_at_history(settings: Settings, environment: Mapping[str, str]) -> Itera
 
 def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterator[CheckFinding]:
     """Check that groups of sources have members, that tokens can be checked, and that people can sign in."""
+    from api.access.door import client_secret
     from api.access.oidc import SigningKeys
-    from api.access.service_token import client_secret
     from api.errors import ProblemError
     from api.links import URL_VARIABLE, configured_url
     from nornweave.core.access import read_tokens

@@ -304,7 +304,7 @@ def slack(context: typer.Context) -> None:
     from nornweave.core.installation import optional
 
     with optional("slack", "the Slack app"):
-        from api.slack.app import serve_slack
+        from api.slack import serve_slack
 
     serve_slack(settings_of(context), os.environ, lambda line: messages.print(line, soft_wrap=True))
 
@@ -320,7 +320,7 @@ def up(
 ) -> None:
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
     end_silently()  # an exception, raised in the middle of an import, may be swallowed there
-    from api.access.service_token import check_listening, service_token
+    from api.access.door import check_listening, service_token
     from api.server.listening import default_port
     from nornweave.core.supervisor import up as supervise
 

@@ -11,7 +11,7 @@ import pytest
 from command_line import nornweave
 from typer.testing import CliRunner
 
-from api.access.service_token import check_listening
+from api.access.door import check_listening
 from api.access.sessions import session_key
 from nornweave.cli.main import app
 from nornweave.connect.connectors import load_settings

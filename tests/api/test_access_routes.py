@@ -28,7 +28,7 @@ from access_workspace import (
 from api_support import is_problem, routes_of
 from scripted_engine import copied
 
-from api.access.service_token import check_listening
+from api.access.door import check_listening
 from api.app import create_app
 from nornweave.carry.wiring import domain_folder
 from nornweave.config import Settings

@@ -8,7 +8,7 @@ import pytest
 from api_support import Ask, is_problem
 from scripted_engine import ScriptedAgent
 
-from api.access.service_token import MIN_TOKEN_BITS, check_listening, service_token, shown_bits
+from api.access.door import MIN_TOKEN_BITS, check_listening, service_token, shown_bits
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.core.access import OPERATOR

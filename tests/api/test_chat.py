@@ -14,7 +14,7 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from scripted_engine import ScriptedAgent, ScriptedEngine
 
 from api.app import create_app
-from api.chat_documents import sources_list
+from api.routes.chat import sources_list
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 

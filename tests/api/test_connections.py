@@ -16,17 +16,17 @@ import psutil
 import pytest
 from waiting import WITHIN_S, until
 
-from api.server.connections import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNECTIONS, network_of
+from api.server.limits import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNECTIONS, network_of
 
 # The server as it is, with an app that answers at once, slowly, or with much; with less patience than usual.
 SERVE = """
 import asyncio, sys
 import uvicorn
-import api.server.connections, api.server.process
+import api.server.limits, api.server.process
 from api.server.listening import listen, url_of
 from api.server.process import LimitedServer
-api.server.connections.HEADERS_WITHIN_S = float(sys.argv[1])
-api.server.connections.READ_WITHIN_S = float(sys.argv[1])
+api.server.limits.HEADERS_WITHIN_S = float(sys.argv[1])
+api.server.limits.READ_WITHIN_S = float(sys.argv[1])
 api.server.process.FIRST_REQUEST_S = 60.0
 
 async def app(scope, receive, send):

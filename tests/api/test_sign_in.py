@@ -19,7 +19,7 @@ from identity_provider import CLIENT, PEOPLE, SECRET, Provider, ec_key, forged, 
 from scripted_engine import ScriptedEngine
 
 from api.access import door, sign_in
-from api.access import signed_in as renewal
+from api.access import sign_in as renewal
 from api.access.sessions import COOKIE, csrf_token, new_session, who_of
 from api.app import create_app
 from nornweave.config import Settings

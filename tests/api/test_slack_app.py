@@ -20,8 +20,7 @@ from waiting import until_async
 
 from api.access.door import Door
 from api.links import permalinks
-from api.slack.app import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, SlackQuestion, mrkdwn, serve_slack
-from api.slack.connection import SlackAppError
+from api.slack import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, SlackAppError, SlackQuestion, mrkdwn, serve_slack
 from api.state import Service
 from lab.apis.server import Reply
 from lab.apis.slack_app import APP_TOKEN, BOT_TOKEN, TICKET, SlackAppServer

@@ -3,7 +3,7 @@
 import pytest
 from growth import assert_subquadratic
 
-from api.requests.thread import in_thread, leans
+from api.requests.chat import in_thread, leans
 
 EARLIER = "How much is a tyre change on the Heron X?"
 

@@ -15,7 +15,7 @@ from nornweave.carry.wiring import INBOX
 from nornweave.config import Settings
 from nornweave.connect.files.source import FilesSource
 from nornweave.core.types import Domain, SourceId
-from orchestration.assets.domain import LEDGER_KEY
+from orchestration.assets import LEDGER_KEY
 from orchestration.automation import Watched, look_at, write_watched
 from orchestration.definitions import build_definitions
 from orchestration.leases import process_mark

@@ -17,7 +17,7 @@ from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import HeldRemovals, held_state
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from nornweave.ingest.wiring import confirmations_of
-from orchestration.assets.domain import domain_keys
+from orchestration.assets import domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
 from orchestration.resources import RESOURCE

@@ -13,9 +13,7 @@ from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.ingest.records import INVARIANTS
-from orchestration.assets.domain import LEDGER_KEY, STEPS, asset_key, code_versions
-from orchestration.assets.evaluation import ANSWERS_KEY
-from orchestration.assets.query_map import QUERY_MAP_KEY
+from orchestration.assets import ANSWERS_KEY, LEDGER_KEY, QUERY_MAP_KEY, STEPS, asset_key, code_versions
 from orchestration.definitions import build_definitions, settings_from_environment
 
 ROOT = Path(__file__).parents[2]

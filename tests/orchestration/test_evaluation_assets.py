@@ -31,8 +31,7 @@ from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from nornweave.ingest.wiring import confirmations_of, domain_parts
-from orchestration.assets.domain import STEPS, asset_key
-from orchestration.assets.evaluation import ANSWERS_KEY, EVALUATION_JOB, domain_evaluation
+from orchestration.assets import ANSWERS_KEY, EVALUATION_JOB, STEPS, asset_key, domain_evaluation
 from orchestration.automation import EVALUATION_CRON, SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions

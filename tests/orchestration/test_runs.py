@@ -22,7 +22,7 @@ from nornweave.core.types import Domain
 from nornweave.index.connection import connect_writer
 from nornweave.index.outcomes import read_status
 from nornweave.ingest.records import INVARIANTS, Progress, SyncOptions, SyncReport, no_progress
-from orchestration.assets.domain import STEPS, asset_key, domain_keys
+from orchestration.assets import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions

@@ -20,7 +20,7 @@ from waiting import HANGS_S, until
 
 from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
 from nornweave.core.process import ALIVE
-from orchestration.standby import LEASE_S
+from orchestration.leases import STANDBY_LEASE_S
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -97,7 +97,7 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stop
         until(second.works, lambda: second.log.read_text(), within_s=HANGS_S, pace_s=0.1)
         took_s = time.monotonic() - killed
         print(f"taken over {took_s:.1f} s after the kill")  # noqa: T201 - the figure of docs/figures-archive.md
-        assert took_s > LEASE_S / 2, "while the lease ran, nobody worked"
+        assert took_s > STANDBY_LEASE_S / 2, "while the lease ran, nobody worked"
         with dagster(tmp_path / "three", database) as third:
             until(third.waits, within_s=HANGS_S, pace_s=0.5)
             second.signal(signal.SIGSTOP)
@@ -110,6 +110,6 @@ def test_the_second_waits_and_takes_over_when_the_first_is_killed_paused_or_stop
             third.signal(signal.SIGINT)
             assert third.process.wait(HANGS_S) == 0
             assert not psutil.wait_procs(family, 60)[1]
-            handed_over = Lease(plain_address(database), "dagster", purpose="test", seconds=LEASE_S)
+            handed_over = Lease(plain_address(database), "dagster", purpose="test", seconds=STANDBY_LEASE_S)
             handed_over.take(0)  # who stops hands over at once
             handed_over.release()

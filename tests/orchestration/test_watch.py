@@ -19,7 +19,7 @@ from nornweave.carry.wiring import store_of
 from nornweave.config import Settings
 from nornweave.core.types import Domain, GenerationId
 from nornweave.ingest.records import SyncOptions
-from orchestration.assets.domain import asset_key
+from orchestration.assets import asset_key
 from orchestration.automation import NAME, Watched, read_watched
 from orchestration.instance import home_of, open_instance
 from orchestration.leases import is_gone

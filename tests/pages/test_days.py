@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.pages.citations import day_of
+from api.pages.addresses import day_of
 
 
 @pytest.mark.parametrize(("stated", "day"), [

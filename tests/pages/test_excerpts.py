@@ -1,6 +1,6 @@
 """Excerpts: the lines that say the most, with their numbers in the document."""
 
-from api.pages.excerpts import (
+from api.pages.answer_view import (
     MAX_CHARACTERS,
     MAX_LINES,
     MAX_PARAGRAPHS,

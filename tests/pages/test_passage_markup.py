@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.pages.markup import Block, blocks_of, sentence_runs
+from api.pages.markup import Block, blocks_of, messages_of, sentence_runs
 from api.pages.text_runs import Mark, TextRun, marked_code, query_terms_of
-from api.pages.thread_view import messages_of
 
 RST = """\
 =====

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.pages.code_colours import COLOURED_WITHIN_S, MAX_COLOURED_CHARACTERS, colours_of
+from api.pages.markup import COLOURED_WITHIN_S, MAX_COLOURED_CHARACTERS, colours_of
 from api.pages.passage_view import passage_view
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 

@@ -1,1 +1,0 @@
-"""The Slack app: questions that are asked in channels, and their answers."""
