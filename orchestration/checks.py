@@ -16,7 +16,7 @@ from evals.measures import MEASURES
 from evals.results import ResultScope
 from evals.trend import TrendPoint, trend
 from nornweave.ask.views.evaluations import set_title
-from nornweave.disagree.ledger.entries import Ledger
+from nornweave.disagree.ledger import Ledger
 from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
 from nornweave.index.port import Candidate, Failure, Publication
 from nornweave.ingest.diff import Changes

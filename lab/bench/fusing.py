@@ -31,7 +31,7 @@ from nornweave.config.workspace import FusionSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
-from nornweave.disagree.conflicts.origins import NO_NOTES
+from nornweave.disagree.conflicts.records import NO_NOTES
 
 # Judged set → source; the conversations among them make 751 chunks, the docstrings of the packages the rest.
 SOURCES = {

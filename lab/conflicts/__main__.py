@@ -29,9 +29,7 @@ from lab.conflicts.repositories import LIST, repositories
 from lab.conflicts.shares import Share, figures
 from nornweave.config import EmbeddingSettings
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
-from nornweave.disagree.conflicts.decision import candidates, rivals_of
-from nornweave.disagree.conflicts.features import corpus_of, features
-from nornweave.disagree.conflicts.model import Model
+from nornweave.disagree.conflicts.decision import Model, candidates, corpus_of, features, rivals_of
 from nornweave.models.encoders import load_encoder
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, help=__doc__, no_args_is_help=False)

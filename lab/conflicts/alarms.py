@@ -13,8 +13,7 @@ from lab.conflicts.shares import Share
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import ordered, outcome, pairs
-from nornweave.disagree.conflicts.features import corpus_of, features
-from nornweave.disagree.conflicts.model import shipped
+from nornweave.disagree.conflicts.decision import corpus_of, features, shipped
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.disagree.conflicts.model import Model
+from nornweave.disagree.conflicts.decision import Model
 
 Array = NDArray[np.float64]
 Features = Mapping[str, float]

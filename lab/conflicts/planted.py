@@ -16,11 +16,9 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import MAX_BLOCK, comparable, keys_of, outcome
-from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.conflicts.features import corpus_of, features
-from nornweave.disagree.conflicts.model import shipped
+from nornweave.disagree.conflicts.decision import CandidatePair, corpus_of, features, shipped
 from nornweave.disagree.drift.agreements import before, broken
-from nornweave.disagree.drift.files import SourceFile, WorkingTree
+from nornweave.disagree.drift.files import SourceFile, WorkingTree, kind_of
 from nornweave.disagree.drift.induced.learning import (
     CodeNames,
     CodeNotation,
@@ -32,7 +30,6 @@ from nornweave.disagree.drift.induced.learning import (
     read_statements,
     stated,
 )
-from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
 Reason = Literal["found", "file not read", "not read", "never agreed"]

@@ -24,7 +24,7 @@ from nornweave.ask.search.records import CoverageGap, RecallResponse
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.types import Domain
 from nornweave.disagree.assertions.alike import SentenceEncoder
-from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes
+from nornweave.disagree.conflicts.records import NO_NOTES, LedgerNotes
 
 
 def answer(

@@ -20,8 +20,8 @@ from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.files.writing import write_whole
 from nornweave.core.types import Fact, GenerationId
-from nornweave.disagree.conflicts.origins import NO_NOTES, KnownLine, LedgerNotes, origins_of
-from nornweave.disagree.ledger.entries import Ledger
+from nornweave.disagree.conflicts.records import NO_NOTES, KnownLine, LedgerNotes, origins_of
+from nornweave.disagree.ledger import Ledger
 from nornweave.index.records import decode_facts, encode_facts
 
 log = logging.getLogger(__name__)

@@ -86,7 +86,7 @@ def drift(
         _write_known(report, write_baseline)
         return
     if listed and name == "text":
-        from nornweave.disagree.drift.formats.as_text import listing
+        from nornweave.disagree.drift.formats import listing
 
         sys.stdout.write(listing(report))
     _print(report, name)
@@ -104,7 +104,7 @@ def _with_baseline(baseline: Path | None, options: DriftOptions, *, is_written: 
 
     If a baseline is to be written, use neither an older baseline nor the lock.
     """
-    from nornweave.disagree.drift.baseline import read_baseline
+    from nornweave.disagree.drift.lock import read_baseline
 
     if is_written:
         return replace(options, use_lock=False)
@@ -126,7 +126,7 @@ def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
     Returns:
         The exit status: 1 if the lock was left as it was, else 0.
     """
-    from nornweave.disagree.drift.formats.as_text import coverage_sentence, one_line
+    from nornweave.disagree.drift.formats import coverage_sentence, one_line
     from nornweave.disagree.drift.lock import FILE_NAME, dropped, locked, read_lock, write_lock
     from nornweave.disagree.drift.scan import scan
 
@@ -150,7 +150,7 @@ def _write_lock(path: Path, options: DriftOptions, *, accept: bool) -> int:
 
 def _report(path: Path, options: DriftOptions) -> Report:
     """Check the folder, print which files could not be read, and return the report."""
-    from nornweave.disagree.drift.formats.as_text import one_line
+    from nornweave.disagree.drift.formats import one_line
     from nornweave.disagree.drift.scan import scan
 
     report = scan(path, options).report
@@ -162,8 +162,8 @@ def _report(path: Path, options: DriftOptions) -> Report:
 
 
 def _write_known(report: Report, file: Path) -> None:
-    from nornweave.disagree.drift.baseline import write_baseline
-    from nornweave.disagree.drift.formats.as_text import one_line
+    from nornweave.disagree.drift.formats import one_line
+    from nornweave.disagree.drift.lock import write_baseline
 
     write_baseline(file, report.findings)
     _say(f"{len(report.findings)} known disagreements written to {one_line(str(file))}")

@@ -16,7 +16,7 @@ from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
-from nornweave.disagree.ledger.likelihood import LIKELY
+from nornweave.disagree.ledger import LIKELY
 
 STATUS_COLUMNS = ("generation", "kept", "documents", "chunks", "failed", "held", "skipped", "checked", "last run")
 EXCERPT_LINES = 4

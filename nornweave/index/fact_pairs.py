@@ -15,8 +15,7 @@ from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE
 from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.apart import OF_FILES, stands_apart
-from nornweave.disagree.conflicts.comparable import MAX_BLOCK
+from nornweave.disagree.conflicts.comparable import MAX_BLOCK, OF_FILES, stands_apart
 from nornweave.disagree.conflicts.records import lists_names
 from nornweave.index.connection import Connection, connect_readers, statement_file
 from nornweave.index.records import decode_fact

@@ -21,9 +21,8 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, GenerationId, Origin
 from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
-from nornweave.disagree.conflicts.origins import KnownLine, key_of, origins_of, version_of
-from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
-from nornweave.disagree.ledger.likelihood import likely_conflicts
+from nornweave.disagree.conflicts.records import KnownLine, key_of, origins_of, version_of
+from nornweave.disagree.ledger import Ledger, entries_of, likely_conflicts, update, with_lines
 from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.searching.generation_file import DataFile, read_lines
 

@@ -32,7 +32,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.access import ANYONE, OPERATOR, Viewer
 from nornweave.core.types import Domain, Fact, GenerationId, JsonValue, Span, present
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
+from nornweave.disagree.ledger import Ledger, LedgerEntry
 
 
 class ScriptedAgent(Agent):

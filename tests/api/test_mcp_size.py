@@ -16,7 +16,7 @@ from api.mcp.results import to_compact_json
 from nornweave.config import Settings
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain
-from nornweave.disagree.ledger.entries import LedgerEntry
+from nornweave.disagree.ledger import LedgerEntry
 
 LIMIT_TOKENS = 10_000
 RANDOM = random.Random(7)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import keys_of, pairs
-from nornweave.disagree.conflicts.model import shipped
+from nornweave.disagree.conflicts.decision import shipped
 
 
 def names(facts: list[LocatedFact]) -> list[str]:
@@ -123,7 +123,7 @@ def test_pairs_share_a_key() -> None:
 
 
 def test_the_shipped_model_has_a_weight_for_every_feature_and_no_other() -> None:
-    from nornweave.disagree.conflicts.features import features
+    from nornweave.disagree.conflicts.decision import features
 
     known = features(located("a_b", "1", "a.py"), located("a_b", "2", "a.md"))
     assert set(shipped().weights) <= set(known)

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from git_repository import Repository, write
 
-from nornweave.disagree.drift.formats.as_json import as_json
-from nornweave.disagree.drift.formats.as_text import coverage_sentence
-from nornweave.disagree.drift.induced.code import code_statements
-from nornweave.disagree.drift.induced.definitions import Definitions
+from nornweave.disagree.drift.formats import as_json, coverage_sentence
+from nornweave.disagree.drift.induced.code import Definitions, code_statements
 from nornweave.disagree.drift.scan import DriftOptions, scan
 from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import Name, read_name

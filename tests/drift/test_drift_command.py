@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nornweave.cli.drift import drift
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift import settings
-from nornweave.disagree.drift.baseline import read_baseline
+from nornweave.disagree.drift.lock import read_baseline
 
 app = typer.Typer()
 app.command()(lambda: None)

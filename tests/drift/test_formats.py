@@ -8,8 +8,7 @@ import jsonschema_rs
 import pytest
 
 from nornweave.core.types import Origin
-from nornweave.disagree.drift.formats import FORMATS
-from nornweave.disagree.drift.formats.as_github import escaped
+from nornweave.disagree.drift.formats import FORMATS, escaped
 from nornweave.disagree.drift.records import Finding, Place, Report, UnreadFile
 
 HOSTILE = "a`b``c | [red]x[/red] <script> @everyone %0A ::error:: \x1b[31m\x07\u202e end"

@@ -1,6 +1,6 @@
 import pytest
 
-from nornweave.disagree.drift.kinds import kind_of
+from nornweave.disagree.drift.files import kind_of
 
 
 @pytest.mark.parametrize(

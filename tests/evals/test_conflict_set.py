@@ -17,7 +17,7 @@ from lab.conflicts.fitting import Bag, FittingCase, confidence_of, cross_validat
 from lab.conflicts.pairs import OWN, group_of, load_pairs
 from lab.conflicts.shares import Share, figures, reliability
 from nornweave.core.types import Domain
-from nornweave.disagree.conflicts.model import Model
+from nornweave.disagree.conflicts.decision import Model
 
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in OWN.read_text(encoding="utf-8").splitlines()]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts.comparable import keys_of
 from nornweave.disagree.facts.code import read_code
-from nornweave.disagree.facts.code.tags import FIELDS
+from nornweave.disagree.facts.code.declarations import FIELDS
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.disagree.facts.statement import statement_at

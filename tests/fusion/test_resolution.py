@@ -11,8 +11,7 @@ from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_confli
 from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, FusedItem, ResolvedItems
 from nornweave.ask.views.answer import conflict_document
 from nornweave.core.types import Fact, Origin
-from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes, LineKey, key_of
-from nornweave.disagree.conflicts.records import pair_id
+from nornweave.disagree.conflicts.records import NO_NOTES, LedgerNotes, LineKey, key_of, pair_id
 
 RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
     ConflictStrategy.RECENCY,

@@ -9,8 +9,7 @@ from fact_support import DAY, located
 from nornweave.disagree.conflicts import LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import pairs
 from nornweave.disagree.drift.ranking import FEW_FILES, RIGHT
-from nornweave.disagree.ledger.entries import LedgerEntry, entries_of, update
-from nornweave.disagree.ledger.likelihood import UNSUPPORTED, likely_conflicts
+from nornweave.disagree.ledger import UNSUPPORTED, LedgerEntry, entries_of, likely_conflicts, update
 from nornweave.ingest.ledger import copied_sources
 
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}

@@ -20,7 +20,7 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
-from nornweave.disagree.conflicts.origins import NO_NOTES
+from nornweave.disagree.conflicts.records import NO_NOTES
 from nornweave.ingest.ledger import refresh_ledger
 
 CODE = '''"""Deliver parcels."""

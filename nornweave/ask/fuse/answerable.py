@@ -24,7 +24,7 @@ from nornweave.ask.search.records import RecallItem, RecallResponse, RetrievalSo
 from nornweave.core.text.legible import counted, legible
 from nornweave.core.text.negation import is_question, not_left_out
 from nornweave.core.types import COMMIT
-from nornweave.disagree.conflicts.model import Model
+from nornweave.disagree.conflicts.decision import Model
 
 # More probably not than yes.
 UNSURE_BELOW = 0.5

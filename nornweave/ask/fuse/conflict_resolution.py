@@ -34,8 +34,7 @@ from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.comparable import SIDES, outcome
-from nornweave.disagree.conflicts.origins import NO_NOTES, LedgerNotes, Origins, key_of
-from nornweave.disagree.conflicts.records import detector_of, pair_id
+from nornweave.disagree.conflicts.records import NO_NOTES, LedgerNotes, Origins, detector_of, key_of, pair_id
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import is_generic
 

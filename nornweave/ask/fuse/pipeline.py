@@ -17,7 +17,7 @@ from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.tracing import span
 from nornweave.disagree.assertions.alike import SentenceEncoder
-from nornweave.disagree.conflicts.origins import LedgerNotes
+from nornweave.disagree.conflicts.records import LedgerNotes
 
 
 class Stopwatch:

@@ -23,7 +23,7 @@ from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
 from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, StoreError
 from nornweave.core.types import Domain
-from nornweave.disagree.conflicts.origins import NO_ORIGINS
+from nornweave.disagree.conflicts.records import NO_ORIGINS
 from nornweave.index.generations.moves import AsOf
 
 

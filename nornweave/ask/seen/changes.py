@@ -36,8 +36,7 @@ from nornweave.core.errors import GenerationNotKeptError, NoGenerationError, Sto
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import COMMIT, Domain, is_of_history, present
 from nornweave.disagree.facts.values import stated
-from nornweave.disagree.ledger.entries import LedgerEntry, Place, entries_of
-from nornweave.disagree.ledger.likelihood import likely_conflicts
+from nornweave.disagree.ledger import LedgerEntry, Place, entries_of, likely_conflicts
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.index.generations.moves import AsOf, Then
 from nornweave.index.index import Index

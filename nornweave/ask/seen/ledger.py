@@ -13,7 +13,7 @@ from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
-from nornweave.disagree.ledger.entries import Place, seen_ledger
+from nornweave.disagree.ledger import Place, seen_ledger
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from nornweave.core.types import GenerationId
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.facts.expressions import as_written
 from nornweave.disagree.facts.values import stated
-from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
+from nornweave.disagree.ledger import Ledger, LedgerEntry
 
 
 class LedgerSideDocument(TypedDict):

@@ -37,8 +37,7 @@ from nornweave.disagree.assertions.answers import (
 from nornweave.disagree.assertions.asked import OPEN_KINDS, OPEN_KINDS_OF_CORPORA, SURE, Asked, read_question
 from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.assertions.reading import content, is_clock, read_words
-from nornweave.disagree.conflicts.apart import are_of_two_environments
-from nornweave.disagree.conflicts.comparable import SIDES
+from nornweave.disagree.conflicts.comparable import SIDES, are_of_two_environments
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.text.words import CONTENT, FUNCTION, NAME, VALUE, find_words, word
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.facts.documentation.qualifiers import sentences
+from nornweave.disagree.facts.documentation.prose import sentences
 
 LONGEST = 300
 """Characters of a sentence that is read: longer ones are tables, lists or generated."""

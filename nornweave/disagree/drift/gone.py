@@ -24,10 +24,9 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts.records import PLACE_WORDS
-from nornweave.disagree.drift.files import GIT_S, SourceFile, git
+from nornweave.disagree.drift.files import GIT_S, SourceFile, git, is_for_tools, program_of
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
-from nornweave.disagree.drift.kinds import is_for_tools, program_of
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place, Which
 from nornweave.disagree.facts.expressions import read_value

@@ -17,10 +17,8 @@ from nornweave.disagree.drift.agreements import calls_default, option_of, plain_
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
-from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
-from nornweave.disagree.facts.documentation.surface import surface_of
-from nornweave.disagree.facts.documentation.tables import read_table
-from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of, read_table
+from nornweave.disagree.facts.documentation.tokens import Token, surface_of, tokens_of
 from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import read_name, words_of
 

@@ -16,8 +16,7 @@ from typing import TypeAlias
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
-from nornweave.disagree.conflicts.apart import DOC_FOLDERS
-from nornweave.disagree.conflicts.comparable import NameMatch, match_names
+from nornweave.disagree.conflicts.comparable import DOC_FOLDERS, NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.documentation.tokens import tokens_of

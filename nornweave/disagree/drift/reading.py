@@ -13,8 +13,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.sandbox import run_apart
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Fact
-from nornweave.disagree.drift.files import SourceFile
-from nornweave.disagree.drift.kinds import Kind, format_of, without_tests
+from nornweave.disagree.drift.files import Kind, SourceFile, format_of, without_tests
 from nornweave.disagree.drift.records import UnreadFile
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.configuration import is_configuration

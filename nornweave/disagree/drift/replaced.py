@@ -15,10 +15,9 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.files import SourceFile, is_for_tools
 from nornweave.disagree.drift.gone import TextOf, aligned, page_finding
 from nornweave.disagree.drift.induced.code import CodeToken, tokens_of_code
-from nornweave.disagree.drift.kinds import is_for_tools
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place
 from nornweave.disagree.facts.configuration import is_configuration

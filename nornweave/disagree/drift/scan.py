@@ -38,6 +38,7 @@ from nornweave.disagree.drift.files import (
     is_repository,
     read_or_reason,
     renames,
+    text_of_page,
 )
 from nornweave.disagree.drift.findings import (
     broken_finding,
@@ -61,7 +62,6 @@ from nornweave.disagree.drift.induced.learning import (
     code_rates,
     stated,
 )
-from nornweave.disagree.drift.kinds import text_of_page
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages

@@ -16,7 +16,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.files import SourceFile, format_of, program_of
 from nornweave.disagree.drift.induced.believing import (
     BELIEVED_FROM,
     CodeFact,
@@ -28,15 +28,13 @@ from nornweave.disagree.drift.induced.believing import (
     shipped_prior,
     templates_of,
 )
-from nornweave.disagree.drift.induced.code import code_statements
-from nornweave.disagree.drift.induced.definitions import Definitions
+from nornweave.disagree.drift.induced.code import Definitions, code_statements
 from nornweave.disagree.drift.induced.statements import (
     Known,
     Statement,
     comment_statements,
     statements_of,
 )
-from nornweave.disagree.drift.kinds import format_of, program_of
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.expressions import read_value

@@ -15,8 +15,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import blocks_of
 from nornweave.disagree.facts.documentation.defaults import ANNOUNCES, announced, only_value
-from nornweave.disagree.facts.documentation.surface import surface_of
-from nornweave.disagree.facts.documentation.tokens import QUOTES, Token
+from nornweave.disagree.facts.documentation.tokens import QUOTES, Token, surface_of
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS

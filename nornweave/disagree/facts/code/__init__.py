@@ -1,24 +1,32 @@
-"""Extract facts from source code by its syntax, and its comments as documentation."""
+"""Extract facts from source code by its syntax, and its comments as documentation.
+
+Comments and docstrings are found with the declaration that each documents.
+"""
 
 from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Span
-from nornweave.disagree.facts.code.calls import read_call, read_chains, read_fallback, read_givers, read_placeholders
-from nornweave.disagree.facts.code.comments import Comment, read_comments
-from nornweave.disagree.facts.code.constants import Constants
-from nornweave.disagree.facts.code.definitions import read_statement
-from nornweave.disagree.facts.code.fragments import read_fragments
-from nornweave.disagree.facts.code.members import name_groups
-from nornweave.disagree.facts.code.reading import Reading, base_of
-from nornweave.disagree.facts.code.sites import find_sites
-from nornweave.disagree.facts.code.statuses import read_statuses
-from nornweave.disagree.facts.code.tags import read_tags
+from nornweave.disagree.facts.code.declarations import (
+    name_groups,
+    read_call,
+    read_chains,
+    read_fallback,
+    read_fragments,
+    read_givers,
+    read_placeholders,
+    read_statement,
+    read_statuses,
+    read_tags,
+)
+from nornweave.disagree.facts.code.reading import Base, Constants, Reading, base_of, owner_of
+from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite, find_sites
 from nornweave.disagree.facts.passage import Passage
 
 SECONDS_AT_LEAST = 1.0
@@ -43,6 +51,15 @@ _READERS = {
     **dict.fromkeys(("param", "field", "const", "assign", "pair", "kwarg"), read_statement),
     "fallback": read_fallback,
 }
+
+MAX_BETWEEN = 600
+"""Characters of annotations and modifiers between a comment and what it documents."""
+_BETWEEN = lazy_pattern(
+    r"(?:\s|@[\w.]{1,80}(?:\([^()\n]{0,200}\))?|#!?\[[^\]\n]{0,200}\]|\[[^\]\n]{0,200}\]"
+    r"|\b(?:export|default|pub|public|private|protected|internal|static|final|const|var|let|val|async|abstract|override|"
+    r"declare|readonly|type|open|inline|unsafe|local|data|sealed|extern|func|return|template\s?<[^<>\n]{0,100}>)\b|\(crate\))*"
+)
+_BELOW = lazy_pattern(r"\s{0,80}([A-Za-z_$][\w$]*)(?=[ \t]+[*\[\w]|\??:|\s?=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +141,94 @@ def _is_minified(text: str) -> bool:
 
 
 __all__ = ["CodeReading", "Comment", "read_code", "read_switched_off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment block or a docstring.
+
+    Attributes:
+        start: the offset of its first character in the passage's text. ``end`` is the offset after its last character.
+        subject: the written name of the declaration that it documents; empty for a class, which is in ``owner``.
+        owner: the definitions around the declaration, outermost first.
+        is_remark: whether it documents no declaration that the grammar knows. Its subject is then the name below it.
+    """
+
+    start: int
+    end: int
+    subject: str = ""
+    owner: str = ""
+    is_remark: bool = False
+
+
+def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Comment]:
+    """Yield the comments of a text in order.
+
+    Adjacent line comments are one comment. A comment belongs to the declaration directly after it, a docstring to the
+    definition that it opens. All others are remarks; a comment after code on the same line is left out.
+    """
+    declared = [site for site in sites if site.role in NAMED_ROLES and site.name]
+    starts = [site.start for site in declared]
+    for block in _blocks(text, sites):
+        of = _docstring_subject if block.role == "doc" else _subject
+        subject = of(text, block, declared, starts)
+        if subject is None:
+            if _is_alone(text, block):
+                below = _BELOW.match(text, block.end)
+                yield Comment(block.start, block.end, below[1] if below else "", base.owner, is_remark=True)
+        elif subject.role == "class":  # what it says of values is said of its members
+            yield Comment(block.start, block.end, "", f"{owner_of(subject, base)} {subject.bare_name}".strip())
+        else:
+            yield Comment(block.start, block.end, subject.bare_name, owner_of(subject, base).strip())
+
+
+def _blocks(text: str, sites: list[ValueSite]) -> Iterator[ValueSite]:
+    """Yield docstrings, and runs of comments as one block each."""
+    block: ValueSite | None = None
+    for site in sites:
+        if block is not None and site.role == "comment" and _goes_on(text, block, site):
+            block.end = max(block.end, site.end)
+        elif site.role in {"comment", "doc"}:
+            if block is not None:
+                yield block
+            block = ValueSite(site.role, site.start, site.end, parent=site.parent)
+    if block is not None:
+        yield block
+
+
+def _goes_on(text: str, block: ValueSite, site: ValueSite) -> bool:
+    """Tell whether the comment ``site`` continues the run of line comments ``block`` on the next line."""
+    between = text[block.end : site.start] if site.start - block.end < MAX_BETWEEN else "x"
+    is_next = not between.strip() and between.count("\n") <= 1 and not text.startswith("/*", site.start)
+    return is_next and block.role == "comment" and _is_alone(text, block)
+
+
+def _is_alone(text: str, site: ValueSite) -> bool:
+    """Tell whether only blank space is before a comment on its line."""
+    line = text.rfind("\n", 0, site.start) + 1
+    return not text[max(line, site.start - 400) : site.start].strip()
+
+
+def _subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
+    if not _is_alone(text, block):
+        return None
+    at = bisect_left(starts, block.end)
+    between = text[block.end : declared[at].start] if at < len(declared) else "x"
+    # What starts behind the comment, or around what its annotations belong to.
+    is_next = len(between) <= MAX_BETWEEN and "\n\n" not in between and _BETWEEN.fullmatch(between)
+    return declared[at] if is_next else None
+
+
+def _docstring_subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
+    """Return the definition or assignment that a docstring documents; ``None`` if the string documents neither."""
+    around = block.parent
+    while around is not None and around.role not in {"class", "function"}:
+        around = around.parent
+    at = bisect_left(starts, block.start) - 1
+    before = declared[at] if at >= 0 else None
+    if before is not None and before.role in {"assign", "field"} and before.end <= block.start:
+        return before if not text[before.end : block.start].strip() and before.parent is around else None
+    if around is None:
+        return None
+    header = text[max(around.start, block.start - 200) : block.start].rstrip()
+    return around if header.endswith(":") or header.rpartition("\n")[2].lstrip().startswith("#") else None

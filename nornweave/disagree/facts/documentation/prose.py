@@ -1,23 +1,61 @@
 """Templates of sentences: required versions, returned statuses, quantities in plain words.
 
 ``waits 30 seconds``, ``retried at most 3 times`` and ``batch size of 256`` need no announcing word.
+
+Values are also followed by their flag: *Hooks time out after 15s. `-hook-timeout` changes this*. Names are identifiers
+and noun phrases. Qualifiers are reasons why a sentence may not hold now and for everybody.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.types import Attribute
-from nornweave.disagree.facts.documentation.naming import QUANTITIES, noun_before
-from nornweave.disagree.facts.documentation.tokens import tokens_of
-from nornweave.disagree.facts.names import words_of
+from nornweave.core.types import Attribute, Qualifier
+from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
 _I = re.IGNORECASE
+
+Stretch = tuple[int, int]
+
+_CHANGES = lazy_pattern(r"(?:default|chang|overrid|overrul|configur|adjust|customi[sz]|unless)", 2)
+"""Says that there is a value which the flag replaces."""
+BACK = 2
+"""Sentences before that of a flag in which its value may stand."""
+BEFORE, BEHIND = 4, 1
+"""Tokens between a number and what it is a number of, at most: *timeout of hooks is 15s*, *5 retries*."""
+STEM = 4
+"""Letters that forms of one word have in common: *retries*, *retried*."""
+
+_IDENTIFIER = lazy_pattern(r"[-$@:#]{0,2}[A-Za-z_][\w.:\-/]*(?:\[[\w'\"-]*\])?[?!]?$")
+_CALL = lazy_pattern(r"\s*\([^()]*\)\s*;?$")
+_NOT_NAMES = frozenset(
+    """
+    the a an it this that these those there which what who value values default defaults note example see true false
+    none null nil undefined yes no on off if when unless and or not is are was were be been to of in at by for from with
+    as use using used set option options setting settings parameter parameters returns return raises type types required
+    optional int str string bool boolean float number object array list dict function void any integer e.g i.e etc vs
+    macos ios github javascript typescript nodejs postgresql mysql graphql openapi ebay iphone all here infinity
+    unlimited enabled disabled zero one two three
+    """.split()  # noqa: SIM905
+)
+
+_SENTENCE_END = lazy_pattern(
+    r"[.!?](?=[\s*_)\"'”]*(?:\s+|$))(?=[*_)\"'”]*\s*(?:[A-Z`\"'(*\[<:]|$))|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|>)[ \t])"
+)
+MAX_SENTENCE = 1_200
+"""Characters; a longer one is a table or generated, and is cut."""
+_ABBREVIATION = lazy_pattern(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|max|min|no|fig|eq|al)|\b[A-Z])$", re.IGNORECASE
+)
 
 
 class Stated(NamedTuple):
@@ -133,3 +171,178 @@ def _number_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
     if token is None or token.value is None or token.value.kind != "number":
         return None
     return None if _GOES_ON.match(text, at + token.end, end) else (token.value, at + token.end)
+
+
+def flagged(text: str, said: Sequence[Stretch]) -> Iterator[tuple[Token, Token, Stretch]]:
+    """Yield each number with the flag that is named after it, and the number's sentence: *20 turns … ``--max-turns``*.
+
+    Args:
+        said: the sentences of a paragraph, in order.
+    """
+    rows = [list(tokens_of(text[start:end], start)) for start, end in said]
+    for at, row in enumerate(rows):
+        first = at if any(map(_is_number, row)) else max(0, at - BACK)
+        for flag in row:
+            name = read_name(flag.name) if flag.quoted and flag.text.startswith("-") and flag.is_identifier else None
+            if name is None or not _CHANGES.search(text, said[first][0], said[at][1]):
+                continue
+            word = name.name.split()[-1]
+            found = [(one, said[place]) for place in range(first, at + 1) for one in _numbers_by(rows[place], word)]
+            if len(found) == 1 and found[0][0].end < flag.start:
+                yield found[0][0], flag, found[0][1]
+
+
+def _numbers_by(row: Sequence[Token], word: str) -> Iterator[Token]:
+    for at, one in enumerate(row):
+        around = (*row[max(0, at - BEFORE) : at], *row[at + 1 : at + 1 + BEHIND])
+        if _is_number(one) and any(_is_form_of(other.text.lower(), word) for other in around):
+            yield one
+
+
+def _is_number(token: Token) -> bool:
+    return token.value is not None and token.value.kind == "number"
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    return said == word or (len(said) >= STEM and said[:STEM] == word[:STEM])
+
+
+@lru_cache(maxsize=1 << 14)
+def identifier_of(written: str) -> str:
+    """Return the name in a code span, without call parentheses; empty for a literal or a command."""
+    text = _CALL.sub("", written.strip().lstrip("~!")).strip().rstrip(":,;")
+    if not 2 <= len(text) <= 80 or not _IDENTIFIER.match(text) or text.lower() in _NOT_NAMES:
+        return ""
+    if "//" in text or text.startswith("./"):
+        return ""
+    value = read_value(text)
+    return "" if value is not None and value.is_literal else text
+
+
+_STOP = frozenset(
+    """
+    the a an its their our your his this that these those is are was were be been being of to in on at by for
+    from with and or but as than then if when unless which who what it they we you i has have had do does did
+    will would can could should may might must not no only just also so such any each every all some both
+    either neither per via into onto over under about around after before until since while during uses use
+    using used set sets gets get got give given gives there here where how why now currently whose between up
+    same other because new old current actual maximum minimum max min default defaults allow allows allowed
+    specify specifies configure configures means takes wait waits uses called named s t re change changes
+    changed raise raised increase increased moved move set keep keeps see find left stay stays more less least
+    most my let lets read reads initial total overall small large higher lower very short long big own certain
+    specific given
+    """.split()  # noqa: SIM905
+)
+_WORD = lazy_pattern(r"[A-Za-z][\w-]*|[^\s\w]")
+
+
+def noun_before(text: str, start: int, end: int) -> str:
+    """Return the noun phrase that ends at ``end``: ``the default visibility timeout`` → ``visibility timeout``."""
+    words = _WORD.findall(text[max(start, end - 70) : end])[end - 70 > start :]
+    taken: list[str] = []
+    for word in reversed(words):
+        if not word[0].isalpha() or word.lower() in _STOP or len(taken) == 4:
+            break
+        taken.insert(0, word)
+    last = taken[-1].lower() if taken else ""
+    return "" if len(last) < 3 or last in _NOT_NAMES or last.endswith("ly") else " ".join(taken)
+
+
+QUANTITIES = frozenset(
+    """
+    timeout timeouts interval limit size rate version port period delay ttl retries attempts length threshold
+    probability duration lifetime expiry expiration retention capacity quota window frequency decay steps
+    epochs heads layers dimension dimensions temperature seed concurrency threads workers connections depth
+    width backoff factor ratio dropout momentum percentage weight neighbors replicas shards partitions
+    iterations
+    """.split()  # noqa: SIM905
+)
+"""Nouns that a number can be the value of; a phrase that ends with one names a thing that has a value."""
+
+
+def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence. ``e.g.``, ``1.5`` and code spans do not end a sentence."""
+    cuts = [start]
+    for match in _SENTENCE_END.finditer(text, start, end):
+        if match[0] == "." and _ABBREVIATION.search(text[max(cuts[-1], match.start() - 8) : match.start()]):
+            following = text[match.end() : match.end() + 2].strip()
+            if not following[:1].isupper() or text[match.start() - 1 : match.start()].isupper():
+                continue
+        if not text.count("`", max(cuts[-1], match.start() - MAX_SENTENCE), match.start()) % 2:
+            cuts.append(match.end())
+    stretches = pairwise([*cuts, end])
+    return [(at, min(at + MAX_SENTENCE, last)) for first, last in stretches for at in range(first, last, MAX_SENTENCE)]
+
+
+_CONDITION = lazy_pattern(
+    r"\b(?:if|when|unless|whenever|otherwise|depending|only (?:if|when|for|on|in|with)|in case|as long as|except"
+    r"|on (?:windows|linux|macos|mac|unix|posix|mri|jruby|android|ios|arm\w*|x86\w*|\d\d-bit)|in (?:[\w-]+ ){1,2}modes?"
+    r"|for [\w-]+ (?:users|clients|servers|connections|requests|workers|versions|clusters|environments|backends?))\b",
+    _I,
+)
+# What makes a statement no fact about now and everybody: a question, a plan, what others say, what was, what is
+# compared with something else, an example; where it is looked for, and whether only people in a thread say it so.
+_NOT_MEANT: tuple[tuple[str, bool, re.Pattern[str]], ...] = (
+    ("sentence", False, lazy_pattern(
+        r"\?[\s)\"'*]*$|\b(?:propose[ds]?|planned|in (?:the|a) future)\b"
+        r"|\bin (?:\w+ |v)?\d+\.\d\w*\b[^.;]{0,120}\bwill\b"
+        r"|\b(?:docs?|documentation|docstrings?|readme|manual|page|comment|guide|tutorial|spec)\b(?: \w+){0,3}? "
+        r"(?:says?|said|states?|stated|claims?|claimed|has|have|lists?|mentions?|shows?|reads?|gives?|suggests?)\b"
+        r"|\baccording to\b|\bsays? that\b|^\s*>", _I)),
+    ("sentence", True, lazy_pattern(
+        r"\b(?:propos(?:e[ds]?|al)|suggest(?:s|ed|ion)?|let'?s|plan(?:s|ned)? to|should we|we (?:should|could)"
+        r"|feature request|would (?:be|like|prefer|love|rather)|could be"
+        r"|should (?:default to|really|probably|instead|get|go))\b", _I)),
+    ("clause", False, lazy_pattern(
+        r"\b(?:was|were|used to|previous(?:ly)?|formerly|originally|until (?:v|version )?\d|before (?:v|version )?\d"
+        r"|prior to|in (?:earlier|older|previous|prior|past|former) (?:versions?|releases?)|had been|has been changed"
+        r"|old(?:er)? (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,"
+        r"|\b(?:twice|half (?:of )?the|\d+ times (?:the|as|more|larger|its)|\dx|same as|multiple of|relative to|per"
+        r"|(?:more|less|greater|lower|higher|larger|smaller|longer|shorter|bigger) than (?:the|its|this|that)) ", _I)),
+    ("clause", True, lazy_pattern(
+        r"\b(?:i|we|i've|we've|i'm|we're|they|he|she)\b(?: \w+){0,2}? (?:set|use[ds]?|using|had|have|run|raised?"
+        r"|changed?|configured?|increased?|decreased?|lower(?:ed)?|put|call(?:ed)?|go|went|switch(?:ed)?|bump(?:ed)?"
+        r"|tried|try|reduced?)\b|\b(?:my|our|mine|ours)\b", _I)),
+    ("value", False, lazy_pattern(
+        r"\b(?:e\.g\.|for (?:example|instance)|such as|(?<!i )suppose|imagine|let's say|say,|examples?)(?=\W)"
+        r"|\blike\b(?= (?:this|`|\d))", _I)),
+)  # fmt: skip
+_HEDGED = lazy_pattern(
+    r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]|approximately|roughly|recommend\w*"
+    r"|typically|usually|normally|generally|often|might|apparently|seems?|(?:about|around) (?=\d|`))\b", _I,
+)  # fmt: skip
+# A condition under which nobody set anything, or anybody would, is none.
+_NOT_CONDITIONS = lazy_pattern(
+    r"\b(?:if|when|unless)\s+(?:(?:it|this|that|the|is|are|option|value|setting|argument|parameter|flag|key|variable|one"
+    r"|a|you|explicitly|`[^`\n]{1,60}`)\s+){0,4}?(?:not|un\w+|omitted|missing|absent|empty|otherwise|do not|don't|isn't"
+    r"|set|given|specified|overridden|changed|provided|configured|no|needed|necessary|desired|wanted|required"
+    r"|you (?:want|need|wish|like))\b(?:\s+(?:set|given|specified|provided|configured|passed|defined|supplied))?",
+    _I,
+)
+_STOPS = lazy_pattern(r"[.;]\s|\sbut\s|,\s(?:and|so|it|i|we)\s", _I)
+_CLAUSE_BREAK = lazy_pattern(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|although|and i|and we|so)\s", _I)
+
+
+def qualifiers_of(
+    text: str, sentence: tuple[int, int], at: int, end: int, *, talk: bool
+) -> tuple[Qualifier, ...] | None:
+    """Return reasons why a value may not hold for everybody; ``None`` if it is not a fact about the present.
+
+    Args:
+        at: the start of the statement, which is its name or its value. ``end`` is the offset after its value.
+        talk: whether the sentence is in a thread. Plans and the speaker's own settings are then checked too.
+    """
+    begin, stop = sentence
+    first = max((match.end() for match in _CLAUSE_BREAK.finditer(text, begin, at)), default=begin)
+    following = _CLAUSE_BREAK.search(text, end, stop)
+    clause = text[first : following.start() if following else stop]
+    parts = {"sentence": text[begin:stop], "clause": clause, "value": text[begin:end]}
+    if any(pattern.search(parts[part]) for part, is_talk, pattern in _NOT_MEANT if talk or not is_talk):
+        return None
+    found: list[Qualifier] = ["hedged"] if _HEDGED.search(clause) else []
+    plain = _NOT_CONDITIONS.sub(lambda match: " " * len(match[0]), parts["sentence"])
+    opened = plain[: at - begin].lstrip(" *_>#+-\n")
+    near = plain[max(0, at - begin - 40) : end - begin] + _STOPS.split(plain[end - begin :][:80])[0]
+    if _CONDITION.match(opened) or _CONDITION.search(near):
+        found.append("conditional")  # it opens the sentence, or stands by the value
+    return tuple(found)

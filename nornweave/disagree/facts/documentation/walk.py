@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
-from nornweave.disagree.facts.documentation.tables import Cell, Row, read_table
+from nornweave.disagree.facts.documentation.blocks import Cell, DocumentedBlock, Row, read_table
 from nornweave.disagree.facts.documentation.tokens import MAX_LINE, Token, tokens_of
 from nornweave.disagree.facts.values import Value
 

@@ -1,6 +1,8 @@
 """Compare the conflicts of a corpus with the ledger to find new, open and settled ones.
 
-Pure. ``sync.ledger`` reads the facts of the published generations and ``file`` keeps the result.
+Pure. ``ingest/ledger.py`` reads the facts of the published generations and ``carry/ledger_file.py`` keeps the result.
+
+How likely its conflicts are is said without a question: a pair alone is not enough evidence then.
 """
 
 from __future__ import annotations
@@ -8,19 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TypeAlias
 
 from nornweave.core.types import digest
-from nornweave.disagree.conflicts import FactConflict, LocatedFact
-from nornweave.disagree.conflicts.origins import KnownLine, Origins, key_of, with_origin
-from nornweave.disagree.conflicts.records import detector_of, pair_id
-from nornweave.disagree.ledger.likelihood import LIKELY
+from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
+from nornweave.disagree.conflicts.comparable import OF_FILES
+from nornweave.disagree.conflicts.decision import rivals_of
+from nornweave.disagree.conflicts.records import KnownLine, Origins, detector_of, key_of, pair_id, with_origin
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, SHOWN_FROM, Affinity, confidence_in
 
 Place: TypeAlias = tuple[str, str]
 """A document of a domain: source id and path."""
 
 # Settled entries are kept this long, as history.
 KEEP_SETTLED = 500
+
+LIKELY = SHOWN_FROM
+UNSUPPORTED = 0.18
+"""What is left of the confidence in a pair whose files agree about nothing else: of 181 such pairs in 241 repositories
+some 26 were right (docs/figures-archive.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,3 +231,34 @@ def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
             entry.entry_id,
         ),
     )
+
+
+def likely_conflicts(facts: Sequence[LocatedFact], joined: Sequence[tuple[int, int]]) -> list[FactConflict]:
+    """Return the conflicts of a corpus, most confident first.
+
+    A conflict of code and documentation is judged by its section and class, as in ``nornweave drift``, but without
+    learned templates. A conflict that drift would not show is kept if the pair alone is convincing, with the usual
+    confidence of such pairs. A conflict with statements of people or papers is judged by the pair alone.
+
+    Args:
+        facts: the facts of all documents.
+        joined: the indices of each two facts that share a name.
+    """
+    rivals = rivals_of(facts, joined=joined)
+    affinity = Affinity(chain.from_iterable(rivals.values()))
+    files = len({fact.place for fact in facts if fact.domain in OF_FILES})
+    found = find_conflicts(facts, rivals=rivals, min_confidence=CANDIDATES_FROM)
+    weighed = ((one, _likelihood(one, affinity, files)) for one in found)
+    kept = [
+        replace(one, confidence=likely)
+        for one, likely in weighed
+        if one.confidence >= MIN_CONFIDENCE or likely >= LIKELY
+    ]
+    return sorted(kept, key=lambda one: -one.confidence)
+
+
+def _likelihood(one: FactConflict, affinity: Affinity, files: int) -> float:
+    if not {one.first.domain, one.second.domain} <= OF_FILES:
+        return one.confidence
+    supported = confidence_in(one, affinity, files)
+    return supported if supported >= LIKELY else max(supported, UNSUPPORTED * one.confidence)

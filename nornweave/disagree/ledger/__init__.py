@@ -1,1 +1,0 @@
-"""The conflict ledger: facts that disagree in the whole corpus."""
