@@ -268,19 +268,22 @@ def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: st
 
 
 @pytest.mark.parametrize(("question", "page", "source"), [
-    ("where are the spare bulbs?", "The spare bulbs are in Kiel.", "# The spare bulbs are in Lund.\nrefill()\n"),
-    ("does a lamp stop at night?", "A lamp does not stop at night.", "# A lamp stops at night, see above.\nrun()\n"),
+    ("where are the spare bulbs?", "The spare bulbs of all rooms are in Kiel until they are sent to where they burn.",
+     "# Bulbs that nobody asked for are in Lund, so count these first.\nrefill()\n"),
+    ("does a lamp stop at night?", "A lamp does not stop at night.",
+     "# After an error is told to the hall, the lamp is halted and stopped for the night watch.\nrun()\n"),
 ])  # fmt: skip
-def test_a_comment_of_a_program_is_no_rival_of_its_pages(
+def test_a_comment_of_a_program_in_other_words_is_no_rival_of_its_pages(
     question: str, page: str, source: str, encode: SentenceEncoder
 ) -> None:
     assert find_contradictions([passage(page), code(source)], question=question, encode=encode) == []
 
 
-def test_figures_of_a_comment_are_compared_and_so_are_switches(encode: SentenceEncoder) -> None:
+def test_figures_of_a_comment_and_what_it_says_in_the_same_words_are_compared(encode: SentenceEncoder) -> None:
     for page, source, question in (
         ("A lamp is dimmed after 5 minutes.", "# A lamp is dimmed after 9 minutes.\n", "when is a lamp dimmed?"),
         ("The night lamp is off by default.", "night_lamp = True\n", "is the night lamp on?"),
+        ("The lamp supports dimming.", "# The lamp does not support dimming.\n", "does the lamp support dimming?"),
     ):
         assert find_contradictions([passage(page), code(source)], question=question, encode=encode), question
 

@@ -49,6 +49,8 @@ AS_CLOSE = 3 / 4
 """Share that a sentence has to say of the question's words that the sentence closest to it says."""
 COUNTS_ALIKE = 0.75
 """Cosine from which two sentences of corpora with a number without a unit are about one thing."""
+COMMENT_ALIKE = 0.5
+"""Share of the words of a comment and of a sentence of a page that both must have, if no value is compared."""
 LARGE = 100_000
 """From which people round a count: 4.2 million are 4 million."""
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
@@ -382,12 +384,15 @@ def _read_statement(statement: Statement, subject: Asked, passages: Sequence[Ass
 def _may_be_compared(one: Answering, other: Answering, here: AssertingPassage, there: AssertingPassage) -> bool:
     """Tell whether two answers may contradict each other.
 
-    Comments of a program and the pages of its product describe its parts in similar words. Therefore names, states,
-    places and denials in such a comment are not compared with those pages; its figures, dates and versions are.
+    Comments of a program and the pages of its product describe its parts in similar words. Therefore a name, a state, a
+    place or a denial in such a comment is compared with a page only if the two sentences have most words in common.
+    Figures, dates and versions are always compared.
     """
     is_comment = any(place.domain == "code" and not said.context.names for said, place in ((one, here), (other, there)))
-    is_open = one.assertion.kind in STANDING
-    return not (is_open and is_comment and {here.domain, there.domain} == {"code", "documentation"})
+    if one.assertion.kind not in STANDING or not is_comment or {here.domain, there.domain} != {"code", "documentation"}:
+        return True
+    said = (one.context.said, other.context.said)
+    return len(said[0] & said[1]) >= COMMENT_ALIKE * len(said[0] | said[1])
 
 
 def _count_one_thing(one: Answering, other: Answering) -> bool:
