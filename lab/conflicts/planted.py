@@ -27,6 +27,7 @@ from nornweave.disagree.drift.induced.learning import (
     believed,
     code_rates,
     compare,
+    located,
     read_statements,
     stated,
 )
@@ -118,7 +119,7 @@ class _Notation:
         if file is None:
             return []
         read = read_statements(file, text, comments_of(file, text.encode()), self._names.is_known)
-        return list(compare(((path, one) for one in read), self._names))
+        return list(compare((fact for one in read if (fact := located(one, path)) is not None), self._names))
 
 
 def _text(raw: bytes) -> str:

@@ -487,6 +487,30 @@ def test_a_row_is_held_or_differs_only_by_one_default_of_the_code(
     assert [(one["name"], one["state"]) for one in options] == [("lane_rows", state)]
 
 
+TABLE = "| Option | Default |\n|---|---|\n| `lane_rows` | `12` |\n"
+FIELDS = "".join(
+    f"def f(get, section):\n    x = number(get(section, '{name}', {value}))\n" for name, value in OTHERS.items()
+)
+TERMS = "".join(f"``{name}``\n\n  Of a lane.\n\n  *Default*: {value}\n\n" for name, value in OTHERS.items())
+
+
+@pytest.mark.parametrize(("page", "code", "states"), [
+    (TABLE.replace("Default", "Supported").replace("12", "Yes"), "lane_rows = 1\n", ["not_compared"]),
+    (TABLE, 'USAGE = """\n  --lane-rows N  rows (default: 12)\n"""\n', ["not_compared"]),
+    (TABLE.replace("12", "off"), "lane_rows = 0\n", ["held"]),
+    (TABLE + "| `all_lane_rows` | `12` |\n", "lane_rows = 12\n", ["not_compared", "held"]),
+    ("- `lane_rows`: of a lane, e.g. `12`\n", "lane_rows = 12\n", ["not_compared"]),
+    ("## lane_rows: > 12\n\nIs wise.\n", "lane_rows = 12\n", ["not_compared"]),
+    ("## lane_rows: 12\n\nIs wise.\n", "lane_rows = 12\n", ["held"]),
+    (TABLE.replace("12", "0"), "class A:\n    lane_rows = -1\n\n\nclass LaneDefaults:\n    lane_rows = 0\n", ["held"]),
+    (TERMS, FIELDS, ["held"] * len(OTHERS)),
+], ids=["support", "help", "off", "another's", "example", "advice", "stated", "sentinel", "taught"])  # fmt: skip
+def test_a_row_is_held_only_by_what_states_its_value(tmp_path: Path, page: str, code: str, states: list[str]) -> None:
+    write(tmp_path, {"a.rst" if page == TERMS else "a.md": page, "a.py": code})
+    options = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert [one["state"] for one in sorted(options, key=lambda one: str(one["name"]))] == states
+
+
 def test_a_choice_beside_a_default_that_the_code_does_not_have_holds_nothing(tmp_path: Path) -> None:
     rows = "".join(f"| `lane.{name}` | Kind (`{one}`, `{two}`) | `{default}` |\n" for name, one, two, default in (
         ("style", "curl", "splunk", "json"), ("strategy", "shared", "single", "queued"))

@@ -77,6 +77,12 @@ fn name(shade: Shade) -> u16 { match shade { Shade::Strobe => 1, _ => 2 } }
     ("The lamp level is INFO.\n", "src/log.rb", "@level = lamp_level || ::Logger::INFO\n", "INFO", "WARN", ["1 INFO"]),
     ("- **softFall**: Falls slowly. Not if this is `false`. The default value is `true`\n", "src/L.swift",
      "static let softFallDefault = true\n", "true", "false", ["1 true"]),
+    ("By default each beam chunk size is 16K.\n", "src/m.c",
+     "#define BEAM_SIZE 16384\nb->beam_chunk_size = BEAM_SIZE;\n", "BEAM_SIZE", "BEAM_BYTES", []),  # renamed
+    ("By default the lamp level is INFO.\n", "src/m.c", "b->lamp_level = LOG_INFO;\n", "LOG_INFO", "LOG_WARN",
+     ["1 INFO"]),
+    ("### `beamTags`\n\nDefaults to **true**. See `beamMatch`.\n\n### `beamMatch`\n\nDefaults to **false**.\n",
+     "src/m.js", "export default { beamTags: true, beamMatch: true };\n", "beamMatch: true", "beamMatch: false", []),
 ])  # fmt: skip
 def test_choices_versions_and_words_that_code_replaced(
     tmp_path: Path, page: str, name: str, code: str, old: str, new: str, expected: list[str]

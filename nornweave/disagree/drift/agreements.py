@@ -10,8 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import Final, TypeAlias
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, keys_of, match_names
@@ -29,6 +31,9 @@ BROKEN_CONFIDENCE = 0.9
 LEARNED: Final = "learned"
 _STATED = frozenset(("default", "value", "setting"))
 NO_DEFAULT = "the code gives it no one default"
+NO_CLAIM = "the page does not call it a default"
+_HELP = lazy_pattern(r"^--?[A-Za-z]|[(\[]defaults?[ :]")
+"""In the text of an option that is read from a program's help."""
 CLEARLY = 0.8
 """Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
 _EMPTY = frozenset(("", "[]", "{}"))
@@ -258,10 +263,11 @@ def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Return the pairs without those whose code is about something else, as other pairs of the same value show.
 
     That is a configuration file where a program states the value too; another class than the one that the path of the
-    key names best; ``x or 5`` where ``x`` is declared with a default, or the page says that it is empty; and a value
-    that differs where the line of the page calls the code's value a default as well (*default: 1: HUP*).
+    key names best; ``x or 5`` where ``x`` is declared with a default, or the page says that it is empty; a value
+    that differs where the line of the page calls the code's value a default as well (*default: 1: HUP*); and the code
+    of ``log_size`` for ``error_log_size`` where the page documents both.
     """
-    programs, declared, agreeing = set(), set(), set()
+    programs, declared, agreeing, named = set(), set(), set(), set()
     paths = {_line(pair.other): pair.other.title for pair in pairs if pair.other.title}
     run: dict[tuple[object, ...], int] = defaultdict(int)
     for pair in pairs:
@@ -269,18 +275,27 @@ def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
         programs |= {place} if fact.side == "code" else set()
         is_declared = fact.form != "fallback" and _standing(pair) == DECLARED
         declared |= {(place, fact.name)} if is_declared else set()
+        named |= {(pair.other.path, pair.other.name_words)}
         agreeing |= {(line, _line(pair.code))} if pair.outcome is FactComparison.AGREE else set()
         run[line] = max(run[line], path_run(pair, paths.get(line)))
     found = []
     for pair in pairs:
         place, line, page, code = _documented_place(pair), _line(pair.other), pair.other.fact, pair.code.fact
-        is_sample = code.side != "code" and place in programs
+        is_sample = code.side != "code" and _standing(pair) < DECLARED and place in programs
         is_use = code.form == "fallback" and ((place, code.name) in declared or page.value in _EMPTY)
         is_also_said = pair.outcome is not FactComparison.AGREE and (line, _line(pair.code)) in agreeing
-        is_of_another = path_run(pair, paths.get(line)) < run[line]
+        is_of_another = path_run(pair, paths.get(line)) < run[line] or (
+            _is_special(pair) and (pair.other.path, pair.code.name_words) in named
+        )
         if not (is_sample or is_use or is_of_another or (is_also_said and calls_default(page))):
             found.append(pair)
     return found
+
+
+def _is_special(pair: CandidatePair) -> bool:
+    """Tell whether a page's name has more words before the code's name, and nothing explains them."""
+    more = pair.other.name_words[: -len(pair.code.name_words)]
+    return bool(more) and [*more] != ["no"] and match_names(pair.other, pair.code) is NameMatch.LONGER
 
 
 def _line(one: LocatedFact) -> tuple[str, int, str]:
@@ -325,7 +340,8 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     verdict, pair = decided(pairs, written, line)
     page, code = pair.other, pair.code
     state: State = "not_compared" if verdict is None else "held" if verdict is FactComparison.AGREE else "differs"
-    said = {"held": "", "differs": f"the code says {shown(code.fact)}", "not_compared": NO_DEFAULT}
+    why = NO_DEFAULT if calls_default(page.fact) else NO_CLAIM
+    said = {"held": "", "differs": f"the code says {shown(code.fact)}", "not_compared": why}
     return DocumentedOption(
         path=page.path, line=(page.fact.line if line is None else line) + 1, name=written,
         value=shown(page.fact), state=state, reason=said[state],
@@ -349,6 +365,11 @@ def decided(
     most = max(map(_standing, pairs))
     telling = [pair for pair in pairs if _standing(pair) == most]
     verdict = _verdict(telling, owner) if most > TESTED else None
+    is_default = calls_default(telling[0].other.fact)
+    if verdict is FactComparison.DIFFER and (
+        not is_default or all(isinstance(pair.code, CodeFact) and most < DECLARED for pair in telling)
+    ):
+        verdict = None  # an example, or a value that the code only uses
     pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
                key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
     return verdict, pair
@@ -410,7 +431,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
     for pair in pairs:
         code, page = pair.code.fact, pair.other.fact
         is_longer = not is_whole and match_names(pair.code, pair.other) is NameMatch.LONGER
-        is_other = code.kind != page.kind or code.value in _EMPTY or is_longer
+        is_other = code.kind != page.kind or code.value in {*_EMPTY, "-1"} or is_longer
         if pair.outcome is FactComparison.AGREE or not is_other:
             found[pair.outcome] = max(found.get(pair.outcome, 0.0), pair.strength)
     if len(found) == 2 and min(found.values()) >= CLEARLY * max(found.values()):
@@ -419,10 +440,19 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
 
 
 def _standing(pair: CandidatePair) -> int:
-    """Return the role of the code's value: ``DECLARED`` for a default, ``TESTED`` in a condition, 1 beside a name."""
-    code = pair.code
-    is_default = code.fact.side == "code" and code.fact.attribute == "default"
-    return code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
+    """Return the role of the code's value: ``DECLARED`` for a default, ``TESTED`` in a condition, 1 beside a name.
+
+    Help texts, and samples of a configuration that the page does not call defaults either, are no better than tests.
+    """
+    code, fact = pair.code, pair.code.fact
+    is_of_defaults = "default" in words_of(f"{fact.owner} {PurePosixPath(code.path).stem}")
+    if not is_of_defaults and fact.side == "configuration" and not calls_default(pair.other.fact):
+        return TESTED
+    if fact.form == "option" and _HELP.search(fact.statement):
+        return TESTED
+    is_default = fact.side == "code" and fact.attribute == "default"
+    standing = code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
+    return DECLARED if is_of_defaults and standing > TESTED else standing
 
 
 def calls_default(fact: Fact) -> bool:

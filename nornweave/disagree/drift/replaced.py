@@ -139,11 +139,14 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
             continue
         if token.kind == "number" and _quantities(tokens, at, old) & _quantities(later, now[k], new):
             continue  # 10 hours and 600 minutes
+        key = () if is_member else _key(tokens, at)
+        if before.lower() in key:  # chunk_size = CHUNK_SIZE: a constant that only has another name
+            continue
         row = [one for one in tokens[max(0, at - 2 * AROUND) : at + 2 * AROUND] if one.line == token.line]
         is_required = any(_REQUIRES.search(one.text) for one in row if one.kind != "mark")
         if is_required or not (_VERSION.fullmatch(before) or (is_configuration("", path) and not lines)):
             yield _Replacement(
-                path, other.line, before, after, () if is_member else _key(tokens, at),
+                path, other.line, before, after, key,
                 tokens[at - 1].text, _beside(tokens, at) if is_member or token.kind == "string" else frozenset(),
                 any(_DEFAULT.search(one.text) for one in row), is_required,
                 stated, lines[token.line] if lines else "",
@@ -208,6 +211,7 @@ class _Page:
         self.path, self.lines, self._text = path, lines_of(text), text.lower()
         self._known = {line for line in lines_of(before) if not re.match(r"\s*\[[^]]+\]:", line)}  # no link's address
         self._entries = sorted((line, written) for written, line in documented_options(text))
+        self._subjects = {_telling(written) for _, written in self._entries}
 
     def entry(self, line: int) -> str:
         """Return the name of the entry to which a line belongs; empty if the line belongs to no entry."""
@@ -225,7 +229,9 @@ class _Page:
         """Tell whether a line states the old value, and states it for the name that had this value in the code."""
         text, old = self.lines[line], _pattern(one.old).pattern
         said = {word for written in _WORD.findall(text) for word in words_of(written)}
-        entry = {word for word in words_of(self.entry(line)) if word not in _SAYS_NOTHING}
+        entry = _telling(self.entry(line))
+        if entry and entry != set(one.key) and frozenset(one.key) in self._subjects:
+            return False  # the name has an entry of its own
         is_fenced = sum(before.lstrip().startswith(("```", "~~~")) for before in self.lines[:line]) % 2
         if not one.key or not all(_has(word, said if is_fenced else said | entry) for word in one.key):
             return False
@@ -266,6 +272,10 @@ class _Page:
         near = "\n".join(self.lines[max(0, line - NEAR) : line + NEAR + 1]).lower()
         listed = set(_LISTED.findall(near)) if len(one.choices) > 1 else set()
         return one.old.lower() in listed and len(one.choices & listed) > 1 and not _pattern(one.new).search(near)
+
+
+def _telling(written: str) -> frozenset[str]:
+    return frozenset(word for word in words_of(written) if word not in _SAYS_NOTHING)
 
 
 def _pattern(value: str) -> re.Pattern[str]:

@@ -15,6 +15,7 @@ from nornweave.core.errors import ConfigError, DocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
+from nornweave.disagree.conflicts.comparable import NameMatch, match_names, value_of
 from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, conflict_of, rivals_of
 from nornweave.disagree.drift.agreements import (
     LEARNED,
@@ -23,6 +24,7 @@ from nornweave.disagree.drift.agreements import (
     BrokenAgreement,
     before,
     broken,
+    calls_default,
     coverage_of,
     differing,
     key_of,
@@ -70,6 +72,7 @@ from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding
 from nornweave.disagree.drift.replaced import replaced
 from nornweave.disagree.drift.settings import NO_SETTINGS, DriftSettings
 from nornweave.disagree.facts.code import Comment
+from nornweave.disagree.facts.comparison import compared_kinds
 
 MAX_GONE = 20
 """Agreements of a lock, or entries of a baseline, that are named when they are gone."""
@@ -214,8 +217,20 @@ def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
 
 
 def _of_one_kind(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
-    """Return the pairs without those of a number on a page and a boolean in code, which agree only by chance."""
-    return [pair for pair in pairs if (pair.other.fact.kind, pair.code.fact.kind) != ("number", "boolean")]
+    """Return the pairs without those of a number and a boolean, which agree only by chance.
+
+    Kept is what a page calls by default *off* where the code has 0 for this name.
+    """
+    return [
+        pair
+        for pair in pairs
+        if compared_kinds(value_of(pair.other.fact), value_of(pair.code.fact)) != {"number", "boolean"}
+        or (
+            pair.other.fact.kind != "number"
+            and calls_default(pair.other.fact)
+            and match_names(pair.other, pair.code) in {NameMatch.SAME, NameMatch.OWNED}
+        )
+    ]
 
 
 def _conflicts(read: _Read, options: DriftOptions, pairs: Sequence[CandidatePair]) -> list[FactConflict]:
@@ -286,9 +301,9 @@ def _pairs_of_both(
     names = CodeNames([*earlier.facts, *believed(pairs, rates)])
     names_now = CodeNames([*later.facts, *believed(code.pairs(later.files, later.facts), rates)])
     notation = Notation(text_of, comments, lambda name: names.is_known(name) or names_now.is_known(name))
-    was = notation.compared(earlier.files, names)
+    was = notation.compared(earlier.files, names, earlier.facts)
     templates = Templates(was, names.telling)
-    now = notation.compared(later.files, names_now)
+    now = notation.compared(later.files, names_now, later.facts)
     both = [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
     return own_pairs(_of_one_kind(both[0])), own_pairs(_of_one_kind(both[1]))
 
@@ -347,7 +362,7 @@ class _Read:
         pairs = CodeNotation(text, self.comments).pairs(self.files, self.facts)
         rates = code_rates(pairs, CodeNames(self.facts).telling)
         names = CodeNames([*self.facts, *believed(pairs, rates)])
-        return Notation(text, self.comments, names.is_known).compared(self.files, names), names
+        return Notation(text, self.comments, names.is_known).compared(self.files, names, self.facts), names
 
     def all_pairs(self, text_of: Callable[[str], str]) -> tuple[list[CandidatePair], list[CandidatePair]]:
         """Return two lists of pairs of a documented value and a value of the code.

@@ -59,6 +59,8 @@ PRIOR = 0.1
 UNSEEN = 10
 """Other values that a kind could have: of few values in code none agrees by chance."""
 _COMPARED = frozenset(("default", "value", "setting", "requires"))
+EXTRACTED = "E "
+"""Before the template of a statement that an extractor read."""
 _STRENGTH = (("page", 4.0), ("both", 3.0), ("here", 3.0))
 """How many names what is known at a wider level counts for at the next narrower one."""
 
@@ -175,17 +177,22 @@ class Compared:
     code: str
 
 
-def compare(statements: Iterable[tuple[str, Statement]], names: CodeNames) -> Iterator[Compared]:
-    """Compare the statements of pages, each with its path, with the values of the code."""
-    for path, statement in statements:
-        fact = located(statement, path)
-        if fact is None:
-            continue
-        for code in names.holders(fact):
-            said = outcome(code.fact, fact.fact)
-            if said is not FactComparison.UNDECIDED:
-                pair = CandidatePair(code, fact, said, 0.0)
-                yield Compared(pair, statement.template, templates_of(code)[:2][-1])
+def compare(statements: Iterable[LocatedFact], names: CodeNames) -> Iterator[Compared]:
+    """Compare the statements of pages with the values of the code; what extractors read only with learned values."""
+    for page in statements:
+        for code in names.holders(page):
+            said = outcome(code.fact, page.fact)
+            is_known = page.fact.statement.startswith(EXTRACTED) and not isinstance(code, CodeFact)
+            if said is not FactComparison.UNDECIDED and not is_known:
+                yield Compared(CandidatePair(code, page, said, 0.0), page.fact.statement, templates_of(code)[:2][-1])
+
+
+def extracted(facts: Iterable[LocatedFact]) -> Iterator[LocatedFact]:
+    """Yield the defaults that extractors read on pages as statements of templates."""
+    for one in facts:
+        if one.fact.side == "documentation" and one.fact.attribute == "default" and one.domain == "documentation":
+            said = f"{EXTRACTED}default {one.fact.form}"
+            yield replace(one, fact=replace(one.fact, form="learned", statement=said))
 
 
 class Templates:
@@ -244,16 +251,24 @@ class Notation:
     text_of: Callable[[SourceFile], str]
     comments: Mapping[SourceFile, Sequence[Comment]]
     known: Known
-    _read: dict[SourceFile, tuple[Statement, ...]] = field(default_factory=dict)
+    _read: dict[SourceFile, tuple[LocatedFact, ...]] = field(default_factory=dict)
 
-    def compared(self, files: Iterable[SourceFile], names: CodeNames) -> list[Compared]:
-        """Compare the statements of pages and comments with the values of the code. A file is read once."""
+    def compared(
+        self, files: Iterable[SourceFile], names: CodeNames, facts: Iterable[LocatedFact] = ()
+    ) -> list[Compared]:
+        """Compare the statements of pages and comments, and the ``facts`` of pages, with the values of the code.
+
+        A file is read once.
+        """
         listed = list(files)
         for file in listed:
             if file not in self._read:
-                comments = self.comments.get(file, ())
-                self._read[file] = tuple(read_statements(file, self.text_of(file), comments, self.known))
-        return list(compare(((file.path, one) for file in listed for one in self._read[file]), names))
+                read = read_statements(file, self.text_of(file), self.comments.get(file, ()), self.known)
+                self._read[file] = tuple(fact for one in read if (fact := located(one, file.path)) is not None)
+        statements = [one for file in listed for one in self._read[file]]
+        there = {(one.path, one.fact.line, one.fact.name) for one in statements}
+        new = (one for one in extracted(facts) if (one.path, one.fact.line, one.fact.name) not in there)
+        return list(compare((*statements, *new), names))
 
 
 def read_statements(file: SourceFile, text: str, comments: Iterable[Comment], known: Known) -> Iterator[Statement]:
@@ -279,8 +294,8 @@ class CodeNotation:
 
     def pairs(self, files: Iterable[SourceFile], facts: Iterable[LocatedFact]) -> list[CandidatePair]:
         """Return pairs of a value on a page and a value of the same name in code: a known value, or any literal."""
-        listed = list(files)
-        pages = [fact for file in listed for fact in self._stated(file)]
+        listed, facts = list(files), list(facts)
+        pages = [*(fact for file in listed for fact in self._stated(file)), *extracted(facts)]
         wanted = {joined for fact in pages for joined in ("".join(fact.fact.name.split()), "".join(_full_name(fact)))}
         programs = [
             (file.path, text)

@@ -30,6 +30,11 @@ _ALTERNATIVES = lazy_pattern(
     r"\[?=?<[\w.-]+(?:\|[\w.-]+)+>\]?|[\[({]=?[\w.-]+(?:\|[\w.-]+)+[\])}]|(?<=[ =])\{[\w.-]+(?:,[\w.-]+)+\}"
 )
 """What an option takes: ``--hidden[=<false|true>]``, ``--mode {fast,slow}``. None of them is its value."""
+_EXAMPLE, EXAMPLE = (
+    lazy_pattern(r"\b(?:e\.?g\b\.?|for (?:example|instance)|such as),?:?[ \n(`\"']*$", re.IGNORECASE),
+    24,
+)
+"""Before a literal that is only an example, and within how many characters."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -82,6 +87,8 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
             walk.head = ""
         for literal in walk.literals(plain, block):
             start = literal.token.start
+            if _EXAMPLE.search(plain[max(0, start - EXAMPLE) : start]):
+                continue
             required = (
                 () if is_comment or block.kind == "heading" else _required(known, literal)
             )  # a comment says what a line needs
@@ -135,8 +142,8 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
         role[0] == "F" and "default" in (one.text.lower() for one in row[max(0, at - 2) : at])
     )
     names |= {("head", walk.head)} if walk.head and is_below else set()
-    nearest = next((one for one in range(at - 1, -1, -1) if is_name[one]), None)
-    if nearest is not None and row[nearest].text != row[at].text:
+    nearest = next((one for one in range(at - 1, -1, -1) if is_name[one] or row[one].text.startswith("--")), None)
+    if nearest is not None and is_name[nearest] and row[nearest].text != row[at].text:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))
     around = _around(row, at)
     for relation, name in sorted(names):

@@ -97,6 +97,8 @@ def is_assigned(literal: Literal) -> bool:
     """Tell whether an entry's head (``-linger=4m``, ``(bool: false)``) or a heading (``rows `50```) sets a literal."""
     if literal.role == HEADING:
         said = [one for one in literal.row if one.text not in f"{MARKS}#"]
+        if literal.at and literal.row[literal.at - 1].text in "<>" and literal.row[-1].text not in "<>":
+            return False  # advice: rows: > 1
         is_set = said[1].text in "=:" if len(said) == VALUED + 1 else len(said) == VALUED and literal.token.quoted
         is_name = said[0].quoted or said[0].is_identifier or literal.value.kind != "string"
         return is_set and is_name and said[-1] is literal.token
