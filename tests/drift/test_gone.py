@@ -423,3 +423,16 @@ def test_an_item_of_a_list_that_is_a_route_alone_is_a_name(tmp_path: Path, page:
     repository.commit({"lamp.py": code.replace("/healthcheck", "/healthz")}, DATES[1])
     found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
     assert [one.name for one in found] == names
+
+
+@pytest.mark.parametrize(("page", "is_said"), [
+    ("<p>Call <code>switchOn</code>.</p>\n", True),
+    ('<dl><dt><a name="switchOn"/>switchOn</dt><dd>Of a lamp.</dd></dl>\n', True),
+    ("<p>Ask it to switchOn.</p>\n", False),
+])  # fmt: skip
+def test_a_name_that_html_marks_as_code_is_gone(tmp_path: Path, page: str, *, is_said: bool) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.html": page, "src/lamp.py": CODE}, DATES[0])
+    repository.commit({"src/lamp.py": CODE.replace("switchOn", "turnOn")}, DATES[1])
+    names = [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings]
+    assert names == ["switchOn"] * is_said

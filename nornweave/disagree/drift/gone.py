@@ -24,7 +24,7 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts.records import PLACE_WORDS
-from nornweave.disagree.drift.files import GIT_S, SourceFile, git, is_for_tools, program_of
+from nornweave.disagree.drift.files import GIT_S, SourceFile, format_of, git, is_for_tools, program_of
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
 from nornweave.disagree.drift.options import documented_options
@@ -46,6 +46,7 @@ NEAR = 24
 """Tokens around a letter among which the long name of its option stands."""
 _FENCE = lazy_pattern(r"^[ \t]*(```|~~~)")
 _CODE = lazy_pattern(r"``([^`\n]{2,200})``|`([^`\n]{2,200})`")
+_CODE_TAG, _TAG = lazy_pattern(r"</?(?:code|tt|kbd|samp|dt)\b[^<>]*>", re.IGNORECASE), lazy_pattern(r"<[^<>`]*>")
 _WORD = lazy_pattern(
     r"--?[A-Za-z][\w-]+|/?[\w.@-]+(?:/[\w.@-]+)+/?|(?<!\S)/[A-Za-z][\w.-]*|[A-Za-z_$][\w$]*(?:(?:::|[-.:])[\w$]+)*"
 )
@@ -476,12 +477,15 @@ def _mentions(files: Iterable[SourceFile], text_of: TextOf) -> Iterator[_Mention
         if file.kind != "documentation" or is_for_tools(file.path):
             continue
         is_fenced, explained = False, defaultdict(list)
-        for written, line in documented_options(text_of(file)):
-            explained[line].append(written)
-        for line, text in enumerate(lines_of(text_of(file))):
-            if _FENCE.match(text):
+        for name, line in documented_options(text_of(file)):
+            explained[line].append(name)
+        is_html = format_of(file.path) == "html"
+        for line, written in enumerate(lines_of(text_of(file))):
+            if _FENCE.match(written):
                 is_fenced = not is_fenced
                 continue
+            text = written if is_fenced else _CODE_TAG.sub("`", written)
+            text = _TAG.sub("", text) if is_html else text
             marked = [] if is_fenced else [one or other for one, other in _CODE.findall(text)]
             said = {word for word in explained[line] if _TELLING.search(word)}
             used = list(_USED.finditer(text)) if is_fenced else []

@@ -53,7 +53,7 @@ _SETTINGS = lazy_pattern(
 )
 """Paths of a configuration that a program reads or ships."""
 _STATES = lazy_pattern(r"\w[\"']?\s*(?:=>?|:)\s*\S")
-_LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(,-] ?)([\w-]{3,})(?=[`*\"':|\]),\n]|$)", re.MULTILINE)
+_LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(<{,+-] ?)([\w-]{3,})(?=[`*\"':|\])>},\n]|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,9 @@ def _beside(tokens: Sequence[CodeToken], at: int) -> frozenset[str]:
 
 
 def _is_enumerated(tokens: Sequence[CodeToken], at: int) -> bool:
-    """Tell whether a name is a member where an enumeration is declared."""
+    """Tell whether a name is a member where an enumeration is declared, or a list of macros: ``A(SHADE_DIM, dim)``."""
+    if at > 2 and [tokens[at - 3].text, tokens[at - 1].text] == ["(", ","]:
+        return tokens[at - 2].text.upper().endswith(f"_{tokens[at].text.upper()}")
     ends = [one.text for one in (*tokens[at - 1 : at], *tokens[at + 1 : at + 2])]
     is_member = len(ends) == 2 and ends[0] in _BEFORE_MEMBER and ends[1] in _BEHIND_MEMBER
     return is_member and any(one.text in _ENUMERATES for one in tokens[max(0, at - 4 * AROUND) : at])
@@ -243,6 +245,9 @@ class _Page:
             return False
         if _VERSION.fullmatch(one.old) and one.is_required:
             return _REQUIRES.search(text) is not None
+        cells = [cell.strip(" `*\"'-+") for cell in text.split("|")]
+        if one.old in cells and any(cell.isidentifier() and words_of(cell) == one.key for cell in cells):
+            return True  # a table of states: | 4 | BRIGHT |
         is_named = len(one.key) > 1 or entry == set(one.key) or re.search(rf"\w[.]{one.key[0]}\b", text) is not None
         if not re.search(r"\d\d|\d\.\d", one.old) and not (one.old.isupper() and len(one.old) > 3 and one.old in text):
             return bool(calls_default or one.is_default) and is_named
