@@ -17,7 +17,7 @@ from lab.campaigns.processes import CONTEXT
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 """Settings of a domain whose encoder needs no model."""
-DEADLINE_S = 180
+DEADLINE_S = 600
 
 
 def nornweave(
