@@ -9,7 +9,7 @@ from fusion_support import item
 from nornweave.ask.fuse.answerable import UNKNOWN_NAME, UNSURE_BELOW, Answerable, judge, shipped
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse, SearchSignals, SourceScore
+from nornweave.ask.search.records import RecallResponse, SearchSignals
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import present
 
@@ -150,12 +150,38 @@ def test_a_question_that_was_shortened_says_so() -> None:
     assert judge(long, [response("code")]).words.startswith("The question was shortened: of its 5,004 characters")
 
 
-def test_a_commit_answers_that_is_far_ahead_and_near_in_meaning() -> None:
-    def probability(ahead: float, dense: float, kind: str = "commit") -> float:
-        first = replace(item("a", metadata={"kind": kind}), sources={"dense": SourceScore(1, dense)})
-        judged = judge(asked("x"), [response("code", **BAD)], [(first, 0.3), (item("b"), 0.3 - ahead)])
-        return judged.probability or 0.0
+def test_a_commit_answers_that_is_far_ahead_with_a_good_score() -> None:
+    def probability(score: float, ahead: float, kind: str = "commit") -> float:
+        ranked = [(item("a", metadata={"kind": kind}), score), (item("b"), score - ahead), (item("c"), score - ahead)]
+        return judge(asked("x"), [response("code", **BAD)], ranked).probability or 0.0
 
     doubted = judge(asked("x"), [response("code", **BAD)]).probability
-    assert probability(0.15, 0.5) > shipped().commit_from
-    assert probability(0.01, 0.5) == probability(0.15, 0.05) == probability(0.15, 0.5, "function") == doubted
+    assert probability(0.3, 0.1) > UNSURE_BELOW > max(probability(0.3, 0.01), probability(0.1, 0.03))
+    assert probability(0.3, 0.1, "function") == doubted
+
+
+@pytest.mark.parametrize(("text", "path", "kind", "content", "is_sure"), [
+    ("what changed in 1.4.0", "releases/v1.4.0", "release", "Release v1.4.0", True),
+    ("what is new since 1.3.9", "releases/v1.4.0", "release", "Release v1.4.0", True),
+    ("what changed for jars in 1.4.0", "releases/v1.4.0", "release", "Release v1.4.0", False),
+    ("what changed in 1.5.0", "releases/v1.4.0", "release", "Release v1.4.0", False),
+    ("who last changed lid.py", "commits/1", "commit", "Oil\n\nChanged:\n- src/lid.py (+1: fit_lid)", True),
+    ("when was fit_lid last changed", "commits/1", "commit", "Oil\n\nChanged:\n- src/lid.py (+1: fit_lid)", True),
+    ("who last changed jar.py", "commits/1", "commit", "Oil\n\nChanged:\n- src/lid.py (+1: fit_lid)", False),
+])  # fmt: skip
+def test_what_a_question_calls_by_its_name_is_no_guess(
+    text: str, path: str, kind: str, content: str, *, is_sure: bool
+) -> None:
+    first = item("a", content=content, metadata={"kind": kind, "release": path.partition("/v")[2]})
+    first = replace(first, citation=replace(first.citation, source_path=path))
+    others = [(item("b"), 0.29)]
+    judged = judge(asked(text), [response("code", "lid py lid.py fit_lid", **BAD)], [(first, 0.3), *others])
+    assert judged.is_doubtful is not is_sure
+    assert judged.words.startswith("No release 1.5.0 is known here") is ("1.5.0" in text)
+
+
+def test_a_last_change_that_is_older_than_what_is_read_is_doubted_and_said() -> None:
+    told = response("code", "lid.py")
+    signals = replace(told.signals, older="The last change of lid.py is older than the 9 commits that are read.")  # type: ignore[type-var]
+    judged = judge(asked("who last changed lid.py"), [replace(told, signals=signals)], [(item("a"), 0.9)])
+    assert judged.is_doubtful and judged.words == signals.older  # type: ignore[union-attr]

@@ -21,8 +21,8 @@ from lab.apis.server import serving
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.combine import Ranking
 from nornweave.ask.search.history import (
+    BESIDE,
     LAST,
-    ONLY_PAGES,
     asks_for_past,
     commits_in,
     days_in,
@@ -474,7 +474,7 @@ def test_changes_of_the_time_that_is_named_lead_and_those_of_pages_alone_come_la
         weighed = weigh_changes(alike, "which commit compresses backups", generation)
         last = generation.chunks(weighed.numbers[-1:])[weighed.numbers[-1].item()]
         assert "- archive_backups.md" in last.content, "who describes it has not made it"
-        assert weighed.scores.tolist() == [1] * (len(commits) - 1) + [ONLY_PAGES]
+        assert weighed.scores.tolist() == [1] * (len(commits) - 1) + [BESIDE]
         asked_about = weigh_changes(alike, "which commit documents backups in the manual", generation)
         assert asked_about.scores.tolist() == [1] * len(commits)
 
@@ -499,12 +499,17 @@ def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
         ("who last changed fit_lid", "Tidy up"),
         ("last modification of lids.py", "Tidy up"),
         ("when was fit_lid added", "Work on jars"),
+        ("who last changed sealing.py", "Begin to seal"),
     ],
 )
 def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
     tmp_path: Path, text: str, title: str
 ) -> None:
     repository = Repository(tmp_path / "api")
+    for message, day in (("Seal", 9), ("Begin to seal", 8)):  # rebased: the author of the newer one was earlier
+        write(repository.root, {"sealing.py": f"DAY = {day}\n"})
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", message, "--date", f"2026-01-0{day}T10:00:00Z")
     others = "".join(f"def other_{number}():\n    return 0\n\n\n" for number in range(120))
     for day, (message, value) in enumerate([("Work on jars", 1), ("Close the fit_lid talk", 1), ("Tidy up", 2)], 1):
         (repository.root / "lids.py").write_text(
@@ -518,6 +523,64 @@ def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
     (tmp_path / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
     assert nornweave(tmp_path, "sync").returncode == 0
     assert titles(asked(tmp_path, text))[0] == title
+
+
+def test_a_last_change_older_than_what_is_read_is_said_to_be(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+    for name in ("old_lid", "new_lid", "any_lid"):
+        write(repository.root, {f"{name}.py": f"def {name}():\n    return 0\n"})
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", f"Work on {name}")
+    git = {"id": "api", "domain": "code", "type": "git", "path": "api", "history": 2}
+    written = {"data_dir": "var", "sources": [git], "domains": {"code": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(written), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    for name in ("old_lid", "old_lid.py"):
+        answer = asked(tmp_path, f"who last changed {name}")
+        assert answer["answerable"]["words"] == f"The last change of {name} is older than the 2 commits that are read."
+        assert not answer["extract"]
+    for name in ("new_lid", "lid_of_nobody"):
+        assert "older than" not in asked(tmp_path, f"who last changed {name}")["answerable"]["words"]
+
+
+@pytest.mark.parametrize(
+    ("others", "paths", "asks_for_it"),
+    [
+        ("Move the shelf of jam", ["shelf.py"], "who moved the jam"),
+        ("Add a page on the shelf of jam", ["shelf.md"], "who added the page of the manual"),
+        ("Check the shelf of jam", ["tests/test_shelf.py"], ""),
+        ("Release v2.0.0", ["version.py"], "what was done in the release"),
+    ],
+)
+def test_a_commit_that_changed_what_the_program_does_stands_before_others(
+    tmp_path: Path, others: str, paths: list[str], asks_for_it: str
+) -> None:
+    repository = Repository(tmp_path / "api")
+    for subject, files in (("Count jam on the shelf", ["jam.py"]), (others, paths)):
+        write(repository.root, dict.fromkeys(files, f'"""{subject}."""\n'))
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", subject)
+    written = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({**written, "domains": {"code": HASHED}}), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    with (
+        Engine(load_settings(tmp_path / "nornweave.yaml", {}), [Domain.CODE], watch=False) as engine,
+        engine.agents[Domain.CODE].generation.using(OPERATOR, None) as (generation, _),
+    ):
+        commits = of_past(generation)
+        alike = Ranking(commits, np.ones(len(commits)), {}, np.ones(len(commits)))
+
+        def weighed(text: str) -> dict[str | None, float]:
+            ranking = weigh_changes(alike, text, generation)
+            held = generation.chunks(ranking.numbers)
+            return {
+                held[number].title: score
+                for number, score in zip(ranking.numbers.tolist(), ranking.scores, strict=True)
+            }
+
+        assert weighed("who counted jam") == {"Count jam on the shelf": 1, others: BESIDE}
+        if asks_for_it:
+            assert weighed(asks_for_it)[others] == 1
 
 
 @pytest.fixture(scope="module")

@@ -16,11 +16,11 @@ from functools import cache
 from importlib import resources
 
 from nornweave.ask.search.exact import ASKS_QUANTITY
-from nornweave.ask.search.history import without_past
+from nornweave.ask.search.history import is_named, unknown_release, without_past
 from nornweave.ask.search.pasted import without_lines
 from nornweave.ask.search.query import read_query, words_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallItem, RecallResponse, RetrievalSource, SearchSignals
+from nornweave.ask.search.records import RecallItem, RecallResponse, SearchSignals
 from nornweave.core.text.legible import counted, legible
 from nornweave.core.text.negation import is_question, not_left_out
 from nornweave.core.types import COMMIT
@@ -30,8 +30,12 @@ from nornweave.disagree.conflicts.decision import Model
 UNSURE_BELOW = 0.5
 UNKNOWN_NAME = 5
 """How much more often no passage holds a name of the question where nothing answers, if an answer looked probable."""
-MOST_AHEAD = 1.35
-"""How far ahead of the next passage a commit counts: among few passages one may be far ahead by chance."""
+MOST_AHEAD = 1.8
+"""How far ahead of the next passages a commit counts: among few passages one may be far ahead by chance."""
+NEXT, SMALL = 9, 1e-9
+"""So many passages are the next ones."""
+NAMED = 0.9
+"""How probable it is that what a question calls by its name answers it: a release, the last change of a file."""
 FEWEST_WORDS, MOST_WORDS = 3, 12
 """Fewer words are keywords, and more are pasted: how many tells no more."""
 _MESSAGE_WORDS = 8
@@ -50,14 +54,12 @@ class AnswerableModel:
         field: the model of whether the question is of the field of what is searched.
         nothing_below: below this probability of ``field`` the question is of another field and has no answer.
         commits: the model for an answer whose first item is a commit.
-        commit_from: a probability from ``commits`` counts from this value on.
     """
 
     model: Model
     field: Model
     nothing_below: float
     commits: Model
-    commit_from: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,14 @@ class Answerable:
         unknown_words: words of the question that occur nowhere in the asked domains, as far as the viewer may see them.
         was_searched: whether there was a passage to search.
         read_as: a note on how the question was changed (shortened, or words left out); empty if it was not changed.
+        missing: a sentence on a release or a change that is asked for and not known; empty if there is none.
     """
 
     probability: float | None = None
     unknown_words: tuple[str, ...] = ()
     was_searched: bool = True
     read_as: str = ""
+    missing: str = ""
 
     @property
     def is_doubtful(self) -> bool:
@@ -98,6 +102,8 @@ class Answerable:
     def _doubt(self) -> str:
         if not self.was_searched:
             return "There is no passage to search: the filters leave none, or nothing is published."
+        if self.missing:
+            return self.missing
         known = [f"“{legible(word)[:_WORD_CHARACTERS]}”" for word in self.unknown_words[:_WORDS_SHOWN]]
         holds = f"No passage holds {' or '.join(known)}" if known else ""
         if self.is_doubtful and not self.may_answer:
@@ -112,7 +118,7 @@ def shipped() -> AnswerableModel:
     model, field, commits = (
         Model(stored[of]["intercept"], stored[of]["weights"]) for of in ("doubt", "field", "commits")
     )
-    return AnswerableModel(model, field, stored["nothing_below"], commits, stored["commit_from"])
+    return AnswerableModel(model, field, stored["nothing_below"], commits)
 
 
 def judge(
@@ -128,12 +134,18 @@ def judge(
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
-    probability = max(_of_items(question.text, best_signals(signals), known), _of_commit(ranked, responses))
+    probability = _of_commit(question.text, ranked)
+    if probability is None:
+        probability = _of_items(question.text, best_signals(signals), known)
+    missing = unknown_release(question.text, [item for item, _ in ranked])
+    missing = missing or next(filter(None, (one.older for one in signals)), "")
+    probability = min(probability, UNSURE_BELOW / 2) if missing else probability
     unknown = _unknown_words(question.text, known, probability)
     if unknown and probability >= UNSURE_BELOW:
         probability /= probability + UNKNOWN_NAME * (1 - probability)
     return Answerable(
         read_as=_read_as(question, responses),
+        missing=missing,
         probability=round(probability, 4),
         unknown_words=unknown,
         was_searched=any(response.total_searched for response in responses),
@@ -180,23 +192,19 @@ def _unknown_words(text: str, known: Collection[str], probability: float) -> tup
     return tuple(unknown)
 
 
-def _of_commit(ranked: Sequence[tuple[RecallItem, float]], responses: Sequence[RecallResponse]) -> float:
-    """Return how probable it is that the first item answers, if it is a commit; 0 if it is not, or hardly probable.
+def _of_commit(text: str, ranked: Sequence[tuple[RecallItem, float]]) -> float | None:
+    """Return how probable it is that the first item answers, if it is a commit or is named by the question.
 
     Commits are short and say things in words of their own, so the general model doubts nearly all of them. This model
-    uses how far the commit is ahead of the next item, and how much nearer in meaning it is than an average chunk.
+    uses how far the commit is ahead of the next items, and its score. The result is ``None`` for other items.
     """
+    if ranked and is_named(text, ranked[0][0]):
+        return NAMED
     if not ranked or ranked[0][0].metadata.get("kind") != COMMIT:
-        return 0.0
-    first, score = ranked[0]
-    dense = first.sources.get(RetrievalSource.DENSE.value)
-    told = next((each.signals for each in responses if each.domain_id == first.citation.domain_id), None)
-    if not dense or not told or not score:
-        return 0.0
-    others = max(score / MOST_AHEAD, *(other for _, other in ranked[1:2]), 0.0)
-    signals = {"ahead": math.log(score / others), "nearer": dense.score - told.values["background"]}
-    probability = shipped().commits.probability(signals)
-    return probability if probability >= shipped().commit_from else 0.0
+        return None
+    scores = [score for _, score in ranked[: NEXT + 1]]
+    others = max(scores[0] / MOST_AHEAD, math.fsum(scores[1:]) / max(1, len(scores) - 1), SMALL)
+    return shipped().commits.probability({"ahead": math.log(max(scores[0], SMALL) / others), "score": scores[0]})
 
 
 def _read_as(question: Question, responses: Sequence[RecallResponse]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -23,7 +24,10 @@ from nornweave.core.text.index_fields import (
     PAST,
     SINCE,
     THREAD_NUMBER,
+    asked_keys,
+    is_aside,
     is_changelog,
+    only_releases,
     release_keys,
     release_of,
     tag_version,
@@ -172,12 +176,19 @@ _ASKED_OF_NAME = re.compile(
 _GLOB = re.compile(r"[*?\[\\]")
 OTHER_TIME = 0.5
 """What changes count that were made at another time than is asked for."""
-ONLY_PAGES = 0.85
-"""What a commit counts that changed nothing but documentation."""
-LISTED = 0.85
+BESIDE = 0.85
+"""What a commit counts that leaves what the program does as it is: it changed pages and tests alone, or moved code."""
+_KEEPS = re.compile(
+    r"\b(?:refactor\w*|clean\w*[ -]?ups?|tid(?:y|ies|ied)|mov(?:es?|ed|ing)|renam\w+|typos?|wording|re?format\w*"
+    r"|lint\w*|readab\w+|simplif\w+|style|whitespace|coverage|tests|separate|split\w*|descriptions?|minor)\b",
+    re.IGNORECASE,
+)
+LISTED = 0.7
 """What a release counts, which lists what others did, where one change is asked for."""
-MOST_PARTS = 8
+MOST_PARTS = 5
 """A commit has fewer passages."""
+COMMIT_CHANGED = "\nChanged:\n"
+"""What stands before the changed files, as ``connect/git/history.py`` writes it."""
 WEIGHED = 100
 """So many of the best are looked at; the others count as of another time."""
 _IS_PAGE = re.compile(
@@ -370,6 +381,50 @@ def _named_releases(text: str, generation: Index, within: Mask | None) -> list[i
     return ordered if is_whole else [number for number in ordered if found[number][: len(newest)] == newest]
 
 
+def is_named(text: str, item: RecallItem) -> bool:
+    """Tell whether a question calls an item by its name: the release that it asks for, or the last change of a file.
+
+    The search has compared these by time or version, not by how near they are to the question.
+    """
+    if names := _names_in_time(text) if _NEWEST.search(text) else []:
+        changed = item.content.partition(COMMIT_CHANGED)[2].lower()
+        return item.metadata.get("kind") == COMMIT and all(name.lower() in changed for name in names)
+    return asks_for_release(text) and not topics_in(text) and _is_of(item, releases_in(text))
+
+
+def untouched(text: str, generation: Index) -> str:
+    """Return a sentence if a question asks for the last change of a name that no commit of those read has changed.
+
+    The name is that of a file or a definition of today.
+    """
+    names = _names_in_time(text) if asks_for_past(text) and _NEWEST.search(text) else []
+    keys = {key for name in names for key in asked_keys(f"{name}()") if key.startswith(("symbol:", "path:"))}
+    if not generation.named(keys) or _touching(names, generation, None):
+        return ""
+    read = generation.chunks(np.flatnonzero(generation.within((AnyOf("kind", (COMMIT,)),))).astype(np.int32))
+    count = sum(chunk.char_range[0] == 0 for chunk in read.values())
+    return (
+        f"The last change of {' and '.join(names)} is older than the {count:,} commits that are read." if count else ""
+    )
+
+
+def unknown_release(text: str, items: Iterable[RecallItem]) -> str:
+    """Return a sentence if a question asks for the changes of one release and no item is of it."""
+    releases, versions = releases_in(text), versions_in(text)
+    is_one = asks_for_release(text) and len(versions) == 1 and not SINCE.search(text)
+    if not (is_one and releases) or any(_is_of(item, releases) for item in items):
+        return ""
+    return f"No release {versions[0]} is known here: no tag, changelog or page about it was found."
+
+
+def _is_of(item: RecallItem, releases: Releases | None) -> bool:
+    place = item.citation
+    release = release_of(place.source_path, place.title, place.section, item.metadata)
+    if item.metadata.get("kind") == RELEASE:
+        release = tag_version(str(item.metadata.get("release") or ""))
+    return bool(release) and releases is not None and releases[0] <= _filled(release) <= releases[1]
+
+
 def topics_in(text: str) -> set[str]:
     """Return the terms that say which changes of a release are asked for; empty if a question asks for all changes."""
     return {term for term in sequence(without_past(text)) if term.isalpha()} - FUNCTION_TERMS - _OF_RELEASES
@@ -392,24 +447,25 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
         within: the chunks that pass the filters; ``None`` for all.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
-    about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text)
+    about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text) or _ASKS_STILL.search(text)
     asked = True if "still" in text.lower().split() else _ends(text)
     topics = {*sequence(_TURNS.sub(" ", text))} - FUNCTION_TERMS
     names = _names_in_time(text)
     undoing = _undoing(ranking, generation, within) if not names and _UNDOES.search(text) else {}
     touching = undoing or (_touching(names, generation, within) if names else {})
-    ranking = _with_found(_with_first_parts(ranking, generation), np.array([*touching], np.int32))
-    factors = np.full(len(ranking), OTHER_TIME * ONLY_PAGES)
+    ranking = _with_first_parts(ranking, _whole(ranking.numbers[:WEIGHED], generation))
+    ranking = _with_found(ranking, np.array([*touching], np.int32))
+    factors = np.full(len(ranking), OTHER_TIME * BESIDE)
     looked_at = np.flatnonzero((np.arange(len(ranking)) < WEIGHED) | np.isin(ranking.numbers, [*touching]))
-    found = {**generation.chunks(ranking.numbers[:WEIGHED]), **touching}
+    found = _whole(ranking.numbers[looked_at], generation)
     chunks = {place: found[ranking.numbers[place].item()] for place in looked_at.tolist()}
     for place, chunk in chunks.items():
         is_meant = _is_within(chunk, days, releases) and (
             not issues or issues & {*THREAD_NUMBER.findall(chunk.content)}
         )
         factors[place] = 1.0 if is_meant else OTHER_TIME
-        if not about_pages and _changed_only_pages(chunk):
-            factors[place] *= ONLY_PAGES
+        if not about_pages and _is_beside(chunk, text, is_one=bool(is_one)):
+            factors[place] *= BESIDE
         if is_one and chunk.metadata.get("kind") == RELEASE:
             factors[place] *= LISTED
         elif asked is not None:
@@ -421,7 +477,7 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
         and factors[place] > OTHER_TIME
         and (chunk.chunk_no in touching if touching else all(name.lower() in chunk.content.lower() for name in names))
     ]  # fmt: skip
-    saying.sort(key=lambda place: chunks[place].updated_at or LONG_AGO, reverse=bool(_NEWEST.search(text)))
+    saying.sort(key=lambda place: _order_of(chunks[place]), reverse=bool(_NEWEST.search(text)))
     best = (ranking.scores * factors).max(initial=0.0)
     if undoing:
         saying.sort(key=lambda place: [*undoing].index(chunks[place].chunk_no))
@@ -429,6 +485,12 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
     for rank, place in enumerate(saying):
         factors[place] = best * (1 - rank / (10 * len(saying))) / ranking.scores[place]
     return reorder(ranking, factors)
+
+
+def _order_of(chunk: StoredChunk) -> float:
+    """Return the place of a commit in its branch, in seconds since 1970; its author's time if it was read before."""
+    order = chunk.metadata.get("order")
+    return order if isinstance(order, int) else (chunk.updated_at or LONG_AGO).timestamp()
 
 
 def _names_in_time(text: str) -> list[str]:
@@ -464,8 +526,9 @@ def _undoing(ranking: Ranking, generation: Index, within: Mask | None) -> dict[i
 
     Its own words may say nothing of it: *Revert "Merge #12"*.
     """
-    found = generation.chunks(ranking.numbers[:UNDONE])
-    best = [found[number] for number in ranking.numbers[:UNDONE].tolist()]
+    found = generation.chunks(ranking.numbers[:WEIGHED])
+    commits = (found[number] for number in ranking.numbers[:WEIGHED].tolist())
+    best = [*islice((each for each in commits if each.metadata.get("kind") == COMMIT), UNDONE)]
     keys = {f"name:{named}" for chunk in best for named in THREAD_NUMBER.findall(str(chunk.title))}
     numbers = np.concatenate([ranking.numbers[:WEIGHED], *generation.named(keys).values()])
     near = generation.chunks(numbers if within is None else numbers[within[numbers]])
@@ -482,17 +545,31 @@ def _names(chunk: StoredChunk, other: StoredChunk) -> bool:
     return is_named or not {*THREAD_NUMBER.findall(title)}.isdisjoint(THREAD_NUMBER.findall(said))
 
 
-def _with_first_parts(ranking: Ranking, generation: Index) -> Ranking:
+def _whole(numbers: Numbers, generation: Index) -> dict[int, StoredChunk]:
+    """Return for each passage of a commit or release the first one, with the text of all."""
+    held = generation.chunks(numbers)
+    steps = np.arange(1, MOST_PARTS, dtype=np.int32)
+    later = [number for number, chunk in held.items() if chunk.char_range[0]]
+    cut = [number for number, chunk in held.items() if COMMIT_CHANGED not in chunk.content]
+    before, behind = np.subtract.outer(np.array(later, np.int32), steps), np.add.outer(np.array(cut, np.int32), steps)
+    around = np.unique([*before.ravel(), *behind.ravel()]).astype(np.int32)
+    parts: dict[str, list[StoredChunk]] = {}
+    wanted = {chunk.document_id for chunk in held.values()}
+    near = generation.chunks(around[(around >= 0) & (around < generation.size)])
+    for _, chunk in sorted({**near, **held}.items()):
+        if chunk.document_id in wanted:
+            parts.setdefault(chunk.document_id, []).append(chunk)
+    whole = {
+        key: replace(each[0], content="\n".join(part.content for part in each)) if len(each) > 1 else each[0]
+        for key, each in parts.items()
+    }
+    return {number: whole[chunk.document_id] for number, chunk in held.items()}
+
+
+def _with_first_parts(ranking: Ranking, whole: Mapping[int, StoredChunk]) -> Ranking:
     """Return a ranking in which the first part of a commit, which has its first line, scores as its best part."""
-    held = generation.chunks(ranking.numbers[:WEIGHED])
-    later = [place for place, number in enumerate(ranking.numbers[:WEIGHED].tolist()) if held[number].char_range[0]]
-    before = np.subtract.outer(ranking.numbers[later], np.arange(1, MOST_PARTS, dtype=np.int32))
-    near = generation.chunks(np.unique(before[before >= 0]))
-    first = {chunk.document_id: number for number, chunk in near.items() if chunk.char_range[0] == 0}
-    numbers = ranking.numbers.copy()
-    for place in later:
-        numbers[place] = first.get(held[numbers[place].item()].document_id, numbers[place])
-    return merge(ranking, [replace(ranking, numbers=numbers)], 1)
+    first = [whole[number].chunk_no if number in whole else number for number in ranking.numbers.tolist()]
+    return merge(ranking, [replace(ranking, numbers=np.array(first, np.int32))], 1)
 
 
 def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:
@@ -529,15 +606,25 @@ def _is_opposite(chunk: StoredChunk, topics: set[str], *, ends: bool) -> bool | 
     if (said := _ends(str(chunk.title))) is not None:
         return said != ends
     lines = {"+": 0, "−": 0}
-    for sign, count in _LINES.findall(chunk.content.rpartition("\nChanged:\n")[2]):
+    for sign, count in _LINES.findall(_changed_of(chunk)):
         lines[sign] += int(count)
     written, removed = lines["+"], lines["−"]
     return None if (written > LOPSIDED * removed if ends else removed > LOPSIDED * written) else False
 
 
-def _changed_only_pages(chunk: StoredChunk) -> bool:
-    changed = _CHANGED.findall(chunk.content.rpartition("\nChanged:\n")[2])  # as ``connect/git/history.py`` writes it
-    return bool(changed) and all(map(_IS_PAGE.search, changed))
+def _changed_of(chunk: StoredChunk) -> str:
+    _, is_there, changed = chunk.content.rpartition(COMMIT_CHANGED)
+    return changed if is_there else ""
+
+
+def _is_beside(chunk: StoredChunk, text: str, *, is_one: bool) -> bool:
+    """Tell whether a commit left what the program does as it is, and the question asks for no such commit."""
+    if chunk.metadata.get("kind") != COMMIT:
+        return False
+    changed, title = _CHANGED.findall(_changed_of(chunk)), str(chunk.title)
+    is_aside_only = bool(changed) and all(_IS_PAGE.search(path) or is_aside(path) for path in changed)
+    keeps = _KEEPS.search(title) is not None and not _KEEPS.search(text)
+    return is_aside_only or keeps or (is_one and only_releases(title))
 
 
 def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: Releases | None) -> bool:

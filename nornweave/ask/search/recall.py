@@ -19,6 +19,7 @@ from nornweave.ask.search.history import (
     may_ask_for_past,
     of_past,
     past_first,
+    untouched,
     weigh_changes,
 )
 from nornweave.ask.search.items import citation_of, item_of
@@ -158,7 +159,10 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
-        signals=signals_of(read_query(question.text), as_asked[-1] if leads else first, items, context, as_asked),
+        signals=replace(
+            signals_of(read_query(question.text), as_asked[-1] if leads else first, items, context, as_asked),
+            older=untouched(question.text, generation) if searched.past else "",
+        ),
     )
 
 

@@ -178,10 +178,12 @@ class SearchSignals:
     Attributes:
         known: words of the question that occur in the domain, as far as the viewer may see it.
         values: the name of a signal (``search/signals.py``) → its value.
+        older: a sentence if the question asks for the last change of a name that no commit which is read has changed.
     """
 
     known: frozenset[str]
     values: Mapping[str, float]
+    older: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from nornweave.connect.git.tree import leads_outside, repository_above
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.dates import since_1970
-from nornweave.core.text.index_fields import THREAD_NUMBER, tag_version
+from nornweave.core.text.index_fields import THREAD_NUMBER, only_releases, tag_version
 from nornweave.core.types import (
     COMMIT,
     HISTORY_GATE,
@@ -48,7 +48,7 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}8:"
+GATE = f"{HISTORY_GATE}9:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
@@ -91,11 +91,6 @@ _RECORD, _WITHIN = "\x01", "\x02"
 _DRAFT = re.compile(
     r"(?:^|[-_/.])(?:draft|pre|pre-?release|alpha|beta|rc|dev|nightly|snapshot|test|preview|candidate)(?:[-_/.]|$)"
 )
-_ONLY_RELEASES = re.compile(
-    r"(?:\W|\d|\bv\d|_|\b(?:(?:bump|releas|updat|prepar|increment)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
-    r"|the|a|of|in|and|new|next|number|chore|set|tag|draft|v)\b)*"
-)
-"""What the first line of a commit says that does nothing but release."""
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
 
@@ -192,9 +187,11 @@ class CommitHistory:
         had = set[str]()
         unreleased = "" if releases.before else None
         rules = digest(str(self.is_partial), str(unreleased), *self.exclude)
-        for sha, moment, day, committer in self._commits(
-            f"--max-count={self.most}", *after, commit, form="%H %at %as %aN"
-        ):
+        commits = [*self._commits(f"--max-count={self.most}", *after, commit, form="%H %at %as %aN")]
+        order, latest = dict[str, int](), 0
+        for sha, moment, *_ in reversed(commits):  # a clock may be wrong, and a rebase keeps the authors' times
+            latest = order[sha] = max(int(moment), latest + 1)
+        for sha, moment, day, committer in commits:
             author, merged, brought = branches.get(sha, (committer, [], []))
             release = releases.first_had.get(sha, "")
             url = commit_url(web or "", sha)
@@ -204,6 +201,7 @@ class CommitHistory:
                 "url": url or None,
                 "release": release or unreleased,
                 "written": written.get(sha),
+                "order": order[sha],
             }
             if merged and not self.exclude:  # which of their commits it names is not known
                 known |= {"merged": list[JsonValue](merged), "merged_by": committer}
@@ -525,6 +523,7 @@ def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
             "authors": said.get("authors") or None,
             "release": release or None,
             "former": said.get("former"),
+            "order": said.get("order"),
             "tags": said.get("numbers") or None,
             "changed": said.get("paths") or None,
             "touches": said.get("touches") or None,
@@ -539,17 +538,12 @@ def is_program(author: str) -> bool:
 
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
     listed = [str(each) for each in _list(said.get("subjects"))]
-    subjects = sorted(listed[:MAX_LISTED], key=_only_releases)
+    subjects = sorted(listed[:MAX_LISTED], key=lambda each: only_releases(each.rpartition(" (")[0]))
     count = f"more than {MAX_LISTED}" if len(listed) > MAX_LISTED else f"{len(listed)}"
     since = f" since {said['former']}" if said.get("former") else ""
     day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
     return title, _cut(f"{title}{day} has {count} commits{since}:", [f"- {subject}" for subject in subjects], "\n")
-
-
-def _only_releases(listed: str) -> bool:
-    """Tell whether the first line of a listed commit says that the commit only made a release."""
-    return _ONLY_RELEASES.fullmatch(listed.lower().rpartition(" (")[0]) is not None
 
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:

@@ -116,6 +116,11 @@ _ASIDE = re.compile(
 )
 # An example of a configuration is the place that documents its settings.
 _EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|conf|cfg|env|properties)$)")
+_ONLY_RELEASES = re.compile(
+    r"(?:\W|\d|\bv\d|_|\b(?:(?:bump|releas|updat|prepar|increment)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
+    r"|the|a|of|in|and|new|next|number|chore|set|tag|draft|v)\b)*"
+)
+"""What the first line of a commit says that does nothing but release."""
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
 _HEAD_CHARACTERS = 4_000
@@ -384,6 +389,11 @@ def released(heading: str) -> tuple[int, ...]:
 def tag_version(tag: str) -> tuple[int, ...]:
     """Return the version in a tag's name (``jq-1.7``, ``release_1.7``); empty if there is none."""
     return released(tag) or released(_TAGGED.sub("", tag))
+
+
+def only_releases(subject: str) -> bool:
+    """Tell whether the first line of a commit says that the commit only made a release."""
+    return _ONLY_RELEASES.fullmatch(subject.lower()) is not None
 
 
 def versions_in(text: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ _VERSION = "recursive-5"
 
 _WORD = re.compile(r"\w")
 MARKUP = FORMATS | {"text"}
-_OF_COMMITS = ("kind", "author", "release")
+_OF_COMMITS = ("kind", "author", "release", "order")
 """What a chunk of a commit repeats of it."""
 
 
