@@ -376,7 +376,7 @@ def find_disagreements(
     present = [place for place, each in enumerate(items)
                if each.item.metadata.get("kind") not in {COMMIT, RELEASE} and not _is_aside(each)]  # fmt: skip
     read = sorted(present, key=lambda place: -items[place].relevance)[:READ]
-    passages = [_passage(place, items[place]) for place in sorted(read)]
+    passages = [_passage(place, items[place]) for place in read]  # their order is their rank
     for pair in map(_disagreement, find_contradictions(passages, question=question or None, encode=encode)):
         if (pair.first, pair.second, pair.attribute) not in known:
             best[pair.first, pair.second, pair.attribute, pair.entity] = replace(pair, is_asked=bool(question))

@@ -55,6 +55,8 @@ SENTENCE_UNITS: Mapping[str, tuple[str, Fraction]] = {
         ("metre", "1/1000", "mm millimetre millimetres"), ("metre", "1000", "km kilometre kilometres"),
         ("litre", "1", "litre litres liter liters"), ("litre", "1000", "m3"), ("litre", "1/1000", "ml"),
         ("watt", "1", "watt watts"), ("watt", "1000", "kw kilowatt kilowatts"),
+        ("metre/s", "1", "m/s mps"), ("metre/s", "5/18", "km/h kmh kph"), ("metre/s", "0.44704", "mph"),
+        ("degree", "1", "degree degrees celsius c"),
         ("hertz", "1", "hz hertz"), ("hertz", "1000", "khz"), ("hertz", "1000000", "mhz"),
     ) for word in words.split()},
 }  # fmt: skip
@@ -151,6 +153,8 @@ class Context:
         topic: the stems of its heading. If the sentence begins with a pronoun, those of the sentence before are added.
         subject: the stems before its auxiliary verb; only its first stem if it has no auxiliary verb.
         scopes: the stems of each phrase that says for whom or where the sentence holds.
+        manners: those scopes that say where something is done as long as the sentence says.
+        states: the stems directly behind a form of *be*: what is done to the subject, not what it is.
         before: pairs of a stem and the stem directly before it.
         years: the years in which the sentence holds, from words such as ``in 2024``.
         names: the stems of a setting's name; empty for a sentence.
@@ -163,6 +167,8 @@ class Context:
     before: frozenset[tuple[str, str]] = frozenset()
     names: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
+    manners: frozenset[frozenset[str]] = frozenset()
+    states: frozenset[str] = frozenset()
 
     def numbers(self) -> Mapping[str, set[str]]:
         """Return a mapping from a word to the numbers directly after it: ``homework 3`` → ``{"homework": {"3"}}``."""
@@ -216,7 +222,7 @@ class Sentence:
 
     def answers(self) -> Iterator[Answering]:
         """Yield the answers that the sentence gives to the question."""
-        if not self.forms or not self._is_sure():
+        if not self.forms:
             return
         self._read_all()
         found = [each for each in self.found if each.kind in self.asked.kinds and self._is_measure(each)]
@@ -231,19 +237,29 @@ class Sentence:
         about = self._about() if merged else {}
         for alike in merged.values():
             values = frozenset[str]().union(*(each.values for each in alike))
-            yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
+            context = self.context(range(alike[0].at, alike[0].end), values, lasts=alike[0].key == "s")
+            yield Answering(self._assertion(alike, about), context)
 
-    def context(self, value: Sequence[int] = (), values: frozenset[str] = frozenset()) -> Context:
-        """Return what the sentence is about, apart from a value with word indices ``value`` and stems ``values``."""
+    def context(
+        self, value: Sequence[int] = (), values: frozenset[str] = frozenset(), *, lasts: bool = False
+    ) -> Context:
+        """Return what the sentence is about, apart from a value with word indices ``value`` and stems ``values``.
+
+        Args:
+            lasts: whether the value is a duration.
+        """
         zone = self._zone
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
         own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
         pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
+        scopes = self._scopes(near, value) | frozenset(filter(None, self._parts(zone, is_denial=values == {"no"})))
         return Context(
-            self.said, self.topic, self._subject(zone) - values, self._scopes(near, value),
+            self.said, self.topic, self._subject(zone) - values, scopes,
             frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
             years=self.years - {self.lower[at] for at in value},
+            manners=self._scopes([at for at in near if self._is_manner(at, value)], value) if lasts else frozenset(),
+            states=frozenset(self.forms[at + 1] for at in zone[:-1] if self.lower[at] in forms.COPULA),
         )  # fmt: skip
 
     def _read_all(self) -> None:
@@ -259,8 +275,27 @@ class Sentence:
             elif token in forms.ONE and at not in self.taken and self._counts_one(at):
                 self._read_number(at, "1")
 
-    def _is_sure(self) -> bool:
-        return forms.UNSURE.isdisjoint(self.lower)
+    def _is_sure(self, at: int) -> bool:
+        """Tell whether nothing makes what is said at a place a guess. In a later clause a reason is none: *I think*."""
+        for place, token in enumerate(self.lower):
+            is_reason = token in forms.WISHES or (
+                token in {"think", "thinks"} and self.clauses[place + 1 : place + 2] == [self.clauses[place]]
+            )
+            if token in forms.UNSURE and not (is_reason and self.clauses[place] > self.clauses[at]):
+                return False
+        return True
+
+    def _lasts(self, found: Found) -> bool:
+        """Tell whether a value holds for longer than *today*, *this week* or *last year*."""
+        for at, (once, following) in enumerate(pairwise((*self.lower, ""))):
+            is_once = once in forms.THIS_ONCE and following in UNITS.keys() | {"time", "season", "morning", "evening"}
+            lasts = found.kind == {"last": "presence", "next": ""}.get(once, "date")  # gone since last week
+            is_fleeting = (once in forms.FLEETING or is_once) and not lasts
+            before = self.lower[at - 1 : at]  # the next day; from this week on
+            is_begun = before == ["the"] or not forms.BEGINS.isdisjoint(before)
+            if is_fleeting and not is_begun and self.clauses[at] == self.clauses[found.at]:
+                return False
+        return True
 
     def _assertion(self, alike: Sequence[Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
         first = alike[0]
@@ -315,6 +350,8 @@ class Sentence:
     def _is_now(self, found: Found) -> bool:
         """Tell whether the clause of a value is about the present, not about the past, the future or a quotation."""
         at = found.at
+        if not self._is_sure(at) or not self._lasts(found):
+            return False
         is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
         modals = (
             modal
@@ -386,6 +423,9 @@ class Sentence:
         is_rate |= found.end > found.at + 2 and self.lower[found.end - 2] in forms.PER
         if found.kind != "quantity" or not self.asked.how.startswith(("how", "when")):
             return True
+        is_amount = found.key.partition("/")[0] not in {"count", "percent", "s"}
+        if is_amount and self.asked.how.startswith("how many ") and self.asked.how.split()[-1] not in SENTENCE_UNITS:
+            return False  # how many falcons: not 35 km/h
         if "often" in self.asked.how:
             return is_rate or found.key == "count"
         if found.key == "count" and self.asked.how.startswith("how many ") and not (is_rate or self.asked.is_shared):
@@ -442,7 +482,8 @@ class Sentence:
         if measure is not None:
             halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
             key, period, last = self._rate(end + 1)
-            key += " before" if self.lower[last : last + 1] == ["before"] else ""  # three days before it ends
+            if self.lower[last : last + 1] == ["before"] and "for" not in before:  # three days before it ends
+                key += " before"
             self._add("quantity", measure[0] + key, {_number(amount * measure[1] / halves / period)}, at, last)
             return
         per, period, last = self._rate(end + (following[0] in {"time", "times"}))
@@ -536,7 +577,7 @@ class Sentence:
         return zone
 
     def _subject(self, places: Sequence[int]) -> frozenset[str]:
-        verb = next((at for at in places if self.lower[at] in forms.AUXILIARIES), None)
+        verb = next((at for at in places if self.lower[at] in forms.AUXILIARIES and self.written[at] != "May"), None)
         begun = [at for at in places if self.lower[at] not in forms.DETERMINERS | forms.BREAKS]
         before = begun[:1] if verb is None else [at for at in places if at < verb]
         return frozenset(self.forms[at] for at in before if self._tells(at) and self.sorts[at] != VALUE)
@@ -553,10 +594,39 @@ class Sentence:
             is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
             is_other |= forms.MOMENTS.issuperset(self.lower[each] for each in told)
             is_other |= self.sorts[end : end + 1] == [VALUE]  # in release 12
+            is_other |= (forms.MONTHS | forms.OWNS).issuperset(self.lower[place:end])  # in the hands of
             is_other |= at > 0 and self.lower[at] == "for" and self.lower[at - 1] in forms.THERE  # closed for repairs
             if told and not is_unsigned and not is_other and self.sorts[place] != VALUE:
                 scopes.add(frozenset(self.forms[each] for each in told))
         return frozenset(scopes)
+
+    def _is_manner(self, at: int, value: Sequence[int]) -> bool:
+        """Tell whether a phrase says where something is done as long as follows: *stands in the cave for a week*."""
+        end = self._thing(at + 1)[2]
+        is_name = any(self.written[place][0].isupper() for place in range(at + 1, end))
+        is_begun = at == 0 or self.clauses[at - 1] != self.clauses[at]
+        return (
+            not is_begun
+            and self.lower[at] in forms.PLACES
+            and not is_name
+            and 0 <= value[0] - end <= (self.lower[end] == "for")
+        )
+
+    def _parts(self, zone: Sequence[int], *, is_denial: bool) -> Iterator[frozenset[str]]:
+        """Yield the stems that make a clause one of a part: *the filter of* it, *never left alone*, *such* jam."""
+        about = self.asked.about
+        begun = [at for at in zone if self.lower[at] not in forms.BREAKS][:1]
+        if begun and self.lower[begun[0]] in forms.REFERS:
+            clause = self.clauses[begun[0]] - 1
+            yield self._subject([at for at in range(len(self.forms)) if self.clauses[at] == clause])
+        for at in zone[1:-1]:
+            is_of = self.lower[at] == "of" and not about.isdisjoint(self._thing(at + 1)[0])
+            is_of &= self.sorts[at - 1] != VALUE and self.lower[at - 1] not in forms.OWNS  # takes care of it
+            if is_of and self._tells(at - 1) and forms.AUXILIARIES.isdisjoint(self.lower[zone[0] : at]):
+                yield frozenset((self.forms[at - 1],)) - about - forms.STATES - forms.COMMON
+        last = max((at for at in zone if self.forms[at] in about), default=-1)
+        if is_denial and last + 1 in zone and self._tells(last + 1) and self.lower[last + 1] not in forms.THERE:
+            yield frozenset((self.forms[last + 1],))
 
     def _versions(self) -> Iterator[Found]:
         for at, token in enumerate(self.lower):
@@ -586,9 +656,9 @@ class Sentence:
     def _place(self, at: int) -> tuple[frozenset[str], int, int]:
         """Return what ``_thing`` returns for a place name, including where the place is: *a machine in Graz*."""
         held, place, end = self._thing(at)
-        if held and self.lower[end : end + 1] in (["in"], ["at"]):
+        if held and self.lower[end : end + 1] in (["in"], ["at"], ["of"]):
             where, _, last = self._thing(end + 1)
-            held, end = held | where, last
+            held, end = held | {f"of {form}" for form in where - self.asked.about}, last
         return held, place, end
 
     def _people(self) -> Iterator[Found]:
@@ -598,13 +668,30 @@ class Sentence:
 
     def _named(self, zone: Sequence[int]) -> Iterator[Found]:
         first = zone[0] + 2 if zone and self.lower[zone[0]] in forms.NARROWS else -1  # at Globex it is theirs
+        if self.asked.owns and forms.OWNS.isdisjoint(self.lower):
+            return
         for at in zone:
-            is_begun = at == 0 and not (self._are_names(1) or self.lower[1:2] in (["is"], ["has"]))
+            acts = (
+                not self.asked.is_shared
+                and (  # Agnes tunes it, Agnes takes care of it
+                    not self.asked.about.isdisjoint(self.forms[1:2]) or not forms.OWNS.isdisjoint(self.lower[1:2])
+                )
+            )
+            is_begun = at == 0 and not (acts or self._are_names(1) or self.lower[1:2] in (["is"], ["has"]))
             is_name = self.written[at][0].isupper() and len(self.written[at]) > 1 and self._tells(at)
             is_name &= self.sorts[at] != VALUE and not is_begun
-            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS
+            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS and not self._is_from(at)
             if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
                 yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
+
+    def _is_from(self, at: int) -> bool:
+        """Tell whether a name says where the subject is or comes from: *the man from Mill Lane*, but *hops from* it."""
+        while at and self._are_names(at - 1):
+            at -= 1
+        clause = [place for place in range(at) if self.clauses[place] == self.clauses[at] and self._tells(place)]
+        before = self.lower[at - 1 : at]
+        is_of_subject = clause[:1] == [at - 2] and self.forms[at - 2] not in self.asked.about
+        return before in (["in"], ["near"]) or (before in (["from"], ["at"], ["of"], ["on"]) and is_of_subject)
 
     def _names(self) -> Iterator[Found]:
         for at in self._zone:
@@ -815,7 +902,7 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
         indent = len(setting.line) - len(setting.line.lstrip())
         span = Span(setting.start + indent, setting.start + len(setting.line.rstrip()))
         about, none = frozenset(named), frozenset[str]()
-        own = [each for each in words_of(setting.name) if each not in _CURRENCIES]
+        own = _without_unit([each for each in words_of(setting.name) if each not in _CURRENCIES])
         # DOOR_ROLES says who may do something at a door: a sentence about the door need not say *role*.
         names = stems(" ".join(each for each in own if not _GRANTED.fullmatch(each)) or " ".join(own))
         for kind, key, values in _held(setting, asked):
@@ -823,6 +910,12 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
             shown = f"{setting.value.strip(QUOTES)} {unit or ''}".strip()
             assertion = Assertion(kind, key, values, about, none, none, named, shown, span)
             yield Answering(assertion, Context(said, topic, before=frozenset(before), names=names))
+
+
+def _without_unit(words: Sequence[str]) -> Sequence[str]:
+    """Return the words of a setting's name without a unit of sentences at its end: ``SPEED_LIMIT_KMH``."""
+    units = SENTENCE_UNITS.keys() - UNITS.keys()
+    return words[:-1] if words[-1] in units else words[:-2] if "/".join(words[-2:]) in units else words
 
 
 def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
@@ -846,8 +939,9 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
         per = _PER.search(setting.name)
         key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
         yield "quantity", key, frozenset((held,))
-        last = words_of(setting.name)[-1]  # MIN may be minutes, or a minimum
-        if value.unit is None and not per and name.unit is None and len(last) < 4 and last in SENTENCE_UNITS:
+        words = words_of(setting.name)
+        last = next(filter(SENTENCE_UNITS.get, ("/".join(words[-2:]), words[-1])), "")  # MIN: minutes, or a minimum
+        if value.unit is None and not per and last and (name.unit is None or "/" in last):
             base, factor = SENTENCE_UNITS[last]
             yield "quantity", base, frozenset((_number(Fraction(value.text) * factor),))
     elif "may" in asked.kinds and _GRANTED.search(setting.name):

@@ -52,6 +52,7 @@ class Asked(NamedTuple):
         numbers: word → the number before or after it: ``the press with four units``.
         how: the words that ask, in lower case: ``how often``.
         permits: whether the question asks what is permitted: ``how many may …``.
+        owns: whether the question asks whose task something is: ``who is in charge of``.
         is_shared: whether ``about`` has the words that two sentences share, so that both sentences are about them.
     """
 
@@ -63,6 +64,7 @@ class Asked(NamedTuple):
     numbers: tuple[tuple[str, str], ...] = ()
     permits: bool = False
     is_shared: bool = False
+    owns: bool = False
 
 
 def read_question(question: str) -> Asked:
@@ -75,6 +77,8 @@ def read_question(question: str) -> Asked:
     unsaid = _UNSAID | forms.MOMENTS if kind == "date" else _UNSAID  # when in the morning
     told = {form: written for form, written in content(question).items() if written.lower() not in unsaid}
     words = frozenset(told) - forms.STATES
+    tasks = {form for form in words if told[form].lower() in forms.OWNS} if kind == "who" else set()
+    words -= tasks if words > tasks else set()
     names = frozenset(form for form in words if not told[form].islower() and not question.startswith(told[form]))
     asked = read_words(question.replace("-", " "))
     numbers = tuple(
@@ -84,5 +88,12 @@ def read_question(question: str) -> Asked:
     )
     about, how = words - forms.COMMON or words, found[0].lower()
     return Asked(
-        frozenset(kinds.get(kind, {kind})), about, words, names, how, numbers, _PERMITS.search(question) is not None
+        frozenset(kinds.get(kind, {kind})),
+        about,
+        words,
+        names,
+        how,
+        numbers,
+        _PERMITS.search(question) is not None,
+        owns=bool(tasks),
     )

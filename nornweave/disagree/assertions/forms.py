@@ -37,9 +37,10 @@ ROLE_VERBS = _words("""
 PLACES = _words("in on to at under")
 THERE = _groups("""
     yes: supported supports support available provided provides provide offers offered offer enabled enables activated
-    yes: accepts accepted accept allowed possible active exists exist works
+    yes: accepts accepted accept allowed permitted possible active exists exist works operational
     no: removed dropped discontinued disabled unsupported unavailable deactivated gone drops disables inactive
-    no: retired scrapped deleted decommissioned withdrawn abolished stopped
+    no: retired scrapped deleted decommissioned withdrawn abolished stopped ended
+    no: forbidden forbids forbid prohibited prohibits banned bans barred
     old: deprecated obsolete
     must: required mandatory obligatory compulsory
     may: optional voluntary
@@ -89,6 +90,25 @@ PHRASES = _phrases("""
     given up: removed
     was cut: was removed
     been cut: been removed
+    out of bounds: forbidden
+    off limits: forbidden
+    off-limits: forbidden
+    against the rules: forbidden
+    went into service: is operational
+    went into operation: is operational
+    in service: operational
+    in operation: operational
+    in regular service: operational
+    in regular use: operational
+    in regular operation: operational
+    in normal service: operational
+    in normal use: operational
+    in normal operation: operational
+    on trial: not operational
+    in a trial: not operational
+    being tested: not operational
+    being tried out: not operational
+    degrees celsius: celsius
     out of service: disabled
     out of order: disabled
     out of use: disabled
@@ -163,7 +183,7 @@ FILLERS = _words("""
     default now anymore longer reminder heads-up fyi sorry yes ok okay thanks note quick careful today please currently
     still by these days done since after before until above below at most up to via within without during through under
     over between into onto around about roughly approximately nearly full enough still current number amount
-    least newer btw everywhere anywhere
+    least newer btw yet either though everywhere anywhere
 """)
 # Stems that say little of what a sentence is about.
 COMMON = _words("""
@@ -188,6 +208,20 @@ OPPOSITES = (
     _words("weekday weekdays weekend weekends"),
 )  # fmt: skip
 """Words of which one tells a part of a thing from the part that another one tells."""
+FLEETING = _words("today tonight tomorrow")
+THIS_ONCE = _words("this last next")
+"""Before a unit of time or *time*: what is so then need not be so now. ``BEGINS`` before either says that it lasts."""
+BEGINS = _words("from since of until")
+EDITIONS = _words("edition revision version release generation volume draft floor")
+"""What a thing has one of at a time, with a number."""
+OWNS = _words("""
+    charge responsible responsibility look looks looked care takes own owns owned owner belongs belong hands job contact
+    manages managed manager runs run heads leads
+""")
+"""Words that ask and say whose task something is, not what it is."""
+REFERS = _words("such those these")
+"""Before the subject of a clause that is about the subject of the clause before it."""
+WISHES = _words("want wants wish wishes wished wanted")
 MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""
 MONTHS = _words("january february march april may june july august september october november december")

@@ -466,6 +466,14 @@ def are_of_one_subject(
     ):
         return False  # a failed mail, a failed letter
     for number, (here, there, known) in enumerate(((one, other, near[1]), (other, one, near[0]))):
+        if no >= 0 and any(
+            {noun, left} <= here.subject
+            and noun in there.subject
+            and left not in there.subject | there.topic
+            and left not in there.said - there.states
+            for noun, left in here.before - there.before
+        ):
+            return False  # thawed fish, fish; guide dogs, dogs
         told = asked.about | there.said
         replaced, unknown = (asked.about & there.said) - here.said, here.subject - told
         missed, is_named = replaced - here.topic, named or bool(here.names)
@@ -478,7 +486,14 @@ def are_of_one_subject(
         is_whole = is_named or bool(here.subject and here.subject <= told)  # the fax is gone
         if (unknown and replaced) or (number == no and ((missed and not is_whole) or not unknown <= set(known))):
             return False
-        if no in {-1, number} and not there.names and any(each.isdisjoint(told | set(known)) for each in here.scopes):
+        if (
+            no in {-1, number}
+            and not there.names
+            and any(
+                each.isdisjoint(told | set(known))
+                for each in here.scopes - (frozenset() if there.scopes else here.manners)
+            )
+        ):
             return False
         asked_left = {(noun, left) for noun, left in here.before if noun in shared and left in asked.about - there.said}
         left = {(noun, left) for noun, left in there.before if left not in asked.about | here.said}
@@ -536,6 +551,10 @@ def differ(one: Assertion, other: Assertion) -> bool:
             return any(all(role.isdisjoint(each) for each in rest)
                        for mine, rest in (roles, roles[::-1]) for role in mine)  # fmt: skip
         return sign != other_sign and ("all" in {sign, other_sign} or who != others)
+    if one.key == "place":  # the loft of the barn, the barn; the safe of the smithy, the safe of the mill
+        inside = [{each[3:] for each in said.values if each.startswith("of ")} for said in (one, other)]
+        whole = [{each.removeprefix("of ") for each in said.values} for said in (one, other)]
+        return whole[0].isdisjoint(whole[1]) or (all(inside) and inside[0].isdisjoint(inside[1]))
     if one.key == "path":
         return not any(a.endswith(b) or b.endswith(a) for a in one.values for b in other.values)
     return one.values.isdisjoint(other.values)

@@ -18,9 +18,9 @@ LONGEST = 300
 REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
 """Passages that were read, and characters of each, at most: some 10 MB."""
 _I = re.IGNORECASE
-# Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, advice.
+# Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, synopses, advice.
 NO_PROSE = lazy_pattern(
-    r"\?|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\d\s\d(?s:.*)\d\s\d"
+    r"\?|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\[\W?--|\d\s\d(?s:.*)\d\s\d"
     r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 _MONTH = (
@@ -54,6 +54,8 @@ _TOKEN = lazy_pattern(
 _CONTRACTED = lazy_pattern(r"(\w)n['’]t\b")
 _PHRASE = lazy_pattern(rf"\b(?:{'|'.join(map(re.escape, forms.PHRASES))})\b")
 _SINGLE = lazy_pattern(r"(?<=\b[A-Za-z])-(?=[a-z]{3})")  # e-mail
+_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINAL = lazy_pattern(rf"\b({'|'.join(_NTH)}|\d+(?:st|nd|rd|th)) ({'|'.join(sorted(forms.EDITIONS))})\b", _I)
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 DOCSTRING = r"\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\""
@@ -136,7 +138,8 @@ def read_words(text: str) -> Words:
     """Return the words of a sentence."""
     plain = _CONTRACTED.sub(r"\1 not", text) if "n't" in text or "n’t" in text else text
     plain = _PHRASE.sub(lambda found: forms.PHRASES[found[0]], plain)
-    plain = _SINGLE.sub("", plain)
+    plain = _SINGLE.sub("", plain).replace("°C", " celsius")
+    plain = _ORDINAL.sub(lambda found: f"{found[2]} {_ordinal(found[1].lower())}", plain)
     words = Words([], [], [], [], {})
     clause = 0
     tokens = list(_TOKEN.finditer(plain))
@@ -155,6 +158,10 @@ def read_words(text: str) -> Words:
         words.sorts.append(sort)
         words.clauses.append(clause)
     return words
+
+
+def _ordinal(written: str) -> str:
+    return str(_NTH.index(written) + 1) if written in _NTH else written[:-2]
 
 
 def read_clock(text: str) -> frozenset[str] | None:
