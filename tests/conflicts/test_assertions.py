@@ -281,6 +281,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("The whistle sounds for 4 seconds.", '"""For the plan.\n\nwhistle_seconds = 6\n"""\n'),
     ("Tow ropes are 60 metres long.", "[anchor_rope]\nlength_m = 80\n[tow_rope]\nlength_m = 60\n"),
     ("Lamps are forbidden in the hall.", "lamps are not allowed in the hall"),
+    ("A ticket costs 6 eur.", "eur = 6\nkmh = 40\n"),
     ("The loft is off limits.", "the loft is out of bounds"),
     ("Lamps are not forbidden in the hall.", "lamps are allowed in the hall"),
     ("Torn seats are mended by Bert.", "the man from Mill Lane mended the torn seat himself"),

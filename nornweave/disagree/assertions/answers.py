@@ -915,7 +915,8 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
 def _without_unit(words: Sequence[str]) -> Sequence[str]:
     """Return the words of a setting's name without a unit of sentences at its end: ``SPEED_LIMIT_KMH``."""
     units = SENTENCE_UNITS.keys() - UNITS.keys()
-    return words[:-1] if words[-1] in units else words[:-2] if "/".join(words[-2:]) in units else words
+    length = 1 if not units.isdisjoint(words[-1:]) else 2 if "/".join(words[-2:]) in units else 0
+    return words[:-length] if 0 < length < len(words) else words
 
 
 def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset[str]]]:
