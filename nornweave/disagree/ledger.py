@@ -40,7 +40,7 @@ class LedgerEntry:
         entry_id: its id, which stays the same as long as the same documents say the same values.
         sides: both facts. The fact that probably describes the running system comes first.
         also: other places that state the same as the second side.
-        suggested: the domain whose value probably holds.
+        suggested: the domain whose value probably holds; ``None`` if nothing decides.
         confidence: the probability that it is a contradiction, in [0, 1].
         first_seen: when the ledger first had this entry.
         settled: when it was settled; ``None`` while it is open.
@@ -52,7 +52,7 @@ class LedgerEntry:
     detector: str
     sides: tuple[LocatedFact, LocatedFact]
     also: tuple[LocatedFact, ...] = ()
-    suggested: str
+    suggested: str | None
     reason: str
     explanation: str
     confidence: float
@@ -110,7 +110,7 @@ def _entry(conflict: FactConflict, now: datetime) -> LedgerEntry:
         detector=detector_of(conflict).value,
         sides=sides,
         also=conflict.also,
-        suggested=conflict.first.domain,
+        suggested=_suggest(*sides),
         reason=reason_of(*sides),
         explanation=conflict.explanation,
         confidence=round(conflict.confidence, 3),
@@ -127,16 +127,28 @@ def _identity(conflict: FactConflict) -> str:
     return digest(conflict.name, conflict.attribute, *parts)[:16]
 
 
+def _suggest(one: LocatedFact, other: LocatedFact) -> str | None:
+    """Return the domain of the first side; ``None`` if people wrote both sides and the other side is newer.
+
+    A program does what its code says. An old page is no authority over what somebody wrote later.
+    """
+    is_newer = one.updated_at and other.updated_at and _day(other) > _day(one)
+    return None if is_newer and "code" not in {one.domain, other.domain} else one.domain
+
+
+def _day(side: LocatedFact) -> str:
+    return side.updated_at.astimezone(UTC).date().isoformat() if side.updated_at else ""
+
+
 def reason_of(one: LocatedFact, other: LocatedFact) -> str:
     """Return why the first side probably holds and, if both dates are known, which side is newer."""
     reason = f"authority: {one.fact.side} before {other.fact.side}"
-    mine, theirs = one.updated_at, other.updated_at
-    if mine is None or theirs is None:
+    if one.updated_at is None or other.updated_at is None:
         return reason
-    days = (mine.astimezone(UTC).date().isoformat(), theirs.astimezone(UTC).date().isoformat())
+    days = (_day(one), _day(other))
     if days[0] == days[1]:  # files of one checkout differ by moments that say nothing
         return f"{reason}; both sides are of {days[0]}"
-    if mine > theirs:
+    if days[0] > days[1]:
         return f"{reason}; it is also the newer side ({days[0]} against {days[1]})"
     return f"{reason}; but the other side is newer ({days[1]} against {days[0]})"
 
@@ -146,8 +158,9 @@ def with_lines(entry: LedgerEntry, origins: Origins) -> LedgerEntry:
     one, other = (with_origin(side, origins) for side in entry.sides)
     both_known = all(key_of(side.place, side.fact) in origins for side in entry.sides)
     reason = reason_of(one, other) if both_known else entry.reason
+    suggested = _suggest(one, other) if both_known else entry.suggested
     also = tuple(with_origin(side, origins) for side in entry.also)
-    return replace(entry, sides=(one, other), also=also, reason=reason)
+    return replace(entry, sides=(one, other), also=also, reason=reason, suggested=suggested)
 
 
 def update(

@@ -42,6 +42,16 @@ def test_the_suggestion_says_when_the_other_side_is_newer(later: timedelta, says
     assert says in entry.reason
 
 
+@pytest.mark.parametrize(("later", "suggested"), [(1, None), (0, "documentation"), (-1, "documentation")])
+def test_an_old_page_does_not_hold_against_what_people_wrote_later(later: int, suggested: str | None) -> None:
+    talk = located(
+        "webhook_delivery_timeout", "10 seconds", "general.json", side="conversation", day=DAY + timedelta(days=later)
+    )
+    (entry,) = entries_of(find_conflicts([timeout(30, "hooks.md"), talk]), DAY)
+    assert [side.domain for side in entry.sides] == ["documentation", "conversations"]
+    assert entry.suggested == suggested
+
+
 OTHERS = ("webhook delivery limit", "webhook queue length", "webhook worker count", "webhook signature age")
 
 
