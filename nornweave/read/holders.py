@@ -74,6 +74,8 @@ _LIBRARY = re.compile(
 )
 """A library with its version and its address, as in ``Bootstrap v5.3.3 (https://getbootstrap.com/)``."""
 _LIBRARY_LINES = 6
+_OF_AUTOCONF = re.compile(r"https?://\S+/(autoconf-archive)/\w|^pkg\.m4 - .*\b(pkg-config)\b", re.MULTILINE)
+"""How macros of Autoconf say which library they are of."""
 _LIBRARY_END = re.compile(r"(?:[. ](?:js|css)| (?:free|library|plugin|framework))+$", re.IGNORECASE)
 _SIGNS = re.compile(r"[\W_]+")
 _OWN_NAME = re.compile(r"^\W*name\W*[=:]\s*[\"']([\w@/.-]+)[\"']", re.MULTILINE)
@@ -111,8 +113,11 @@ class Notice:
         """Read the notice in the comments at the head of a file."""
         element = _ELEMENT.search(text[:HEAD_CHARACTERS]) if text.lstrip("\ufeff \r\n").startswith("<") else None
         head = [words for _, _, words in head_comments(text)]
-        library = _LIBRARY.search("\n".join([words for words in head if words][:_LIBRARY_LINES]))
+        first = "\n".join([words for words in head if words][:_LIBRARY_LINES])
+        library = _LIBRARY.search(first)
         notice = cls.in_words("\n".join([*head, element[1] if element else ""]), is_element=element is not None)
+        if macro := _OF_AUTOCONF.search(first):
+            return replace(notice, library=macro[1] or macro[2])
         return replace(notice, library=_LIBRARY_END.sub("", library["name"])) if library else notice
 
     @classmethod
@@ -300,6 +305,7 @@ def _folders_of_libraries(
         *folders, file = path.split("/")
         depth = next((at for at, folder in enumerate(folders, 1) if _plain(folder) == library), 0)
         is_file = _plain(file).startswith(library) and "." in file and not _CONFIGURED.search(file)
+        is_file |= file.endswith(".m4")
         told[notice.library] |= {"/".join(folders[:depth])} if depth else {path} if is_file else set()
     below = {name: sum(_above(path, dict.fromkeys(at, "")) is not None for path in paths) for name, at in told.items()}
     return {at: name for name, places in told.items() if 2 * below[name] < len(paths) for at in places}

@@ -228,7 +228,7 @@ def is_test_data(path: str, text: str) -> bool:
     held = next((each for each in (folder.lower() for folder in folders) if each in TEST_DATA), None)
     are_tests = any(map(OF_TESTS.fullmatch, folders))
     if (held or are_tests) and is_unknown(path):
-        return True
+        return bool(held) or not (text.startswith("#!") or program_suffix(text))
     if held and suffix in _NOT_CODE:
         return are_tests or "test" in name.lower() or not _INITIAL.match(text[:_HEAD])
     if held and (held.startswith(("_", "test")) or are_tests):

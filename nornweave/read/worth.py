@@ -239,6 +239,9 @@ _MINIFIED_SHARE = 0.9
 _MINIFIED_LEAST = 1_000
 _SPACED = 10
 """Of so many characters of a line that a person wrote, a query or a text, one and more are blanks."""
+_LITERAL = re.compile(rf"([\"'`])[^\s\"'`]{{{MINIFIED_LINE},}}\1")
+_LINES_BESIDE = 10
+"""Lines that make a file with long literals a program, if there are more of them than of the literals."""
 
 
 def minified_line(text: str) -> int:
@@ -249,6 +252,8 @@ def minified_line(text: str) -> int:
     if len(text) < _MINIFIED_LEAST:
         return 0
     lines = text.splitlines()
+    beside = [line for line in lines if line.strip() and not _LITERAL.search(line)]
+    lines = beside if len(beside) >= max(_LINES_BESIDE, len(lines) - len(beside)) else lines
     dense = [line for line in lines if len(line) > MINIFIED_LINE and _SPACED * line.count(" ") < len(line)]
     return max(map(len, lines)) if sum(map(len, dense)) > _MINIFIED_SHARE * sum(map(len, lines)) else 0
 

@@ -152,6 +152,7 @@ SWATCH = (
     f"/*!\n * Swatches v5.1\n * Homepage: https://tea.example.org\n * Copyright 2012 Tom Park\n * {MIT}\n */\na {{}}\n"
 )
 FONT = "/*!\n * Font Awesome Free 5.15 by @fontawesome - https://fontawesome.com\n */\na {}\n"
+MACRO = f"# {'=' * 60}\n#   https://www.gnu.org/software/autoconf-archive/ax_brew.html\n# {'=' * 60}\n"
 SAME = ("LICENSE", f"Copyright 2021 Ann Smith\n\n{MIT}")
 
 
@@ -170,6 +171,11 @@ SAME = ("LICENSE", f"Copyright 2021 Ann Smith\n\n{MIT}")
      "bootstrap-grid/a.css", None),  # most of the source: it has another name by now
     ([("bootstrap-grid/grid.css", BOOT.replace("Licensed", "Copyright 2021 Ann Smith, licensed"))],
      "bootstrap-grid/a.css", None),
+    ([("m4/ax_brew.m4", MACRO)], "m4/ax_brew.m4", "autoconf-archive"),
+    ([("m4/ax_brew.m4", MACRO)], "m4/own.m4", None),
+    ([("m4/pkg.m4", "# pkg.m4 - Macros to find and use pkg-config.  -*- Autoconf -*-\n# serial 9\n")], "m4/pkg.m4",
+     "pkg-config"),
+    ([("m4/ax_brew.m4", "# Like AX_BREW of the Autoconf Archive, for kettles.\n")], "m4/ax_brew.m4", None),
 ])  # fmt: skip
 def test_a_folder_or_file_called_as_the_library_that_its_head_names_is_of_others(
     others: list[tuple[str, str]], path: str, owner: str | None

@@ -67,6 +67,37 @@ def test_a_completion_of_zsh_says_so_in_its_first_line(line: str) -> None:
     assert format_of("tea", "# compdef is a command\n", Domain.CODE) is None
 
 
+@pytest.mark.parametrize(("line", "form"), [
+    ("# Completes tea.  -*- shell-script -*-", "shell"), ("# -*- sh-mode -*-", "shell"), ("// tea -*- C++ -*-", "cpp"),
+    ("# -*- coding: utf-8; mode: Python -*-", "python"), ("# -*- python-ts -*-", None), ("# a -*- b -*-", None),
+])  # fmt: skip
+def test_a_line_for_editors_says_the_language(line: str, form: str | None) -> None:
+    assert format_of("tea", f"{line}\n\nword word\n", Domain.CODE) == form
+
+
+def reason(path: str, text: str) -> str:
+    try:
+        return read_document(SourceId("s"), Entry(path=path, gate=""), text.encode(), domain=Domain.CODE).format
+    except DocumentSkipped as error:
+        return str(error).partition(":")[0]
+
+
+@pytest.mark.parametrize(("path", "told"), [
+    ("tests/pour.test", "shell"), ("src/tests/unit/pour.check", "shell"), ("tests/fixtures/pour.test", "test data"),
+])  # fmt: skip
+def test_a_program_below_tests_is_a_test_whatever_its_suffix(path: str, told: str) -> None:
+    assert reason(path, "#!/bin/sh\nout=$(./kettle --pour)\ncase $out in\n  tea) exit 0;;\nesac\nexit 1\n") == told
+    assert reason(path, "a=1\nb=2\nexport c\n") == "test data"
+
+
+def test_a_long_literal_makes_no_program_minified() -> None:
+    picture = 'const leaf = "data:image/png;base64,' + "iVBORw0KGgo" * 900 + '";\n'
+    program = "".join(f"test('cup {at}', () => {{\n  expect(pour({at})).toBe(leaf);\n}});\n" for at in range(5))
+    assert reason("cup.spec.ts", f"{picture}{program}") == "typescript"
+    assert reason("leaf.ts", f"// A leaf.\n{picture}") == "minified"
+    assert reason("leaf.js", f"{picture}{program}" + "f(a,b);" * 2_000) == "minified"
+
+
 def test_what_a_template_writes_into_a_text_is_no_part_of_it() -> None:
     assert prose_share(NOTES) >= PROSE_SHARE
     assert prose_share("{% trans %}{% if a.b.c.d.e.f %}Your page was approved by the editors.{% endif %}") == 1

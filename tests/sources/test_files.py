@@ -137,11 +137,13 @@ def test_tool_folders_are_one_skip_and_files_of_others_and_of_tools_one_each(tmp
     write(tmp_path, {"package.json": "{}", "package-lock.json": "{}", "poetry.lock": "x", "a.py": "x"})
     write(tmp_path, {"App.xcworkspace/contents.xcworkspacedata": "<W/>", "tea.egg-info/top_level.txt": "tea"})
     write(tmp_path, {"PKG-INFO": "Name: tea", "tea.egg-info/entry.py": "x"})
+    write(tmp_path, {".yarn/sdks/eslint/lib/api.js": "x", "web/.yarn/versions/1a2b.yml": "a: 1", "sdks/a.js": "x"})
     write(tmp_path, {"x/__pycache__/a.pyc": "x", "lib/vendor/supplier.py": "x", "lib/build/plan.go": "x"})
     listing = code(tmp_path).list()
-    assert paths(listing) == ["a.py", "lib/build/plan.go", "lib/vendor/supplier.py", "package.json"]
+    assert paths(listing) == ["a.py", "lib/build/plan.go", "lib/vendor/supplier.py", "package.json", "sdks/a.js"]
     assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
         ".venv/": ".venv: installed or cached by a tool",
+        ".yarn/sdks/eslint/lib/api.js": "packaging: below .yarn/sdks, written by a tool",
         "App.xcworkspace/contents.xcworkspacedata": ".xcworkspacedata: written by a tool",
         "PKG-INFO": "PKG-INFO: written by a tool",
         "dist/a.js": "build output: below dist, as package.json shows",
@@ -152,6 +154,7 @@ def test_tool_folders_are_one_skip_and_files_of_others_and_of_tools_one_each(tmp
         "tea.egg-info/top_level.txt": ".txt: not a file type of code",
         "vendor/modules.txt": ".txt: not a file type of code",
         "vendor/x/a.go": "vendored: below vendor, modules.txt came with it",
+        "web/.yarn/versions/1a2b.yml": "packaging: below web/.yarn/versions, written by a tool",
         "x/__pycache__/": "__pycache__: installed or cached by a tool",
     }
 

@@ -80,6 +80,7 @@ _FOREIGN = re.compile(
 )
 _BUNDLE = re.compile(r".+\.(?:app|appex|bundle|framework|kext|plugin|prefpane|saver|xctest|xpc)", re.IGNORECASE)
 """What macOS runs: programs with what they need. A signature in one shows that a tool built it."""
+_OF_YARN = re.compile(r"\.yarn/(?:cache|plugins|releases|sdks|unplugged|versions)")
 _LOOKED_INTO = 200
 """Folders that are looked into for what tells whose the code is."""
 
@@ -395,7 +396,7 @@ class Rules:
         """
         if name.lower() in VENDORED_DIRECTORIES and (file := _foreign_file(self._tree, folder)):
             return f"vendored: below {folder}, {file} came with it; name it in include to read it", True
-        if name.endswith((".egg-info", ".dist-info")):
+        if name.endswith((".egg-info", ".dist-info")) or _OF_YARN.fullmatch("/".join(folder.split("/")[-2:])):
             return f"packaging: below {folder}, written by a tool; name it in include to read it", True
         if _BUNDLE.fullmatch(name):
             inside = {each for _, names in _below(self._tree, folder) for each in (*names.files, *names.folders)}

@@ -75,20 +75,21 @@ _BY_EXTENSION, _BY_OTHER_EXTENSION = _by_suffix(EXTENSIONS), _by_suffix(OTHER_EX
 
 
 INTERPRETERS = {
-    **dict.fromkeys(("sh", "bash", "dash", "ksh", "ash", "bats"), ".sh"),
+    **dict.fromkeys(("sh", "bash", "dash", "ksh", "ash", "bats", "shell", "shell-script"), ".sh"),
     **dict.fromkeys(("python", "pypy", "uv", "sage"), ".py"),
-    **dict.fromkeys(("node", "nodejs", "zx"), ".js"),
+    **dict.fromkeys(("node", "nodejs", "zx", "javascript", "js"), ".js"),
     **dict.fromkeys(("deno", "bun", "ts-node", "tsx"), ".ts"),
     **dict.fromkeys(("ruby", "jruby", "rake", "macruby"), ".rb"),
-    **dict.fromkeys(("perl", "raku"), ".pl"),
+    **dict.fromkeys(("perl", "raku", "cperl"), ".pl"),
     **dict.fromkeys(("yaml", "cloud-config"), ".yaml"),
     **dict.fromkeys(("compdef", "autoload"), ".zsh"),  # what a completion of zsh begins with
     **dict.fromkeys(("tclsh", "wish", "expect"), ".tcl"),
     **{name: f".{name}" for name in ("zsh", "fish", "php", "lua", "groovy", "swift", "awk", "sed", "jq", "nix")},
     **{"escript": ".erl", "elixir": ".exs", "julia": ".jl", "kotlin": ".kts", "luajit": ".lua", "make": ".mk"},
+    **{"makefile": ".mk", "c": ".c", "c++": ".cpp"},
     **{"Rscript": ".r", "gawk": ".awk", "pwsh": ".ps1", "scala": ".scala", "runghc": ".hs", "runhaskell": ".hs"},
 }
-"""What a ``#!`` line starts → the suffix of files in its language; ``language_of`` makes a language of it."""
+"""What a ``#!`` line starts or an editor is told → the suffix of its files; ``language_of`` makes a language of it."""
 
 _SHEBANG = re.compile(
     r"\ufeff?#(?:(?=compdef\b|autoload\b|cloud-config\b)|![ \t]*|(?=/(?:usr/|local/)*bin/))(?:\S*/)?"
@@ -96,8 +97,8 @@ _SHEBANG = re.compile(
     r"(?P<name>[A-Za-z][\w+-]*?)(?:-?\d[\d.]*)?(?:\s|$)"
 )
 _MODELINE = re.compile(
-    r"(?:[^\n]{0,200}\n){0,4}?[^\w\n]{1,4}[ \t]*(?:-\*-[ \t]*(?:mode:[ \t]*)?"
-    r"|vim?:[^\n]{0,60}?\b(?:ft|filetype|syntax)=)(?P<name>\w[\w+-]*)",
+    r"(?:[^\n]{0,200}\n){0,4}?[^\w\n]{1,4}(?:[^\n]{0,200}?-\*-[ \t]*(?:(?:[\w-]+:[^;\n]{0,80};[ \t]*)*mode:[ \t]*)?"
+    r"|[ \t]*vim?:[^\n]{0,60}?\b(?:ft|filetype|syntax)=)(?P<name>\w[\w+-]*?)(?:-mode|-ts-mode)?(?![\w+-])",
     re.IGNORECASE,
 )
 _KEY, _WORDED, _MOST_YAML = re.compile(r"^[\w.-]+:(?:\s|$)", re.MULTILINE), re.compile(r"[\w.-]+"), 64 * 1024
@@ -144,12 +145,12 @@ def language_of(path: str, text: str = "") -> str | None:
 
 
 def program_suffix(text: str) -> str:
-    """Return the file suffix of the language in a ``#!`` line.
+    """Return the file suffix of the language in a ``#!`` line or in a line for editors.
 
     The result is empty if there is no such line or its language is unknown.
     """
     started = _SHEBANG.match(text) or _MODELINE.match(text)
-    return INTERPRETERS.get(started["name"], "") if started else ""
+    return INTERPRETERS.get(started["name"]) or INTERPRETERS.get(started["name"].lower(), "") if started else ""
 
 
 def is_yaml_mapping(text: str) -> bool:
