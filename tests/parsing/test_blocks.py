@@ -134,6 +134,12 @@ HTML = [
     "<p style='clip: rect(0 0 0 0)'>no1<p style='text-indent:-9999px'>no2<p style='color: white; background: white url(x.png)'>no3<p>yes1",
     "<p style='opacity:0.05'>yes1<p style='font-size:0.8em;left:-99px'>yes2<p style='color:#fff;background:#000'>yes3<p style='background-color:#fff;border-color:#fff'>yes4",
     "<p style='opacity:0'>yes1<p style='clip: rect(0,0,10px,90px)'>yes2<script>fadeIn()</script>",
+    "<p style='visibility:collapse'>no1<p style='filter: blur(2px) opacity(0%)'>no2<p style='filter:opacity(0.5)'>yes1<div popover>no3</div><div popover=manual>no4</div><p backdrop style='backdrop-filter:opacity(0)'>yes2",
+    "<p style='display:none; display:block'>yes1<p style='display:block;display:none'>no1<p style='display:none!important;display:block'>no2<p style='left:-9999px;top:0'>no3<style>.a{opacity:0;opacity:1}</style><p class=a>yes2",
+    "<body style='background:#fff'><p style='color:#fff'>no1<p style='color:#000'>yes1",
+    "<body style='margin:0'><p style='color:white'>no1<p style='color:#eee'>yes1",
+    "<body bgcolor=#000000><p style='color:#000'>no1<p style='color:#fff'>yes1",
+    "<body style='background:url(x.png)'><p style='color:#fff'>yes1</p><p style='color:#000'>yes2",
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
 ]
 ASCIIDOC = [
@@ -150,11 +156,22 @@ ASCIIDOC = [
     "= yes1\n:no1: no2\n\nyes2\n\n// no3\nyes3\n// no4\nyes4\n\n////\nno5\n\n== no6\n////\n\n[comment]\nno7\n\n----\n// yes5\n----\n",
     "ifdef::no1[]\nyes1\nendif::[]\n\n[comment]\n--\nno2\n\nno3\n--\n\n====\n// no4\nyes2\n====\n\nyes3::\n  yes4\n// no5\n",
     "yes1\nendif::no1[]\n\n* yes2\nifdef::no2,no3[]\n* yes3\nendif::[]\n\nyes4::\nifeval::[no5 > 1]\nyes5\nendif::no6[]\n",
+    "= yes1\nyes2 Writer <ann@example.org>\nv1.0, 2024-05-06\n:no1: no2\n:no3: no4\n\nyes3\n:yes4: yes5\n",
+    "= yes1\nyes2 Writer\n:no1: 1\n:a: 1\n:b:\n:!c:\n\nifndef::a[no2]\n\nifndef::a,b[]\nno3\nendif::[]\nifndef::c[yes3]\n\nifndef::d[]\nyes4\nendif::[]\n",
+    "ifdef::x[]\n:a: 1\nendif::[]\n\nifndef::a[]\nyes1\nendif::[]\n\n:a: 1\n\nifndef::a[]\nno1\nendif::[]\n",
     "ifdef::no1[]\nimage::yes1.png[]\nendif::no2[]\nifndef::yes2[yes3]\n",
 ]
 ORG = [
     "#+TITLE: no1\n# no2\nyes1\n* yes2\n:PROPERTIES:\n:no3: 1\n:END:\nyes3 @@comment:no4@@\n#+begin_comment\nno5\n#+end_comment\n",
     "* COMMENT no1\nno2\n** no3\n* yes1\n** no4 :noexport:\nno5\n* yes2\n#+BEGIN_SRC sh\n# yes3\n#+END_SRC\n#+begin_quote\nyes4\n#+end_quote\n",
+    "#+BEGIN_EXPORT latex\nno1\n#+END_EXPORT\nyes1\n#+begin_export html\nyes2\n#+end_export\n#+begin_export beamer :x\nno2\n#+end_export\n#+begin_export ascii\nyes3\n#+end_export\n",
+    "#+BEGIN_SRC sh :exports none :results silent\nno1\n#+END_SRC\nyes1\n#+BEGIN_SRC sh :tangle a.sh :exports both\nyes2\n#+END_SRC\n#+begin_src sh :var a=1 :exports results\nno2\n#+end_src\n#+begin_src sh\nyes3 :exports none\n#+end_src\n",
+]
+MAN = [
+    ".TH T 1\n.SH yes1\n.if n yes2\n.if t no1\n.ie n yes3\n.el no2\n.ie t no3\n.el yes4\n.if !n no4\n.if !t .B yes5\n",
+    ".TH T 1\n.SH yes1\n.if !n \\{\\\nno1\n.if n \\{\\\nno2\n.\\}\nno3\n.\\}\nyes2\n.if t \\{\\\nno4\\}\nyes3\n.if n \\{\\\nyes4\n.\\}\n",
+    ".TH T 1\n.SH yes1\n.ie t \\{\\\nno1\n.\\}\n.el \\{\\\nyes2\n.\\}\n.ie n\\{\\\nyes3\n.\\}\n.el\\{\\\nno2\n.\\}\n.if \\n(.g \\{\\\nyes4\n.\\}\n.ie t no3\n.el .if n yes5\n",
+    ".TH T 1\n.SH yes1\n.de XX\n.if t \\{\\\n..\nyes2\n.ie \\n(.g .ds a no1\n.el .ds a no2\nyes3\n",
 ]
 HIDING = [
     *((text, "markdown") for text in MARKDOWN), *((text, "rst") for text in RST), *((text, "html") for text in HTML),
@@ -168,6 +185,12 @@ def test_what_nobody_sees_is_no_text_and_what_is_shown_is(text: str, form: str, 
     shown = said(text.replace("\n", line_end), form)
     assert set(re.findall(r"\bno\d", shown)) == set()
     assert set(re.findall(r"\byes\d", shown)) == set(re.findall(r"\byes\d", text))
+
+
+@pytest.mark.parametrize("text", MAN)
+def test_a_manual_page_shows_what_terminals_show(text: str) -> None:
+    shown = said(text, "man")
+    assert re.findall(r"\b(?:yes|no)\d", shown) == re.findall(r"\byes\d", text)
 
 
 def test_lines_of_a_chunk_are_those_of_the_file() -> None:
@@ -608,6 +631,11 @@ def test_short_sentences_are_no_data() -> None:
     ("A {false && <p>no {1}</p>} b.\n", "markdown", "A  b."),
     ("{false &&\n  <p>no</p>\n}\n\nb.\n", "markdown", "b."),
     ("A {false && b.\n", "markdown", "A {false && b."),
+    ("A {null && (<p>no :)</p>)} b {undefined && <p>no</p>} c.\n", "markdown", "A  b  c."),
+    ("A {false ? <p>no: {1}</p> : <p>b</p>} c.\n", "markdown", "A  <p>b</p>} c."),
+    ("A {null ? (<br />, 'no: no') : 'b'} c {nullable && d}.\n", "markdown", "A  'b'} c {nullable && d}."),
+    ("<Note\n  // no\n  kind=\"tip\" // no\n  href=\"https://a.b//c\">\n\nA // b.\n\n</Note>\n", "markdown",
+     "<Note\n\n  kind=\"tip\"\n  href=\"https://a.b//c\">\n\nA // b.\n\n</Note>"),
     ("[[A]] %% no %% b, 5%% and 6%% of `%% c %%`.\n", "markdown", "[[A]]  b, 5%% and 6%% of `%% c %%`."),
     ("Version %%VERSION%% of %%NAME%%.\n", "markdown", "Version %%VERSION%% of %%NAME%%."),
     ("![[A]]\n\n%%\nno\n\nno\n%%\n\nb.\n", "markdown", "![[A]]\n\n\n\n\n\n\n\nb."),

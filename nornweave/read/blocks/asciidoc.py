@@ -124,6 +124,10 @@ class _Asciidoc:
     unseen: UnseenParts
     values: dict[str, str] = field(default_factory=dict)
     literal: list[Span] = field(default_factory=list)
+    defined: set[str] = field(default_factory=set)
+    """Attributes that the text sets, whatever else holds."""
+    conditions: int = 0
+    """Conditions around the line that is read."""
 
     def block_at(self, reading: Reading, stretch: Stretch, at: int, _above: str) -> Found:
         """Return the block that begins at the line ``at``, which is not blank. Its kind may be ``hidden``."""
@@ -138,6 +142,8 @@ class _Asciidoc:
             return Found("hidden", end)
         named = rows[at:start]
         found = _below_attributes(rows, start, named)
+        if _PREPROCESSOR.match(rows[start]):
+            self.conditions = max(0, self.conditions + (-1 if rows[start].startswith("endif") else 1))
         if _ENTRY.match(rows[start]):
             self._set(rows[start : found.end])
         for row in range(start, found.end) if found.kind == "table" else ():
@@ -174,7 +180,7 @@ class _Asciidoc:
             return type(left) is type(right) and not _SIGNS[compared[2]](left, right)
         names = condition["names"] or condition["said"]
         if any(name.lower() in self.values for name in re.split(r"[,+]", names)):
-            return False
+            return bool(condition["not"]) and self.defined.issuperset(re.split(r"[,+]", names.lower()))
         if condition["not"]:
             return _OF_HTML.fullmatch(names) is not None
         each_other = map(_OF_OTHER.fullmatch, re.split(r"[,+]", names))
@@ -183,6 +189,8 @@ class _Asciidoc:
     def _set(self, rows: Sequence[str]) -> None:
         for entry in _SET.finditer("\n".join(rows).replace(" \\\n", " ")):
             name, given = entry[1].strip("!").lower(), one_line(entry[2] or "").removesuffix("@")
+            self.defined -= {name} if "!" in entry[1] else set()
+            self.defined |= {name} if "!" not in entry[1] and not self.conditions else set()
             is_plain = "!" not in entry[1] and len(given) <= _LONGEST_VALUE and not given.startswith("pass:")
             value = _resolved(given, self.values) if is_plain else ""
             is_one = len(value) <= _LONGEST_VALUE and self.values.get(name, value) == value
@@ -215,7 +223,10 @@ def _below_attributes(rows: Sequence[str], at: int, named: Sequence[str]) -> Fou
         return _term(rows, at, term)
     if row[0].isspace():
         return Found("code", end_of(rows, at, lambda row: row and not _COMMENT.match(row)))
-    return Found("paragraph", _text_end(rows, at))
+    end = _text_end(rows, at)
+    is_author = at > 0 and rows[at - 1].startswith("= ")
+    entries = (below for below in range(at, end) if is_author and _ENTRY.match(rows[below]))
+    return Found("paragraph", next(entries, end))
 
 
 def _is_unseen_entry(row: str) -> bool:

@@ -35,7 +35,11 @@ _SECTION = re.compile(r"^[.'][ \t]*S[Hh]\b", re.MULTILINE)
 _MACRO = re.compile(r"(?:\.[ \t]*|'(?=[a-z]{2}\b|\\\"))(?:([A-Za-z]\w*)[ \t]*|(?=\\[\"#]|$)|[\\\]}].*)")
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)(?:"|$)|((?:\\.|[^ \t\\])+)')
 _COMMENT = re.compile(r"(?<!\\)\\[\"#].*")
-_FOR_TERMINALS = re.compile(r"\.[ \t]*i[ef] n[ \t]+(?=\.)")
+_CONDITION = re.compile(
+    r"[.'][ \t]*(?:(?P<is>i[ef])[ \t]*(?:(?P<not>!?)(?P<on>[nt])(?=[ \t\\.]|$))?|(?P<else>el)\b)"
+    r"[ \t]*(?:\\\{\\?[ \t]*)?"
+)
+"""On terminals ``n`` holds and ``t`` does not; of other conditions nobody knows."""
 _DEFINED = re.compile(r"(?:de1?|am1?|ig|dei)$")
 _ESCAPE = re.compile(
     r"\\(?:[fFmMgYV](?:\(..|\[[^\]]*\]|.)|s(?:[-+]?\(\d\d|[-+]?\[[^\]]*\]|[-+]?'[^']*'|[1-3]\d|[-+]?\d)"
@@ -208,15 +212,21 @@ class _Page:
     is_pending: Role | None = None
     level: int = 0
     lists: list[bool] = field(default_factory=list)
+    met: list[bool | None] = field(default_factory=list)
+    """Whether each ``.ie`` holds whose ``.el`` is still to come."""
     indenting: dict[str, str] = field(default_factory=dict)
     """Macro that the page defines → ``RS`` or ``RE``, if that is what it stands for."""
 
     def read(self, rows: Iterable[str]) -> list[Line]:
         """Return the visible text of each line."""
         read: list[Line] = []
-        begun, until, defined = False, "", ""
+        begun, until, defined, unmet = False, "", "", 0
         for written in rows:
-            row = _FOR_TERMINALS.sub("", written)
+            row, is_met = (written, True) if until or unmet else self._conditional(written)
+            if unmet or not is_met:
+                unmet = max(0, unmet + row.count(r"\{") - row.count(r"\}"))
+                read.append(Line())
+                continue
             macro = _MACRO.match(row)
             name = (macro[1] or "") if macro else ""
             if until:
@@ -238,6 +248,19 @@ class _Page:
             else:
                 read.append(self._written(_unescaped(_COMMENT.sub("", row))))
         return read
+
+    def _conditional(self, row: str) -> tuple[str, bool]:
+        """Return what a line says behind its conditions, and whether they hold. A line with another one stays."""
+        while condition := _CONDITION.match(row):
+            holds = None if not condition["on"] else (condition["on"] == "n") is not bool(condition["not"])
+            if condition["else"] and self.met:
+                above = self.met.pop()
+                holds = None if above is None else not above
+            self.met += [holds] if condition["is"] == "ie" else []
+            if not holds:
+                return row, holds is None
+            row = row[condition.end() :]
+        return row, True
 
     def _written(self, shown: str, role: Role = "text") -> Line:
         """Return a visible line. If a macro before this text announced a heading or a tag, the line has this role."""

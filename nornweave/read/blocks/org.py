@@ -14,6 +14,8 @@ _HEADING = re.compile(
 _NOT_EXPORTED = re.compile(r":(?:noexport|ARCHIVE):")
 _BEGIN = re.compile(r"[ \t]*#\+begin_?([\w-]*):?[ \t]*([\w+#.-]*)", re.IGNORECASE)
 _CODE = frozenset({"src", "example", "export", "verse_code"})
+_SHOWN_EXPORTS = frozenset({"", "html", "ascii", "text"})
+_NO_CODE = re.compile(r"[ \t]:exports[ \t]+(?:none|results)\b", re.IGNORECASE)
 _KEYWORD = re.compile(r"[ \t]*#(?:\+[\w-]+(?:\[[^\]]*\])?:|\s|$)")
 _DRAWER = re.compile(r"[ \t]*:[\w-]+:$")
 _TABLE = re.compile(r"[ \t]*\|")
@@ -54,7 +56,8 @@ def _found(rows: Sequence[str], at: int) -> Found:  # noqa: C901 - one case afte
         closing = re.compile(rf"[ \t]*#\+end_?{re.escape(name)}", re.IGNORECASE)
         last = end_of(rows, at, lambda row: not closing.match(row) and not _is_heading(row, 99))
         end = min(last + 1, len(rows)) if last < len(rows) and closing.match(rows[last]) else last
-        if name == "comment":
+        is_of_other = name == "export" and begin[2].lower() not in _SHOWN_EXPORTS
+        if name == "comment" or is_of_other or (name == "src" and _NO_CODE.search(row)):
             return Found("hidden", end)
         if name in _CODE or last == at + 1:
             return Found("code", end, info=begin[2])

@@ -51,7 +51,10 @@ _PROPERTY = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]+)")
 _VARIABLE = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _PAINTED = re.compile(r"(?<![\w-])background(?:-?(?:color|image))?['\"]?\s*:", re.IGNORECASE)
 _TELLING = re.compile(rf"--[\w-]+\s*:|overflow|shadow|clip|stroke|fill|{_PAINTED.pattern}", re.IGNORECASE)
-_PAGE_PAINTED = re.compile(r"<link\b[^<>]*stylesheet|<body\b[^<>]*(?:bgcolor|background|style|class)", re.IGNORECASE)
+_PAGE_PAINTED = re.compile(r"<link\b[^<>]*stylesheet|<body\b[^<>]*\s(?:background|class)\s*=", re.IGNORECASE)
+_BODY = re.compile(
+    r"<body\b[^<>]*?\s(?:style|(bgcolor))\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE
+)
 _WHITE = (255, 255, 255)
 _MOST_RULES, _MOST_NESTED, DEEPEST = 500, 5, 100
 """Rules of a page, variables in variables, and elements above another one that are looked at."""
@@ -153,6 +156,8 @@ class PageStyles:
         if is_unknown or _IMPORT.search(told) or (_SHOWS.search(told) and _WALKS.search(told)):
             return
         rules = [rule for style in _STYLE.findall(html) for rule in _rules_of(style)]
+        for colours, *said in _BODY.findall(html):
+            rules.append(("body", f"{'background:' if colours else ''}{''.join(said)}", 1))
         stated = [each for _, style, _ in rules for each in _PROPERTY.findall(style)]
         self._values = {name: value for name, value in stated if sum(one == name for one, _ in stated) == 1}
         grounds: list[str] = []

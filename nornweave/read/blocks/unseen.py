@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.core.text.inline_markup import FrontMatter
@@ -25,20 +25,22 @@ _CLOSING: Mapping[str, str] = {
 # A backslash, quotes, a code span or ``raw`` shows what stands in it; then the comments, then elements with attributes.
 _OPENING = re.compile(
     r"\\[^\w\s]|\"<[\w.-]+>\"|'<[\w.-]+>'|(?P<ticks>`+)|(?P<raw>\{%-?\s*(?:raw|verbatim)\s*-?%\})"
-    r"|(?P<never>\{\s*false\s*&&)|(?P<branch>\{%-?\s*(?:if\s+(?i:false|nil|none)|unless\s+true)\s*-?%\})"
+    r"|(?P<never>\{\s*(?:false|null|undefined)\s*(?:&&|\?(?![?.])))|(?P<branch>\{%-?\s*(?:if\s+(?i:false|nil|none)|unless\s+true)\s*-?%\})"
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
     r"|(?P<slashes>\{{1,2}-?\s*(?:[\w.]+\s*)?/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
     r"|(?P<statement>\{%-?\s*[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}|\{\{-?\s*(?:(?:site|page|layout|include)\.[^{}\n]+|content\s*)\}\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?:(?i:hidden|display|style|false|\bdata-)|/\*))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
-    r"<!--|<%|%%|\{\s*false|\{[#:/]|\{[%{-]|\{\s*[\w.]*\s*/|<(?i:script|style|template|dialog|datalist)\b"
-    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?:(?i:hidden|display|style|false|\bdata-)|/\*)"
+    r"<!--|<%|%%|\{\s*(?:false|null|undefined)|\{[#:/]|\{[%{-]|\{\s*[\w.]*\s*/|<(?i:script|style|template|dialog|datalist)\b"
+    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//)"
 )
 _UNSEEN_ATTRIBUTE = re.compile(
-    r"\s+(?:data-(?![\w-]*(?:ti(?:p|tle)|label|caption))[\w.:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*')|/\*.*?\*/)", re.DOTALL
+    r"\s+(?:data-(?![\w-]*(?:ti(?:p|tle)|label|caption))[\w.:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*')|/\*.*?\*/)"
+    r"|(?:^|(?<=[\"'}]))[ \t]*//[^\n]*",
+    re.DOTALL | re.MULTILINE,
 )
 """What a program reads, unless it is called like something to be shown, and a comment between attributes."""
 _OF_VAULT = re.compile(r"!?\[\[[^\W\d_][^\[\]\n,]*\]\](?!\()|[ \t]\^[\w-]+$|^cssclass(?:es)?:", re.MULTILINE)
@@ -52,7 +54,7 @@ _HIDING = {
     name: re.compile(_STATED.format(name) + rf"(?i:{value})")
     for name, value in {
         "display": "none",
-        "(?:content-?)?visibility": "hidden",
+        "(?:content-?)?visibility": "hidden|collapse",
         "left|top|right|bottom|text-?indent": r"-\d{4,}",
         "font-?size": _ZERO,
         "clip": r"rect\((?:[01](?:px)?[,\s]*){4}\)",
@@ -60,12 +62,14 @@ _HIDING = {
         "transform": r"scale\(\s*0(?:\.0+)?\s*\)",
         "(?:max-?)?(?:height|width)": _ZERO,
         "opacity": r"0(?:\.0*)?(?![.\d])",
+        "filter": r"[^;{}]*?\bopacity\(\s*0(?:\.0*)?%?\s*\)",
         "color": r"transparent|#[\da-f]{3}0(?![\da-f])|#[\da-f]{6}00"
         r"|(?:rgb|hsl)a?\(\s*[^\s(),/]+(?:[,\s]+[^\s(),/]+){2}\s*[,/]\s*0(?:\.0*)?%?\s*\)",
     }.items()
 }
 _STATING = {name: re.compile(_STATED.format(name)) for name in _HIDING}
-_SIZE, TRANSPARENT = "(?:max-?)?(?:height|width)", frozenset({"opacity", "color"})
+_SIGNS, _IMPORTANT = re.compile(r"\W+"), re.compile(r"[^;{}]*!\s*important", re.IGNORECASE)
+_SIZE, TRANSPARENT = "(?:max-?)?(?:height|width)", frozenset({"opacity", "color", "filter"})
 _SEEN_THROUGH = re.compile(r"(?<![\w-])(?:-webkit-)?(?:background-?clip|text-?(?:shadow|stroke|fill))", re.IGNORECASE)
 """What shows letters without a colour of their own: a picture cut to them, a shadow."""
 _CUT = re.compile(_STATED.format("overflow(?:-?[xy])?") + "(?:hidden|clip)", re.IGNORECASE)
@@ -80,7 +84,9 @@ _BRANCH = re.compile(
     r"\{%-?\s*(?:(?P<opens>if|unless)|(?P<other>else|elsif|elif)|(?P<closes>endif|endunless))\b[^%]*%\}"
 )
 _NEXT_ITEM = re.compile(r"\n[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_BRACE = re.compile(r"[{}]")
+_NESTING = re.compile(
+    r"[{}:]|(?<=[\s?(])(?:\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`)|(?P<opens>[(\[]|<(?=[\w>]))|(?P<closes>[)\]]|/>|</[^<>]*>)"
+)
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}")
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
@@ -96,6 +102,7 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_anima
     said = {name: value or "" for name, value in reversed(attributes)}
     is_found = said.get("hidden") == "until-found" or said.get("role") == "tabpanel"  # a reader may open these
     is_marked = "hidden" in said and said["hidden"].strip("{} ") != "false"
+    is_marked |= said.get("popover") in {"", "auto", "hint", "manual"}
     is_marked |= any(said.get(condition) == "false" for condition in _CONDITIONS)
     is_closed = (name == "dialog" and "open" not in said) or (name == "input" and said.get("type") == "hidden")
     style = said.get("style", "")
@@ -105,9 +112,19 @@ def is_hidden(attributes: Sequence[tuple[str, Any]], name: str = "", *, is_anima
 
 def ways_hidden(style: str) -> set[str]:
     """Return the properties in a style that each hide the element: ``display:none;top:0`` → ``{"display"}``."""
-    ways = {name for name, pattern in _HIDING.items() if ":" in style and pattern.search(style)}
+    ways = {name for name, pattern in _HIDING.items() if any(pattern.match(style, at) for at in _last(style, name))}
     ways -= set() if _CUT.search(style) else {_SIZE}
     return ways - {"color"} if ways and _SEEN_THROUGH.search(style) else ways
+
+
+def _last(style: str, name: str) -> Collection[int]:
+    """Return where each property in a style is stated that is called ``name``; of several the one that counts."""
+    last: dict[str, int] = {}
+    for stated in _STATING[name].finditer(style) if ":" in style else ():
+        key = _SIGNS.sub("", stated[0]).lower()
+        if key not in last or _IMPORTANT.match(style, stated.start()) or not _IMPORTANT.match(style, last[key]):
+            last[key] = stated.start()
+    return last.values()
 
 
 def ways_stated(style: str) -> set[str]:
@@ -370,11 +387,13 @@ class UnseenParts:
             self._missing |= {closing} if end < 0 else set()
             return end + len(closing) if end >= 0 else 0
         if kind == "never":
-            depth = 1
-            for brace in _BRACE.finditer(self._text, opening.end()) if kind not in self._missing else ():
-                depth += 1 if brace[0] == "{" else -1
-                if not depth:
-                    return brace.end()
+            depth, within = 1, 0
+            for sign in _NESTING.finditer(self._text, opening.end()) if kind not in self._missing else ():
+                depth += {"{": 1, "}": -1}.get(sign[0], 0)
+                within = max(0, within + (1 if sign["opens"] else -1 if sign["closes"] else 0))
+                is_other = sign[0] == ":" and depth == 1 and not within and opening[0].endswith("?")
+                if not depth or is_other:
+                    return sign.end()
             self._missing.add(kind)
             return 0
         if kind == "branch":
