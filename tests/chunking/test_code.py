@@ -56,14 +56,33 @@ def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list
 SCOPE_END = re.compile(r"^(?:\}[ \t]*//[^\n]*namespace[^\n]*|\w*END\w*(?:\([^()\n]*\))?|#endif[^\n]*)$", re.MULTILINE)
 
 
+def closes_scope(line: str, before: str) -> bool:
+    """Tell whether a line closes what the text before it opens and does not close."""
+    if SCOPE_END.fullmatch(line) is None:
+        return False
+    if line.startswith("}"):
+        return before.count("{") > before.count("}")
+    if line.startswith("#"):
+        return len(re.findall(r"^#[ \t]*if", before, re.MULTILINE)) > len(re.findall(r"^#endif", before, re.MULTILINE))
+    name = line.partition("(")[0]
+    begun = sum(before.count(name.replace("END", word, 1)) for word in ("BEGIN", "START"))
+    return begun > before.count(name)
+
+
+def assert_left_out(text: str, start: int, end: int) -> None:
+    """Assert that between two passages stand only blank lines and lines that close a namespace."""
+    for line in text[start:end].splitlines(keepends=True):
+        assert not line.strip() or closes_scope(line.strip(), text[:start]), line
+        start += len(line)
+
+
 def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
     end, licence = 0, licence_span(text)
     text_left = text[: licence.start] + " " * len(licence) + text[licence.end :]  # a licence at the head is left out
     text_left = re.sub(r"(?i)</script\s*>", lambda tag: " " * len(tag[0]), text_left)  # as are tags that close a script
-    text_left = SCOPE_END.sub(lambda line: " " * len(line[0]), text_left)  # and lines that close a namespace
     for chunk in chunks:
         assert chunk.span.start >= end
-        assert not text_left[end : chunk.span.start].strip()
+        assert_left_out(text_left, end, chunk.span.start)
         assert chunk.content == text[chunk.span.start : chunk.span.end]
         assert chunk.content.strip()
         assert chunk.token_count <= limit
@@ -73,7 +92,16 @@ def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
         assert first == bisect_right(ends, chunk.span.start) + 1
         assert last == bisect_right(ends, chunk.span.end - 1) + 1
         end = chunk.span.end
-    assert not text_left[end:].strip()
+    assert_left_out(text_left, end, len(text_left))
+
+
+def test_only_lines_that_close_a_scope_may_stand_between_passages() -> None:
+    for text in ("#if A\n#endif // A", "namespace a {\n}  // namespace a", "TEA_BEGIN_SPACE\nTEA_END_SPACE"):
+        begun, ends = text.split("\n")
+        assert_left_out(text, len(begun), len(text))
+        for wrong in (ends, f"{text}\n{ends}", f"{begun}\nint {ends};"):
+            with pytest.raises(AssertionError):
+                assert_left_out(wrong, wrong.rfind("\n") + 1, len(wrong))
 
 
 @pytest.mark.parametrize(("head", "kept"), [
