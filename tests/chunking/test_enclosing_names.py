@@ -476,6 +476,17 @@ def test_a_block_of_comment_stays_above_the_section_that_it_describes() -> None:
     assert len(chunks) > 1 and all(chunk.content.startswith("{{/*\nHow warm") for chunk in chunks)
 
 
+@pytest.mark.parametrize(("first", "title"), [
+    ("hosts: kettles", "kettles"), ("hosts: 'cups:!broken'", "cups:!broken"),
+    ("name: Wash all\n  hosts: cups", "Wash all"), ("hosts: cups\n  name: Wash all", "Wash all"),
+])  # fmt: skip
+def test_a_play_is_called_by_its_name_or_its_hosts(first: str, title: str) -> None:
+    play = f"---\n- {first}\n  become: true\n  tasks:\n    - command: wash\n"
+    assert [chunk.title for chunk in chunks_of(play, "play.yml")] == [title]
+    played = chunks_of(f"{play}\n- import_playbook: tea.yml\n", "play.yml")
+    assert [(chunk.title or "").split(", ")[0] for chunk in played] == [title]
+
+
 def test_the_items_of_a_list_of_yaml_are_called_by_what_all_begin_with() -> None:
     def titles(*firsts: str) -> list[str | None]:
         rest = "".join(f"    key{n}: a value of some words\n" for n in range(4))

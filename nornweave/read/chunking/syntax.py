@@ -380,7 +380,7 @@ def value_name(node: Node, grammar: Grammar, text: str, *, with_pairs: bool = Fa
     return _shorten(text[named.start_byte : named.end_byte]).strip("'\"") or None
 
 
-_NAMING = ("name", "title", "id")
+_NAMING = ("name", "title", "id", "hosts")
 """Keys whose values say what an item of a list of YAML is called: the first that stands among its first keys."""
 _KEYS = 16
 
