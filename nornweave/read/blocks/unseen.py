@@ -62,13 +62,13 @@ _HIDING = {
         "transform": r"scale\(\s*0(?:\.0+)?\s*\)",
         "(?:max-?)?(?:height|width)": _ZERO,
         "opacity": r"0(?:\.0*)?(?![.\d])",
-        "filter": r"[^;{}]*?\bopacity\(\s*0(?:\.0*)?%?\s*\)",
+        "filter": r"[^;{}]{0,200}?\bopacity\(\s*0(?:\.0*)?%?\s*\)",
         "color": r"transparent|#[\da-f]{3}0(?![\da-f])|#[\da-f]{6}00"
         r"|(?:rgb|hsl)a?\(\s*[^\s(),/]+(?:[,\s]+[^\s(),/]+){2}\s*[,/]\s*0(?:\.0*)?%?\s*\)",
     }.items()
 }
 _STATING = {name: re.compile(_STATED.format(name)) for name in _HIDING}
-_SIGNS, _IMPORTANT = re.compile(r"\W+"), re.compile(r"[^;{}]*!\s*important", re.IGNORECASE)
+_SIGNS, _IMPORTANT = re.compile(r"\W+"), re.compile(r"[^;{}!]{0,200}!\s{0,9}important", re.IGNORECASE)
 _SIZE, TRANSPARENT = "(?:max-?)?(?:height|width)", frozenset({"opacity", "color", "filter"})
 _SEEN_THROUGH = re.compile(r"(?<![\w-])(?:-webkit-)?(?:background-?clip|text-?(?:shadow|stroke|fill))", re.IGNORECASE)
 """What shows letters without a colour of their own: a picture cut to them, a shadow."""
