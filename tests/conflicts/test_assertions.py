@@ -326,6 +326,12 @@ def test_figures_of_a_comment_and_what_it_says_in_the_same_words_are_compared(en
         assert find_contradictions([passage(page), code(source)], question=question, encode=encode), question
 
 
+def test_a_heading_states_nothing(encode: SentenceEncoder) -> None:
+    page = passage("### `lamp-index` of the hall\n\nSays in which order lamps are lit.\n")
+    switched = passage("lamp-index = false\n", "code", "conf/hall.conf")
+    assert find_contradictions([page, switched], question="does the hall have a lamp-index?", encode=encode) == []
+
+
 def test_the_thing_is_named_as_it_is_written(encode: SentenceEncoder) -> None:
     pair = [passage("Idempotency keys are kept for 24 hours."), code("IDEMPOTENCY_KEYS_TTL_HOURS = 48\n")]
     assert [each.name for each in find_contradictions(pair, encode=encode)] == ["idempotency keys"]

@@ -211,6 +211,16 @@ def test_all_that_two_items_disagree_on_is_shown() -> None:
     assert stated == {"c": "true", "d": "false"}
 
 
+@pytest.mark.parametrize(("path", "disagrees"), [
+    ("docs/config.yml", False), ("conf/config.yml", True), ("docs/config.schema.json", True),
+])  # fmt: skip
+def test_a_configuration_among_documentation_is_a_sample(path: str, disagrees: bool) -> None:
+    code = item("c", "webhook_delivery_timeout: 10", facts=(timeout(10, "code"),))
+    code = replace(code, citation=replace(code.citation, source_path=path))
+    page = item("d", "documented", domain="documentation", facts=(timeout(30, "documentation"),))
+    assert bool(resolved(fused(code), fused(page)).conflicts) == disagrees
+
+
 def retries(count: int, domain: str) -> Fact:
     return fact("retry_limit", str(count), side=_SIDES.get(domain, "documentation"))
 

@@ -33,7 +33,7 @@ from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.assertions.pairing import find_contradictions
 from nornweave.disagree.assertions.passage import AssertingPassage
 from nornweave.disagree.conflicts import DEMOTE_FROM, POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.comparable import SIDES, outcome
+from nornweave.disagree.conflicts.comparable import SIDES, is_sample, outcome
 from nornweave.disagree.conflicts.records import NO_NOTES, LedgerNotes, Origins, detector_of, key_of, pair_id
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import is_generic
@@ -406,7 +406,8 @@ def _locate_facts(place: int, fused: FusedItem) -> list[LocatedFact]:
 
 def _is_aside(fused: FusedItem) -> bool:
     """Tell whether an item is of a test or an example, which states nothing about the product."""
-    return fused.domain == Domain.CODE and is_aside(fused.citation.source_path)
+    path = fused.citation.source_path
+    return fused.domain == Domain.CODE and (is_aside(path) or is_sample(path))
 
 
 def _passage(place: int, fused: FusedItem) -> AssertingPassage:

@@ -21,7 +21,7 @@ _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, synopses, advice.
 NO_PROSE = lazy_pattern(
     r"\?|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\[\W?--|\d\s\d(?s:.*)\d\s\d"
-    r"|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
+    r"|^\s*#{1,6}\s|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 _MONTH = (
     "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
