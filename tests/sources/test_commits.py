@@ -217,7 +217,7 @@ def test_a_merge_request_is_named_by_its_number(root: Path, closes: str) -> None
     assert documents["Add b (!12)"].metadata["tags"] == ["#12", "#7"][: 1 + bool(closes)]
 
 
-def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
+def test_a_merge_is_in_the_release_of_what_it_merged(root: Path) -> None:
     say(root, "Begin", {"a.py": "1\n"}, day=1)
     git(root, "checkout", "--quiet", "-b", "release-1.1")
     say(root, "Prepare", {"CHANGES": "1.1\n"}, day=2)
@@ -228,10 +228,31 @@ def test_a_release_on_a_branch_is_that_of_its_merge(root: Path) -> None:
     git(root, "merge", "--quiet", "--no-ff", "--message", "Merge the release", "release-1.1", day=4)
     with source(root) as repository:
         documents = past(repository)
-    assert "- Merge the release" in documents["Release v1.1.0"].text
+    release = documents["Release v1.1.0"].text
+    assert "has 2 commits:" in release and "- Prepare" in release, "as git lists what the tag contains"
     assert "not released yet." in documents["Go on"].text, "the release does not contain it"
     assert "first released in v1.1.0." in documents["Merge the release"].text
     assert "first released in v1.1.0." in documents["Begin"].text, "what was tagged before it was its draft"
+
+
+def test_a_patch_on_a_branch_that_was_merged_lists_its_own_commits(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    git(root, "checkout", "--quiet", "-b", "hotfix")
+    say(root, "Mend the lid", {"b.py": "1\n"}, day=2)
+    git(root, "tag", "v1.0.1")
+    git(root, "checkout", "--quiet", "main")
+    say(root, "Build a crane", {"c.py": "1\n"}, day=3)
+    git(root, "merge", "--quiet", "--no-ff", "--message", "Merge the hotfix back", "hotfix", day=4)
+    say(root, "Paint the crane", {"c.py": "2\n"}, day=5)
+    git(root, "tag", "v1.1.0")
+    with source(root) as repository:
+        documents = past(repository)
+    patch, release = documents["Release v1.0.1"].text, documents["Release v1.1.0"].text
+    assert "has 1 commits since v1.0.0:\n- Mend the lid" in patch
+    assert "crane" not in patch and "Merge" not in patch
+    assert "has 3 commits since v1.0.0:" in release
+    assert "- Build a crane" in release and "- Paint the crane" in release
 
 
 def test_the_first_release_is_the_first_by_date_whose_tag_contains_the_commit(root: Path) -> None:

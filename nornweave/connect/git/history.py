@@ -48,7 +48,7 @@ from nornweave.core.types import (
 from nornweave.read.access_statements import access_statements
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}9:"
+GATE = f"{HISTORY_GATE}10:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
@@ -129,7 +129,8 @@ class _Releases:
         listed: commit along first parents → the name of the release whose list of commits it is in.
         before: commit of a release → each tag on this commit → the commit of the previous release. The latter is empty
             for the first release.
-        left: commit of a release on a branch that was never merged → the commit where this branch left.
+        left: commit of a release on a branch that was never merged → the commit where this branch left; of a patch on a
+            branch that was merged → the merge.
         made: tag → its time in seconds since 1970, and its day.
     """
 
@@ -235,9 +236,10 @@ class CommitHistory:
 
         A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
         their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person. A tag on
-        a merged branch counts as a release at the merge commit. The lists of the main line also count the first tag of
-        a branch that was never merged, at the commit where this branch left. A release candidate is not the first
-        release of any commit if the release itself was made.
+        a merged branch counts as a release at the merge commit, unless it patches an older release: then nothing that
+        the main line did since that release is in it, and its list is that of its branch. The lists of the main line
+        also count the first tag of a branch that was never merged, at the commit where this branch left. A release
+        candidate is not the first release of any commit if the release itself was made.
         """
         made = self._made()
         parents, named, said = self._walk(made, commit)
@@ -248,9 +250,14 @@ class CommitHistory:
         while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
             mainline.append(further[0])
         tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
-        counted = dict[str, str]()
+        counted, left = dict[str, str](), {sha: at for at, shas in beside.items() for sha in shas}
+        forks, newest_release = _forks(mainline, parents), -1
         for sha, merged in _merged(mainline, parents):
-            tagged[sha] = [name for each in merged for name in named.get(each, ())]
+            patches = {each: named[each] for each in merged if each in named and forks[each] <= newest_release}
+            tagged_apart |= patches
+            left |= dict.fromkeys(patches, sha)
+            tagged[sha] = [name for each in merged if each not in patches for name in named.get(each, ())]
+            newest_release = forks[sha] if tagged[sha] else newest_release
             if not tagged[sha]:  # the first release of a branch from here
                 behind = [name for each in merged for tip in beside.get(each, ()) for name in tagged_apart[tip]]
                 tagged[sha] = sorted(behind, key=_order_of)[:1]
@@ -278,7 +285,6 @@ class CommitHistory:
                 following.append(sha)
             if release:
                 listed[sha] = release
-        left = {sha: at for at, shas in beside.items() for sha in shas}
         for sha in left:
             names, at, is_first = tagged_apart[sha], sha, False
             while not is_first and (at := next(iter(apart.get(at) or parents.get(at) or []), "")):
@@ -490,6 +496,14 @@ def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> It
                 merged.append(each)
                 left += parents[each]
         yield sha, merged
+
+
+def _forks(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return for each commit the number of the newest commit of a branch that it contains; the oldest has 0."""
+    forks = {sha: number for number, sha in enumerate(reversed(mainline))}
+    for sha in reversed([*parents]):  # newest first, so parents come before their children
+        forks.setdefault(sha, max((forks.get(each, -1) for each in parents[sha]), default=-1))
+    return forks
 
 
 def history_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
