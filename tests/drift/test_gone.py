@@ -380,6 +380,15 @@ def test_a_message_with_the_word_of_a_flag_declares_no_flag(
     assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == names
 
 
+def test_a_word_of_a_help_text_is_no_flag_that_went(tmp_path: Path) -> None:
+    code = 'void help(void) { puts("  -n, --night   do not detach the lamp"); }\nint moths = 1;\n'
+    repository = Repository(tmp_path)
+    page = "# Lamp\n\nRun `podman run --detach lamp`.\n"
+    base = repository.commit({"README.md": page, "lamp.c": code}, DATES[0])
+    repository.commit({"lamp.c": code.replace("moths = 1", "moths = 2")}, DATES[1])
+    assert scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings == ()
+
+
 @pytest.mark.parametrize(("block", "path", "code", "old", "new", "names"), [
     ("ruby\nlamp.formatter = Quay::Formats::DeepGlow.new", "lib/quay/formats/deep_glow.rb",
      "module Quay\n  module Formats\n    class DeepGlow\n    end\n  end\nend\nrequire 'quay/formats/deep_glow'\n",

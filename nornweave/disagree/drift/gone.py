@@ -214,6 +214,9 @@ def gone(
     known = {_key(part) for path in after for part in (path, *_PARTS.findall(path))} | left.keys()
     spelt, spelt_flags = _spelt(programs, text_of) if said or of_pages else (set[str](), set[str]())
     flags = {_key(word) for word in spelt_flags}
+    # A word of a help text that both commits have was never a flag: *do not detach*.
+    still = _places_of([after[file.path] for file in code if file.path in after], text_of, _declares) if said else {}
+    unsure = still.keys() - {_key(word) for word in _spelt(code, text_of)[1]} if said else set()
     texts = _texts(programs, text_of, renamed) if renamed else set()
     found = []
     for _, mentions in sorted(said.items()):
@@ -230,7 +233,7 @@ def gone(
             found.append(((lost.path, lost.line), mentions))
         elif len(mentions[0].key) > 1 and (flags if is_flag else left.keys()).isdisjoint(mentions[0].keys):
             key = next((one for one in mentions[0].keys if one in removed), "")
-            if key and (key != last or is_own):
+            if key and (key != last or is_own) and not (is_flag and key in unsure):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
     elsewhere = _in_unread_programs(root, commits[1], [mentions[0].name for _, mentions in found[:MAX_GONE]])
