@@ -182,6 +182,6 @@ def test_what_a_question_calls_by_its_name_is_no_guess(
 
 def test_a_last_change_that_is_older_than_what_is_read_is_doubted_and_said() -> None:
     told = response("code", "lid.py")
-    signals = replace(told.signals, older="The last change of lid.py is older than the 9 commits that are read.")  # type: ignore[type-var]
+    signals = replace(told.signals, older="None of the 9 commits that are read is known to change lid.py.")  # type: ignore[type-var]
     judged = judge(asked("who last changed lid.py"), [replace(told, signals=signals)], [(item("a"), 0.9)])
     assert judged.is_doubtful and judged.words == signals.older  # type: ignore[union-attr]

@@ -537,7 +537,7 @@ def test_a_last_change_older_than_what_is_read_is_said_to_be(tmp_path: Path) -> 
     assert nornweave(tmp_path, "sync").returncode == 0
     for name in ("old_lid", "old_lid.py"):
         answer = asked(tmp_path, f"who last changed {name}")
-        assert answer["answerable"]["words"] == f"The last change of {name} is older than the 2 commits that are read."
+        assert answer["answerable"]["words"] == f"None of the 2 commits that are read is known to change {name}."
         assert not answer["extract"]
     for name in ("new_lid", "lid_of_nobody"):
         assert "older than" not in asked(tmp_path, f"who last changed {name}")["answerable"]["words"]

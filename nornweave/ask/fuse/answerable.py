@@ -134,13 +134,13 @@ def judge(
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
-    probability = _of_commit(question.text, ranked)
-    if probability is None:
-        probability = _of_items(question.text, best_signals(signals), known)
+    of_commit = _of_commit(question.text, ranked)
+    probability = _of_items(question.text, best_signals(signals), known) if of_commit is None else of_commit
     missing = unknown_release(question.text, [item for item, _ in ranked])
     missing = missing or next(filter(None, (one.older for one in signals)), "")
     probability = min(probability, UNSURE_BELOW / 2) if missing else probability
-    unknown = _unknown_words(question.text, known, probability)
+    is_commit = of_commit is not None and of_commit != NAMED
+    unknown = _unknown_words(question.text, known, names_only=probability >= UNSURE_BELOW and not is_commit)
     if unknown and probability >= UNSURE_BELOW:
         probability /= probability + UNKNOWN_NAME * (1 - probability)
     return Answerable(
@@ -177,16 +177,19 @@ def _asks(text: str) -> bool:
     return is_question(text) or _QUESTION_WORD.search(text) is not None
 
 
-def _unknown_words(text: str, known: Collection[str], probability: float) -> tuple[str, ...]:
+def _unknown_words(text: str, known: Collection[str], *, names_only: bool) -> tuple[str, ...]:
     """Return the words of a question's subject that no domain holds.
 
-    Line numbers and addresses do not belong to the subject. Of pasted text, only the lines that ask something do. If an
-    answer is probable, only names are returned, because the answer may use synonyms of other words.
+    Line numbers and addresses do not belong to the subject. Of pasted text, only the lines that ask something do.
+
+    Args:
+        names_only: whether only names are returned. A probable answer may use synonyms of other words; but how far a
+            commit is ahead of other commits does not tell that it is about a word that none of them has.
     """
     lines = [line for line in text.splitlines() if _asks(line)] if _is_pasted(text) else [text]
     asked = ASKS_QUANTITY.sub(" ", without_past(_ADDRESS.sub(" ", "\n".join(map(without_lines, lines)))))
     unknown = [word for word in words_of(asked) if word not in known]
-    if probability >= UNSURE_BELOW:
+    if names_only:
         names = {word.written for word in read_query(asked).words if word.is_name}
         unknown = [word for word in unknown if word in names]
     return tuple(unknown)

@@ -403,9 +403,7 @@ def untouched(text: str, generation: Index) -> str:
         return ""
     read = generation.chunks(np.flatnonzero(generation.within((AnyOf("kind", (COMMIT,)),))).astype(np.int32))
     count = sum(chunk.char_range[0] == 0 for chunk in read.values())
-    return (
-        f"The last change of {' and '.join(names)} is older than the {count:,} commits that are read." if count else ""
-    )
+    return f"None of the {count:,} commits that are read is known to change {' or '.join(names)}." if count else ""
 
 
 def unknown_release(text: str, items: Iterable[RecallItem]) -> str:
@@ -448,7 +446,8 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text) or _ASKS_STILL.search(text)
-    asked = True if "still" in text.lower().split() else _ends(text)
+    unnamed = _NAME.sub(" ", text)  # ``remove_edges`` asks for no end
+    asked = True if "still" in text.lower().split() else _ends(unnamed)
     topics = {*sequence(_TURNS.sub(" ", text))} - FUNCTION_TERMS
     names = _names_in_time(text)
     undoing = _undoing(ranking, generation, within) if not names and _UNDOES.search(text) else {}
