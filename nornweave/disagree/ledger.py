@@ -132,7 +132,7 @@ def _suggest(one: LocatedFact, other: LocatedFact) -> str | None:
 
     A program does what its code says. An old page is no authority over what somebody wrote later.
     """
-    is_newer = one.updated_at and other.updated_at and _day(other) > _day(one)
+    is_newer = "" < _day(one) < _day(other)
     return None if is_newer and "code" not in {one.domain, other.domain} else one.domain
 
 

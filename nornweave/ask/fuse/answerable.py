@@ -134,12 +134,17 @@ def judge(
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
-    of_commit = _of_commit(question.text, ranked)
-    probability = _of_items(question.text, best_signals(signals), known) if of_commit is None else of_commit
+    is_called = bool(ranked) and is_named(question.text, ranked[0][0])
+    is_commit = bool(ranked) and not is_called and ranked[0][0].metadata.get("kind") == COMMIT
+    if is_called:
+        probability = NAMED
+    elif is_commit:
+        probability = _of_commit([score for _, score in ranked])
+    else:
+        probability = _of_items(question.text, best_signals(signals), known)
     missing = unknown_release(question.text, [item for item, _ in ranked])
     missing = missing or next(filter(None, (one.older for one in signals)), "")
     probability = min(probability, UNSURE_BELOW / 2) if missing else probability
-    is_commit = of_commit is not None and of_commit != NAMED
     unknown = _unknown_words(question.text, known, names_only=probability >= UNSURE_BELOW and not is_commit)
     if unknown and probability >= UNSURE_BELOW:
         probability /= probability + UNKNOWN_NAME * (1 - probability)
@@ -195,19 +200,18 @@ def _unknown_words(text: str, known: Collection[str], *, names_only: bool) -> tu
     return tuple(unknown)
 
 
-def _of_commit(text: str, ranked: Sequence[tuple[RecallItem, float]]) -> float | None:
-    """Return how probable it is that the first item answers, if it is a commit or is named by the question.
+def _of_commit(scores: Sequence[float]) -> float:
+    """Return how probable it is that the first item answers, which is a commit.
 
     Commits are short and say things in words of their own, so the general model doubts nearly all of them. This model
-    uses how far the commit is ahead of the next items, and its score. The result is ``None`` for other items.
+    uses how far the commit is ahead of the next items, and its score.
+
+    Args:
+        scores: the scores of all items, best first.
     """
-    if ranked and is_named(text, ranked[0][0]):
-        return NAMED
-    if not ranked or ranked[0][0].metadata.get("kind") != COMMIT:
-        return None
-    scores = [score for _, score in ranked[: NEXT + 1]]
-    others = max(scores[0] / MOST_AHEAD, math.fsum(scores[1:]) / max(1, len(scores) - 1), SMALL)
-    return shipped().commits.probability({"ahead": math.log(max(scores[0], SMALL) / others), "score": scores[0]})
+    first, *following = scores[: NEXT + 1]
+    others = max(first / MOST_AHEAD, math.fsum(following) / max(1, len(following)), SMALL)
+    return shipped().commits.probability({"ahead": math.log(max(first, SMALL) / others), "score": first})
 
 
 def _read_as(question: Question, responses: Sequence[RecallResponse]) -> str:

@@ -435,9 +435,9 @@ def _is_between(text: str) -> bool:
 def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask | None = None) -> Ranking:
     """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
-    Commits of another time, release or issue than the question names count half. A commit that changed only
-    documentation counts a little less, unless documentation is asked about, because another commit made the change that
-    it describes. If the question asks when something ended, a commit that began it counts half, and the reverse. If the
+    Commits of another time, release or issue than the question names count half. A commit that
+    leaves what the program does as it is counts a little less, unless such a commit is asked for: another commit made
+    the change. If the question asks when something ended, a commit that began it counts half, and the reverse. If the
     first or the last change of a name is asked for, the commits that touch the name come in order of time, including
     commits that the search did not find.
 
