@@ -287,6 +287,12 @@ def test_what_leads_to_code_is_quoted_to_the_end_of_the_code(text: str) -> None:
     assert first.text.endswith("kettle rinse --full")
 
 
+def test_a_line_of_code_does_not_go_on_behind_the_end_of_its_fence() -> None:
+    text = 'Every kettle answers alike.\n\n```json\n{"kettle": {"rinse": "full"}}\n```\n\nBefore 1.9 a lamp said it.\n'
+    said = [each.text for each in extract([ranked("page", text, domain="documentation")], "kettle rinse full")]
+    assert '{"kettle": {"rinse": "full"}}' in said
+
+
 def in_code(chunk_id: str, text: str, title: str, *, score: float = 0.5) -> FusedItem:
     kind, _, function = title.partition(".")
     cited = replace(citation("code", "lamp/log.py"), title=title)

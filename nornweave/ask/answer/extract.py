@@ -817,7 +817,10 @@ def _with_block(text: str, units: Sequence[Unit]) -> Unit:
     """Return the first unit. If it introduces a list or a block of code and denies nothing, include that block too."""
     first, last = units[0]
     lead = text[first:last].rstrip().rstrip("*_")
-    leads = lead.endswith(":") or (len(units) > 1 and _FENCED.match(text, units[1][0]) is not None)
+    # The end of a fence looks like the beginning of one.
+    leads = lead.endswith(":") or (
+        len(units) > 1 and any(fence.start() == units[1][0] for fence in _FENCED.finditer(text))
+    )
     if not leads or _is_heading_or_question(text, units[0]) or not NEGATIONS.isdisjoint(_WORDS.findall(lead.lower())):
         return units[0]
     is_begun = False
