@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.python.asgi import ASGIClient, get_client
@@ -23,9 +23,9 @@ from nornweave.ask.engine import Engine
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
-# Every kind of input has come by the 16th: empty, null, nested, long, large, of other alphabets, of wrong types. A body
-# that is right has come for every operation by the 60th, but not by the 30th.
-EXAMPLES = 60
+# Every kind of input has come by the 16th: empty, null, nested, long, large, of other alphabets, of wrong types.
+EXAMPLES = 30
+LONGER = settings(max_examples=2000, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 OPERATIONS = 45
 # What is right starts a process that looks everywhere, for longer than a fuzzer waits: test_receipts_route.py asks.
 SLOW = ("/receipts",)
@@ -83,17 +83,23 @@ def test_every_answer_is_declared(served: tuple[BaseSchema, ASGIClient], place: 
     @given(case=cases)
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     def check(case: Case) -> None:
+        statuses.add(answer(case))
+
+    def answer(case: Case) -> int:
         response = case.call(session=client)
-        statuses.add(response.status_code)
         case.validate_response(response, checks=CHECKS)
+        return response.status_code
 
     statuses: set[int] = set()
     check()
-    # 413: what is drawn for /fuse is now and then larger than a body may be, which is declared.
     if operation.path in SIGNED:
-        assert 401 in statuses and statuses <= {401, 404, 405}
-        return
-    assert statuses <= {200, 201, 202, 204, 400, 404, 405, 409, 413, 422}
-    if operation.body:
+        right, declared = {401}, {401, 404, 405}
+    else:
         right = {404} if operation.path in UNKNOWN else {422} if operation.path in (*SLOW, *OF_A_KIND) else {200, 202}
-        assert statuses & right and 422 in statuses, "what is right and what is wrong were both tried"
+        # 413: what is drawn for /fuse is now and then larger than a body may be, which is declared.
+        declared = {200, 201, 202, 204, 400, 404, 405, 409, 413, 422}
+    assert statuses <= declared
+    if operation.body:
+        assert operation.path in SIGNED or 422 in statuses, "what is wrong was tried"
+        if not statuses & right:  # what is drawn depends on the modules that are loaded: a right body may come late
+            find(cases, lambda case: answer(case) in right, settings=LONGER)

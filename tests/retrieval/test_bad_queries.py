@@ -1,5 +1,6 @@
 """Queries that nobody should send, to a real engine over all four domains: answers, clear errors or named gaps."""
 
+import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -44,7 +45,8 @@ def is_accounted_for(result: Mapping[str, Any]) -> None:
         if domain in found:
             assert "ok" in states.values()
     scores = [item["score"]["value"] for item in result["items"]]
-    assert scores == sorted(scores, reverse=True)
+    # Scores within 1e-6 are ties, and each is rounded by half of that at the most.
+    assert all(before >= after - 2.1e-6 for before, after in itertools.pairwise(scores))
     assert all(0 <= score <= 1 for score in scores)
     assert len(result["items"]) <= 100
     json.dumps(result)
