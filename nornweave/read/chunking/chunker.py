@@ -14,7 +14,7 @@ from nornweave.read.chunking.languages import LANGUAGES
 from nornweave.read.chunking.plain import Sections
 from nornweave.read.worth import is_encoded, licence_span, without
 
-_VERSION = "recursive-5"
+_VERSION = "recursive-6"
 
 _WORD = re.compile(r"\w")
 MARKUP = FORMATS | {"text"}

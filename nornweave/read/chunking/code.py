@@ -21,7 +21,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-32"
+VERSION = "code-33"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72

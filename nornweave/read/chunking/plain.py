@@ -36,6 +36,7 @@ _LINES = {
     ),
     "": (
         r"\[{1,2}(?P<section>[^\[\]\n]{1,120})\]{1,2}[ \t]*(?:[#;].*)?$"
+        r"|(?P<release>[\w.+-]+ \([\w.+:~-]+\)) [^;\n]*; *urgency="
         r"|\{\{-?[ \t]*define[ \t]+\"(?P<template>[^\"\n]+)\""
         r"|(?P<indent>[ \t]*)(?:(?i:(?:export[ \t]+)?(?:function|macro|sub))[ \t(]+(?P<function>[\w:.-]+)"
         r"|(?!#\s|(?i:if|for|foreach|while|else|elseif|elif|switch|do|try|catch|finally|return|case|with|begin|process)\b)"

@@ -23,6 +23,8 @@ HEAD_COMMENT = 64
 """Tokens of a comment above a definition and a blank line from which on it is about the file, at the file's head."""
 LARGE_VALUE = 128
 """Tokens above which a value stands alone, under its name."""
+FEW_FUNCTIONS, WHOLE_OPTION = 3, 512
+"""Functions and tokens up to which an option of an object stays in one piece: its default, its validator."""
 NESTED = 8
 """Branches in branches from which on they are; each is looked through so many times."""
 
@@ -72,8 +74,9 @@ class _Pending:
 
 @dataclass(slots=True)
 class _Frame:
-    """A container whose members are being read."""
+    """A container whose members are being read. ``kind`` is the type of its node."""
 
+    kind: str
     members: Iterator[Node]
     scope: SymbolScope
     end: int
@@ -95,7 +98,7 @@ class Regions:
         """Return the regions below ``root``, in order. The first one includes everything before it."""
         if not self.grammar.defines:
             return [Region(root.start_byte, self._rest(scope), [root], scope)]
-        self._frames.append(_Frame(iter(root.named_children), scope, root.end_byte))
+        self._frames.append(_Frame(root.type, iter(root.named_children), scope, root.end_byte))
         while self._frames:
             frame, scope = self._frames[-1], self._frames[-1].scope
             node = next(frame.members, None)
@@ -111,7 +114,7 @@ class Regions:
         return self.found
 
     def _enter(self, node: Node, scope: SymbolScope) -> None:
-        self._frames.append(_Frame(syntax.members(node, self.grammar), scope, node.end_byte))
+        self._frames.append(_Frame(node.type, syntax.members(node, self.grammar), scope, node.end_byte))
 
     def _visit(self, node: Node, scope: SymbolScope) -> None:
         grammar = self.grammar
@@ -188,11 +191,35 @@ class Regions:
         if held == {"import"} or (held == {"import", "other"} and not node.type.startswith("preproc")):
             self._add(Kind.IMPORT, node, scope)
         elif not held.isdisjoint(("import", "definition")) or node.type == "ERROR":
+            if (name := self._option(node)) is not None:
+                symbol = describe_value(name, node, scope, self.text)
+                if self._is_one(node):
+                    self._add(Kind.WHOLE, node, scope, symbol)
+                    return True
+                scope = SymbolScope(symbol.names, scope.symbol)
             self._add(Kind.GLUE, node, scope, opens=node)
             self._enter(node, scope)
         else:
             return False
         return True
+
+    def _option(self, node: Node) -> str | None:
+        """Return the key of a pair in an object that is itself the value of a pair; ``None`` for other nodes.
+
+        The outer pair only gathers: ``methods: {save() {…}}``. In ``props: {width: {validator() {…}}}`` the function
+        says less than the key around it.
+        """
+        pairs = self.grammar.pairs
+        if node.type not in pairs or len(self._frames) < 2 or self._frames[-2].kind not in pairs:
+            return None
+        return syntax.value_name(node, self.grammar, self.text, with_pairs=True)
+
+    def _is_one(self, node: Node) -> bool:
+        """Tell whether a pair stays in one piece: it is not large, and its object holds few functions."""
+        value = node.child_by_field_name("value")
+        members = value.named_children if value is not None and value.type in self.grammar.holders else []
+        functions = sum(syntax.definition(member, self.grammar, self.text) is not None for member in members)
+        return 0 < functions <= FEW_FUNCTIONS and self.count(Span(node.start_byte, node.end_byte)) <= WHOLE_OPTION
 
     def _holds(self, node: Node) -> set[str]:
         """Return the kinds of statements inside ``node`` and its branches: ``definition``, ``import``, ``other``.

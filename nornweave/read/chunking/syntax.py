@@ -23,7 +23,7 @@ _PERL_USE = re.compile(r"(?:use|no|require)\b(?!\s+constant\b)")
 _PHP_INCLUDE = re.compile(r"(?:require|include)(?:_once)?\b")
 _PLAIN_NAME = re.compile(r"[\w$]+")
 
-_CALLEE = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[!?]?")
+_CALLEE = re.compile(r"#?[A-Za-z_$@][\w$]*(?:(?:\.|::|->|\?\.)[\w$]+)*[!?]?")
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`'
 _ESCAPED = re.compile(r"\\([\"'`])")
 # Of ``const { a, b } = …``: several names.
@@ -124,7 +124,9 @@ def _called(node: Node, named_by: Node, grammar: Grammar, text: str) -> Definiti
     if said:
         runs = frozenset({word}) if word in _RUN else None
         is_suite = any(_names_what_it_runs(part, grammar, text, runs) for part in block.named_children[:LOOKED_AT])
-        return Definition(node, named_by, is_suite, (f"{word} {said}" if on_something else said,))
+        return Definition(
+            node, named_by, is_suite, (f"{word} {said}" if on_something or word.startswith("#") else said,)
+        )
     only = not on_something and _ONLY_A_FUNCTION.match(arguments) is not None
     return Definition(node, named_by, is_class=False, said=(word,), is_callee=True) if only else None
 
