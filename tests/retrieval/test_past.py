@@ -408,6 +408,45 @@ def test_the_notes_of_a_release_lead_whatever_their_file_is_called(tmp_path: Pat
         assert any(each.endswith("the shelf of oven 11") for each in said) and "A release of fixes." not in said, text
 
 
+def test_versions_are_known_without_a_changelog(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+    files = {
+        "pyproject.toml": '[project]\nname = "kiln"\nversion = "1.11.0.dev2"\nrequires-python = ">=3.11"\n\n'
+        '[project.optional-dependencies]\nglaze = ["slip"]\n',
+        "go.mod": "module example.org/kiln\n\ngo 1.24.1\n\nrequire example.org/slip v0.3.0\n",
+        "part/pyproject.toml": '[project]\nname = "part"\nversion = "7.1"\nrequires-python = ">=3.8"\n',
+        "package.json": '{\n  "name": "kiln",\n  "engines": {\n    "node": ">= 20"\n  }\n}\n',
+        "glaze.py": '"""The version of Python is asked for here, and the version of a glaze is needed."""\n',
+    }
+    for name, text in files.items():
+        (repository.root / name).parent.mkdir(exist_ok=True, parents=True)
+        (repository.root / name).write_text(text, encoding="utf-8")
+    for number, tag in enumerate(("v1.9.0", "v1.10.0", "v1.11.0-rc.1"), 1):
+        (repository.root / f"oven{number}.py").write_text(f'"""Moves the shelf of oven {number}."""\n')
+        repository.git("add", "-A")
+        day = f"2026-02-{number:02}T10:00:00Z"
+        repository.git("commit", "-q", "-m", f"Move shelf {number}", "--date", day, GIT_COMMITTER_DATE=day)
+        repository.git("tag", tag)
+    source = {"id": "kiln", "domain": "code", "type": "git", "path": "api"}
+    settings = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    said = {
+        "what is the newest version of kiln?": "Release v1.10.0 of 2026-02-02",  # a candidate is none yet
+        "latest release": "Release v1.10.0 of 2026-02-02",
+        "what is the current version of kiln?": 'version = "1.11.0.dev2"',
+        "which version is this?": 'version = "1.11.0.dev2"',
+        "which python version is needed?": 'requires-python = ">=3.11"',
+        "which Python do I need for kiln?": 'requires-python = ">=3.11"',
+        "minimum golang version": "go 1.24.1",
+        "what version of node.js is required to build kiln?": '"node": ">= 20"',
+    }
+    for text, line in said.items():
+        answer = asked(tmp_path, text)
+        first = next(iter(answer["extract"]), {"text": ""})["text"]
+        assert first.startswith(line), (text, first, [item["citation"]["source_path"] for item in answer["items"]])
+
+
 def test_other_questions_are_answered_as_if_there_were_no_commits(folder: Path, tmp_path: Path) -> None:
     source = {"id": "api", "domain": "code", "type": "git", "path": str(folder / "api"), "history": 0}
     settings = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}

@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -29,9 +29,12 @@ from nornweave.ask.search.exact import (
     ASKS_QUANTITY,
     ASKS_VALUE,
     MEANS_DEFAULT,
+    asks_for_newest,
     kinds_asked,
     own_names,
     settings_in,
+    stated_version,
+    version_asked_of,
 )
 from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, releases_in
 from nornweave.ask.search.pasted import Place, places_in
@@ -45,6 +48,7 @@ from nornweave.core.text.index_fields import (
     is_identifier,
     is_version,
     release_of,
+    tag_version,
     variant_of,
 )
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
@@ -152,11 +156,6 @@ _ASKS_MEANING = re.compile(
     r"\bwhat (?:does|do|did)\b.*\b(?:do|mean|control|change|affect)\b|\bwhat (?:is|are)\b.*\bfor\b|\bexplain\b",
     re.IGNORECASE,
 )
-_OF_VERSION = re.compile(
-    r"\b(?:which|what|minimum|lowest|oldest) versions? of (?:the )?([\w.+#-]+)"
-    r"|\b(?:which|what) ([\w.+#-]+) versions?\b",
-    re.IGNORECASE,
-)
 _AT_LEAST = re.compile(
     r"(?:>=|≥|\bor (?:later|newer|above|higher|greater|more recent)\b|\bat least\b|\bminimum\b|\d\+)", re.IGNORECASE
 )
@@ -227,6 +226,7 @@ class _Asked:
         for_definition: whether it asks which class or function does something, or where that is in the code.
         for_meaning: whether it asks what something does or is for.
         versioned: the terms of what it asks the needed version of; empty for other questions.
+        manifest: what it asks the version of that a manifest may state; empty for other questions.
         lines: the lines of files that the question names.
         said: all words of the question, in lower case.
         kinds: the kinds of values that may answer; empty if no value is asked for.
@@ -246,6 +246,7 @@ class _Asked:
     for_definition: bool
     for_meaning: bool
     versioned: frozenset[str]
+    manifest: str
     lines: tuple[Place, ...]
     said: frozenset[str]
     kinds: frozenset[str]
@@ -283,6 +284,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
     valued = frozenset(fact.name for fact in facts)
     asked = _read_asked(question)
+    if not any(_stated_version(item, asked.manifest) for item in holding):
+        asked = replace(asked, manifest="")
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     beside = _beside(holding, question)
@@ -381,6 +384,7 @@ def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
     data says nothing about the project. A passage that scores far above all others is not returned.
     """
     has_name = any(is_identifier(word.written) for word in read_query(question).words)
+    manifest = _manifest_asked(question)
 
     def is_beside(item: FusedItem) -> bool:
         place, text = item.citation, item.item.content
@@ -388,7 +392,13 @@ def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
         return (
             (is_of_tests and not _TESTS.search(question))
             or (bool(_OPTIONS.search(place.section or "")) and not _ASKS_FOR_OPTIONS.search(question))
-            or (item.domain == Domain.CODE and is_data(place.source_path) and item.item.told is None and not has_name)
+            or (
+                item.domain == Domain.CODE
+                and is_data(place.source_path)
+                and item.item.told is None
+                and not has_name
+                and not _stated_version(item, manifest)
+            )
         )
 
     found = [item for item in items if is_beside(item)]
@@ -407,8 +417,11 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     own = frozenset[str]().union(*map(_own_names, items))
     if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
         return ()
-    item = items[0]
-    release, versions = _release(item), asked_versions(question)
+    item, versions = items[0], asked_versions(question)
+    release = _release(item) or _tag(item)
+    # A changelog that is no longer kept ends before the newest release.
+    if release and not ASKS_FOR_NEWEST.isdisjoint(asks) and (newer := max(items, key=_tag)) and _tag(newer) > release:
+        item, release = newer, _tag(newer)
     if not release or (versions and not any(is_version(release, version) for version in versions)):
         return ()
     text = item.item.content
@@ -435,6 +448,12 @@ def _column(text: str, unit: Unit) -> int:
 def _release(item: FusedItem) -> tuple[int, ...]:
     place = item.citation
     return release_of(place.source_path, place.title, place.section, item.item.metadata)
+
+
+def _tag(item: FusedItem) -> tuple[int, ...]:
+    """Return the version of a release of the history; empty for other passages."""
+    metadata = item.item.metadata
+    return tag_version(str(metadata.get("release"))) if metadata.get("kind") == RELEASE else ()
 
 
 def _own_names(item: FusedItem) -> frozenset[str]:
@@ -500,15 +519,18 @@ def _read_asked(question: str) -> _Asked:
         for_place=ASKS_PLACE.search(question) is not None,
         for_definition=for_definition,
         for_meaning=_ASKS_MEANING.search(question) is not None,
-        versioned=frozenset(
-            query_terms(" ".join(filter(None, of.groups()))) if (of := _OF_VERSION.search(question)) else ()
-        )
-        - FUNCTION_TERMS,
+        versioned=frozenset(query_terms(version_asked_of(question))) - FUNCTION_TERMS,
+        manifest=_manifest_asked(question),
         lines=places_in(question),
         said=frozenset(_WORDS.findall(question.lower())),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
         pasted=_said_words(question) if "\n" in question.strip() else "",
     )
+
+
+def _manifest_asked(question: str) -> str:
+    """Return what a question asks the version of that a manifest may state; empty for other questions."""
+    return "version" if asks_for_newest(read_query(question)) else version_asked_of(question)
 
 
 def _said_words(text: str) -> str:
@@ -551,13 +573,16 @@ def _candidates(
     """
     text, citation = item.item.content, item.citation
     is_code = item.domain == Domain.CODE
+    if line := _stated_version(item, asked.manifest):
+        yield _Candidate(item, line, frozenset(), 0, True, False, False, is_told=True)
+        return
     first = 0 if is_code else front_matter(text).end
     facts = [(fact, at) for fact in item.facts if first <= (at := _place(fact, item))[0] < len(text)]
     own = frozenset(fact.name for fact, _ in facts if not _is_unset(fact))
     names = {fact: name for fact, _ in facts if (name := _asked_name(fact, asked))}
     most = max((len(name.split()) for name in names.values()), default=0)
     names = {fact: name for fact, name in names.items() if len(name.split()) == most}  # of one owner, if one is asked
-    if item.item.told is not None and not names:
+    if item.item.told is not None and not names and not asked.manifest:
         yield _told(item, item.item.told)
         return
     unset = [at for fact, at in facts if _is_unset(fact) and _is_in(fact.name, own if fact.kind == "none" else valued)]
@@ -616,6 +641,10 @@ def _candidates(
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
             shown = unit if is_code else _with_block(text, units[place:])
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
+
+
+def _stated_version(item: FusedItem, name: str) -> Unit | None:
+    return stated_version(item.citation.source_path, item.item.content, name)
 
 
 def _is_of_another_version(item: FusedItem, unit: Unit, terms: frozenset[str], asked: _Asked) -> bool:

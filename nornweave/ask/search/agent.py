@@ -11,12 +11,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 from nornweave.ask.search import agent_report
+from nornweave.ask.search.exact import asks_for_newest
 from nornweave.ask.search.exclusion import leaving_out
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
 from nornweave.ask.search.history import of_present
-from nornweave.ask.search.query import check_query
+from nornweave.ask.search.query import check_query, read_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
@@ -247,7 +248,9 @@ class Agent:
             within = met if within is None else within & met
         return SearchContext(
             domain=self.domain,
-            generation=of_present(question.text, conditions, generation),
+            generation=generation
+            if asks_for_newest(read_query(question.text))
+            else of_present(question.text, conditions, generation),
             plan=self.settings.plan,
             encode=lambda text: self.encoding.encode(text, generation.meta),
             executor=self._executor,

@@ -22,7 +22,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
-from nornweave.ask.search.history import commits_in
+from nornweave.ask.search.history import commits_in, newest_releases
 from nornweave.ask.search.pasted import tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
@@ -137,9 +137,31 @@ _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE
 ASKS_PLACE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
 _HOW = re.compile(r"\s*(?:how|why)\b", re.IGNORECASE)
 MOST_TRIED = 6
-ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently"})
+ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently", "current"})
 """What a question says that asks for the newest release."""
 MAX_SETTING_WORDS = 4
+NEWEST_SHARES = 1.0, 0.95, 0.9
+"""What the newest section of a changelog, the newest release and the version in a manifest count."""
+_OF_THIS = re.compile(
+    r"\b(?:which|what) version (?:(?:of \S+ )?is this|is it|am i (?:on|running|using))\b", re.IGNORECASE
+)
+_NEEDED = r"(?:needed|required|supported|minimum|minimal|lowest|oldest|necessary)"
+_OF_VERSION = re.compile(
+    rf"\b(?:which|what|{_NEEDED}) versions? of (?:the )?([\w.+#-]+)"
+    rf"|\b(?:which|what|{_NEEDED})(?: {_NEEDED})? (?!{_NEEDED}|current|latest|newest)([\w.+#-]+) versions?\b"
+    rf"|([\w.+#-]+) versions? (?:is |are )?{_NEEDED}\b"
+    r"|\b(?:which|what) (go|golang|java|node(?:\.?js)?|perl|php|python|ruby|rust|typescript) (?:do|does|is|are|must)\b",
+    re.IGNORECASE,
+)
+_MANIFESTS = frozenset({
+    "cargo.toml", "composer.json", "gemfile", "go.mod", "package.json", "pyproject.toml", "requirements.txt",
+    "rust-toolchain.toml", "setup.cfg", "setup.py",
+})  # fmt: skip
+_OF_NEEDED = ASKS_FOR_RELEASE | {
+    "build", "compile", "develop", "install", "js", "minimum", "need", "needed", "require", "required", "run",
+    "support", "supported", "use", "versions",
+}  # fmt: skip
+"""What a question says beside what is needed."""
 _HEAD = 200
 _REPOSITORY = re.compile(r"//[^/]+/(?:[^/]+/)*?([^/]+)/(?:-/)?(?:blob|commit|raw|src|tree)/")
 _README = re.compile(r"(?i)(?:^|/)readme[^/]*$")
@@ -235,6 +257,7 @@ def exact_evidence(
             _named_in_words,
             _weigh_versions,
             _newest,
+            _requiring,
             _weigh_named_lines,
             _saying,
             _stating,
@@ -459,10 +482,53 @@ def _weigh_versions(searched: _Searched) -> Scores | None:
     return _holding(named, ASKS_FOR_RELEASE, len, searched)
 
 
+def version_asked_of(text: str) -> str:
+    """Return what a question asks the needed version of, in lower case: ``go`` of "which Golang version"."""
+    found = _OF_VERSION.search(text)
+    return re.sub(r"(?<=go)lang$|(?<=node)\.?js$", "", next(filter(None, found.groups())).lower()) if found else ""
+
+
+def stated_version(path: str, text: str, name: str) -> tuple[int, int] | None:
+    """Return where a manifest states the version of ``name``, to the end of the line; ``None`` if it does not.
+
+    ``version`` is the name of the project's own version.
+    """
+    if path.rpartition("/")[2].lower() not in _MANIFESTS or not name:
+        return None
+    key = rf"(?:requires?[-_]|required_|current_)?{re.escape(name)}(?:[-_]versions?|[-_]requires)?(?![\w-])"
+    value = r"(?:=>|[=:(])?[^\S\n]*(?:\{\s*version\s*=\s*)?[\"']?[\^~=<>!v ]*\d[^\n]*"
+    found = re.search(rf"^[^\S\n]*([\"']?{key}[\"']?[^\S\n]*{value})$", text, re.MULTILINE | re.IGNORECASE)
+    return found.span(1) if found else None
+
+
+def _stating_version(name: str, searched: _Searched) -> Numbers:
+    """Return the chunks that state the version of ``name``, of the manifest nearest to the top of each source."""
+    held = searched.generation.named([f"{_FILE}{manifest}" for manifest in _MANIFESTS])
+    chunks = searched.generation.chunks(np.concatenate([NO_HITS.numbers, *held.values()]))
+    best: dict[str, tuple[int, int]] = {}
+    for number, chunk in chunks.items():
+        if stated_version(chunk.path, chunk.content, name):
+            place = chunk.path.count("/"), number
+            best[chunk.source_id] = min(best.get(chunk.source_id, place), place)
+    return np.array(sorted(number for _, number in best.values()), np.int32)
+
+
+def _requiring(searched: _Searched) -> Scores | None:
+    """Return evidence for the manifest that states the version a query asks for; ``None`` if there is none."""
+    name = version_asked_of(searched.query.text)
+    if not name or not len(chunks := _stating_version(name, searched)):
+        return None
+    held = searched.generation.chunks(chunks).values()
+    own = frozenset[str]().union(*(own_names(each.source_id, each.url, "", None) for each in held))
+    named = {name: [word for word in searched.query.words if word.written.lower().startswith(name)]}
+    return _weigh_held({name: chunks}, named, _OF_NEEDED | own, len, searched)
+
+
 def asks_for_newest(query: Query) -> bool:
-    """Tell whether a query asks for the newest release."""
+    """Tell whether a query asks for the newest release, or for the version that this is."""
     words = {word.whole for word in query.words}
-    return not ASKS_FOR_NEWEST.isdisjoint(words) and not ASKS_FOR_RELEASE.isdisjoint(words)
+    is_newest = not ASKS_FOR_NEWEST.isdisjoint(words) and not ASKS_FOR_RELEASE.isdisjoint(words)
+    return is_newest or _OF_THIS.search(query.text) is not None
 
 
 def own_names(source_id: str | None, url: str | None, path: str, heading: str | None) -> frozenset[str]:
@@ -480,9 +546,9 @@ def _stem(path: str) -> str:
 def _newest(searched: _Searched) -> Scores | None:
     """Return evidence for the newest section of each changelog; ``None`` if the query does not ask for it.
 
-    Sections are compared by version, or else by day.
-
-    A section with the heading "unreleased" is skipped if the file has an older section.
+    Sections are compared by version, or else by day. A section with the heading "unreleased" is skipped if the file has
+    an older section. The newest release of the history and the version in the manifest follow, in this order, or in the
+    other if the query asks for the current version.
     """
     if not asks_for_newest(searched.query):
         return None
@@ -510,10 +576,24 @@ def _newest(searched: _Searched) -> Scores | None:
         ),
         np.int32,
     )
-    if not len(leading):
-        return None
-    named = {RELEASE: [word for word in searched.query.words if word.whole in ASKS_FOR_NEWEST]}
-    return _weigh_held({RELEASE: leading}, named, ASKS_FOR_RELEASE | own, len, searched)
+    listed, stating = newest_releases(searched.generation), _stating_version("version", searched)
+    for chunk in searched.generation.chunks(np.union1d(listed, stating)).values():
+        own |= own_names(chunk.source_id, chunk.url, "", None)
+    words = [word for word in searched.query.words if not word.is_function_word]
+    newest_words = [word for word in words if word.whole in ASKS_FOR_NEWEST]
+    is_now = not newest_words or any(word.whole == "current" for word in newest_words)
+    asks = ASKS_FOR_RELEASE | own if newest_words else frozenset[str]()
+    return reduce(
+        np.maximum,
+        (
+            share * _weigh_held({RELEASE: chunks}, {RELEASE: newest_words or words}, asks, len, searched)
+            for share, chunks in zip(
+                NEWEST_SHARES, (leading, *((stating, listed) if is_now else (listed, stating))), strict=True
+            )
+            if len(chunks)
+        ),
+        searched.nothing(),
+    )
 
 
 def _saying(searched: _Searched) -> Scores | None:

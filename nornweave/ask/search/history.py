@@ -261,6 +261,7 @@ _UNRELEASED = re.compile(
     re.IGNORECASE,
 )
 _UNTIL = re.compile(r"\b(?:before|until|up to)\b", re.IGNORECASE)
+_PREVIEW = re.compile(r"\d[-_.]?(?:alpha|beta|dev|pre|preview|rc|snapshot|[ab](?=\d))", re.IGNORECASE)
 _Release: TypeAlias = tuple[int, ...]
 Releases: TypeAlias = tuple[_Release, _Release]
 """The oldest and the newest of a range."""
@@ -329,6 +330,18 @@ def of_present(text: str, conditions: Sequence[Condition], generation: Index) ->
         for each in conditions
     )
     return generation if is_wanted else generation.without(PAST)
+
+
+def newest_releases(generation: Index) -> Numbers:
+    """Return the first chunk of the newest release of each source; a preview only if there is nothing else."""
+    found = generation.chunks(np.flatnonzero(generation.within((AnyOf("kind", (RELEASE,)),))).astype(np.int32))
+    newest: dict[str, tuple[tuple[bool, _Release], int]] = {}
+    for number, chunk in found.items():
+        tag = str(chunk.metadata.get("release"))
+        if chunk.char_range[0] == 0 and (version := tag_version(tag)):
+            order = (not _PREVIEW.search(tag), _filled(version))
+            newest[chunk.source_id] = max(newest.get(chunk.source_id, (order, number)), (order, number))
+    return np.array(sorted(number for _, number in newest.values()), np.int32)
 
 
 def past_first(ranking: Ranking, text: str, generation: Index, within: Mask | None = None) -> Ranking:
@@ -691,10 +704,12 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
         }
         items = [item for response in responses.values() for item in response.items]
     found = {hash_of(item.citation): kind for item in items if (kind := item.metadata.get("kind")) in {COMMIT, RELEASE}}
+    notes = _notes(items)
+    if found and not may_ask_for_past(question, found):  # for the newest release
+        return {key: _behind_notes(each, notes) for key, each in responses.items()}
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
     spared = releases_in(question) != UNRELEASED and not (_NEWEST.search(question) and _names_in_time(question))
-    notes = _notes(items)
     return {
         key: _halved(each, spares_changelogs=spared)
         if each.domain_id == Domain.DOCUMENTATION

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking, merge
+from nornweave.ask.search.exact import asks_for_newest
 from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
@@ -17,6 +18,7 @@ from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.history import (
     known_commits,
     may_ask_for_past,
+    newest_releases,
     of_past,
     past_first,
     untouched,
@@ -63,6 +65,9 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     past = of_past(context.generation) if asks_past else NO_HITS.numbers
     if len(past):
         context = replace(context, generation=context.generation.without(PAST))
+    elif asks_for_newest(query) and len(others := of_past(context.generation)):
+        others = np.setdiff1d(others, newest_releases(context.generation))
+        context = _within(np.setdiff1d(np.flatnonzero(context.generation.within(())), others), context)
     outcomes = [search(query, context)]
     expands = _expands(question, outcomes[0], context)
     wordings = _variants(question, query, context, expands=expands)
