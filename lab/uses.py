@@ -14,8 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from nornweave.core.text.terminal import print_text
-from nornweave.read.chunking.meanings import Meanings, Place
-from nornweave.read.chunking.references import references_of
+from nornweave.read.chunking.references import Meanings, Place, references_of
 
 Lines = set[tuple[str, int]]
 

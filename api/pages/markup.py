@@ -27,11 +27,10 @@ from nornweave.core.text.messages import INDENT, NOBODY, split_line
 from nornweave.core.text.spans import Lines
 from nornweave.core.types import Span
 from nornweave.read.blocks.block import Block as ReadBlock
-from nornweave.read.blocks.block import Blocks
+from nornweave.read.blocks.block import Blocks, rows_of
 from nornweave.read.blocks.block import lines as lines_in
 from nornweave.read.blocks.html import PAGE, read_html
 from nornweave.read.blocks.reader import FORMATS, read_blocks
-from nornweave.read.blocks.tables import rows_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

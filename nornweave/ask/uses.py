@@ -26,11 +26,13 @@ from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.searching.finding import WordTexts
 from nornweave.read.chunking.languages import EXTENSIONS
-from nornweave.read.chunking.meanings import Meanings, Modules, Place
 from nornweave.read.chunking.references import (
     HERE,
     FileReferences,
     Import,
+    Meanings,
+    Modules,
+    Place,
     Reference,
     module_of,
     read_references,

@@ -14,8 +14,7 @@ from nornweave.connect.conversation import conversation, gather_threads
 from nornweave.core.files.paths import OwnFiles
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, Document, Domain, Entry, Message, SourceId
-from nornweave.read.chunking.message_groups import GROUP_TOKENS
-from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
+from nornweave.read.chunking.messages import CONTEXT_TOKENS, GROUP_TOKENS, VERSION, chunk_messages
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"
 START = datetime(2026, 1, 16, 14, 22, tzinfo=UTC)

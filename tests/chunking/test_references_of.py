@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from nornweave.read.chunking.languages import EXTENSIONS, PROGRAMS
-from nornweave.read.chunking.meanings import Meanings
-from nornweave.read.chunking.references import references_of
+from nornweave.read.chunking.references import Meanings, references_of
 
 
 def uses_of(name: str, files: Mapping[str, str]) -> dict[str, str | None]:

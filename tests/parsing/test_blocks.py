@@ -10,10 +10,9 @@ from words import Words
 from nornweave.core.text.inline_markup import front_matter
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, ContentHash, Document, DocumentId, Domain, SourceId, Span
-from nornweave.read.blocks.block import Block
+from nornweave.read.blocks.block import Block, rows_of
 from nornweave.read.blocks.html import read_html
 from nornweave.read.blocks.reader import read_blocks, shown_text
-from nornweave.read.blocks.tables import rows_of
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.front_matter import describe
 from nornweave.read.kinds import format_of, reads

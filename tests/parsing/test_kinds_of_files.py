@@ -7,7 +7,7 @@ import pytest
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Domain, Entry, SourceId, Span
 from nornweave.read.blocks.reader import read_blocks
-from nornweave.read.chunking.components import parts_of
+from nornweave.read.chunking.code import parts_of
 from nornweave.read.chunking.languages import is_template_page
 from nornweave.read.file import read_document
 from nornweave.read.kinds import format_of, reads

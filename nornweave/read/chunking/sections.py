@@ -27,20 +27,22 @@ from nornweave.core.text.spans import (
     strip_lines,
 )
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
-from nornweave.read.blocks.block import Block, Blocks
+from nornweave.read.blocks.block import Block, Blocks, rows_of
 from nornweave.read.blocks.html import read_html
 from nornweave.read.blocks.reader import CONVERTED, read_blocks, without_template
-from nornweave.read.blocks.tables import rows_of
-from nornweave.read.chunking.lists import gathered, items_of, leads_in, one_sentence
 from nornweave.read.chunking.outline import (
     HEADS,
     HOLDING,
     OutlineSection,
     Unit,
     UnitKind,
+    gathered,
+    items_of,
     joined,
     kinds_of,
+    leads_in,
     limit_of,
+    one_sentence,
     opened,
     sections_of,
     tile,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from nornweave.read.chunking import macros
+from nornweave.read.chunking import parsing
 from nornweave.read.chunking.languages import C_FAMILY, Grammar
 
 MAX_WRAPPERS = 12
@@ -491,7 +491,7 @@ def _unnamed(found: Definition, text: str) -> str | None:
 
 def _c_names(found: Definition, text: str) -> tuple[str, ...]:
     node = found.node
-    if not found.is_class and (called := macros.defined_by(node, text)):
+    if not found.is_class and (called := parsing.defined_by(node, text)):
         return called
     named = node.child_by_field_name("name") if found.is_class else _declared(node)
     if named is None and found.named_by.type == "type_definition":

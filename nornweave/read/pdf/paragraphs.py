@@ -10,8 +10,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 
 from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage
-from nornweave.read.pdf.layout import LayoutRow, reading_order
-from nornweave.read.pdf.tables import CELL, ITEM
+from nornweave.read.pdf.layout import CELL, ITEM, LayoutRow, reading_order
 
 _SENTENCE_END = re.compile(r"[.!?:;][\"')\]”’]*(?:\^\w+)?$")
 
