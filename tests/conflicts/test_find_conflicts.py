@@ -41,6 +41,16 @@ def test_another_setting_with_the_same_last_word_is_another_setting() -> None:
     assert names([located("boot_timeout", "60", "a.py"), located("shutdown_timeout", "30", "a.md")]) == []
 
 
+def test_a_path_that_goes_on_below_an_owner_names_another_setting() -> None:
+    mode = located("strategy", "race", "config.go", owner="pools")
+    said = "| pools.start.strategy | no | wait |"
+    nested = located("strategy", "wait", "docs/a.md", owner="configuration pools start", statement=said)
+    same = located("strategy", "wait", "docs/a.md", owner="configuration pools", statement="| pools.strategy | wait |")
+    assert [*pairs([mode, nested])] == []
+    assert [*pairs([mode, same])] == [(0, 1)]
+    assert [*pairs([located("strategy", "race", "config.go", owner="pools start"), nested])] == [(0, 1)]
+
+
 def test_a_minimum_and_a_recommendation_contradict_no_default() -> None:
     default = located("upload_part_size", "50 MiB", "store.py")
     assert names([default, located("upload_part_size", "5 MiB", "docs/store.md")]) == ["upload part size"]

@@ -21,7 +21,7 @@ from nornweave.core.types import Attribute, Domain, Fact
 from nornweave.disagree.conflicts.records import LocatedFact
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.configuration import is_configuration
-from nornweave.disagree.facts.names import is_generic, join_keys, singular
+from nornweave.disagree.facts.names import is_generic, join_keys, singular, words_of
 from nornweave.disagree.facts.values import Value
 from nornweave.read.chunking.languages import language_of
 
@@ -36,6 +36,10 @@ _COMPARED: frozenset[Attribute] = _VALUES | {"status", "requires"}
 
 OF_FILES = frozenset({Domain.CODE, Domain.DOCUMENTATION})
 """Domains in which paths say so."""
+
+
+_PATH = lazy_pattern(r"(?<![\w./-])[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*){2,}(?![\w./-])")
+"""A setting as a path of three names or more."""
 
 
 class NameMatch(Enum):
@@ -75,6 +79,8 @@ def comparable(one: LocatedFact, other: LocatedFact) -> bool:
         return False
     if any("hedged" in fact.qualifiers and fact.side in {"conversation", "research"} for fact in (a, b)):
         return False  # what people recommend is no value that something has
+    if _is_nested_below(one, other) or _is_nested_below(other, one):
+        return False
     match = match_names(one, other)
     if "research" in {a.side, b.side} and (is_generic(a.name) or is_generic(b.name) or match is NameMatch.LONGER):
         return False  # a paper's timeout is that of its own experiment
@@ -83,6 +89,23 @@ def comparable(one: LocatedFact, other: LocatedFact) -> bool:
     if a.attribute == b.attribute:
         return a.attribute in _COMPARED
     return a.attribute in _VALUES and b.attribute in _VALUES
+
+
+def _is_nested_below(one: LocatedFact, other: LocatedFact) -> bool:
+    """Tell whether a fact is written as a path that goes on below the owner of another fact of its name.
+
+    ``pool.init.mode`` is not the ``mode`` of ``pool``. It may be if something around the other fact says ``init``.
+    """
+    for written in _PATH.findall(one.fact.statement):
+        *owners, last = map(words_of, written.split("."))
+        above = tuple(other.fact.owner.split())
+        if tuple(map(singular, last)) != other.name_words:
+            continue
+        for place, words in enumerate(owners[:-1]):
+            below = {singular(word) for parts in owners[place + 1 :] for word in parts}
+            if words and above[-len(words) :] == words and below.isdisjoint(other.context):
+                return True
+    return False
 
 
 def value_of(fact: Fact) -> Value:
