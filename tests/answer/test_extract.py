@@ -281,6 +281,7 @@ def test_what_leads_to_code_is_quoted_with_the_code_over_its_blank_lines_and_opt
     "To rinse the kettle, run this:\n\n```sh\nkettle rinse --full\n```\nThe lamp goes out then. It stays so.\n",
     "- To rinse the kettle:\n  ```\n  kettle rinse --full\n  ```\n  The lamp goes out then.\n- Another entry.\n",
     "1. To rinse the kettle, run:\n\n   ~~~\n   kettle rinse --full\n   ~~~\n   The lamp goes out then.\n",
+    "To rinse the kettle, write:\n\n```ini\n[a]\nb = 1\n\n[rinse]\n- kettle rinse --full\n```\n\nIt is out.\n",
 ])  # fmt: skip
 def test_what_leads_to_code_is_quoted_to_the_end_of_the_code(text: str) -> None:
     first, *_ = extract([ranked("page", text, domain="documentation")], "how do I rinse the kettle")
@@ -603,6 +604,45 @@ def test_what_was_pasted_is_no_answer() -> None:
     assert [each.text for each in extract([item], "option_error 1")] == ["'option_error': 1,"]
 
 
+ERROR = "Kiln refused bowl: glaze is still wet inside"
+
+
+@pytest.mark.parametrize(("text", "quoted"), [
+    (f"# Troubles\n\nA bowl that was glazed today makes it stop with:\n\n{ERROR}\n\nElse it is fine.\n",
+     f"A bowl that was glazed today makes it stop with:\n\n{ERROR}"),
+    (f"# Troubles\n\n{ERROR}.\nWait for one more day.\n", f"{ERROR}.\nWait for one more day."),
+])  # fmt: skip
+def test_a_message_is_quoted_with_what_stands_beside_it(text: str, quoted: str) -> None:
+    item = ranked("page", text, domain="documentation")
+    assert extract([item], ERROR)[0].text == quoted
+
+
+def test_a_message_of_several_lines_is_quoted_to_its_end() -> None:
+    code = (
+        'if wet {\n    bail!(\n        r#"bowl {bowl} of the kiln is wet:\n * wait, or\n * use "dry" clay"#\n    )\n}\n'
+    )
+    item = ranked("bowl", code, domain="code", cited=citation("code", "bowl.rs", char_range=(0, len(code))))
+    assert extract([item], "bowl 7 of the kiln is wet")[0].text.endswith('* use "dry" clay"')
+
+
+def test_of_what_is_compared_each_is_quoted_once() -> None:
+    modes = "- `slow`: heats the oven over a night.\n- `fast`: heats the oven in an hour.\n- `none`: keeps it cold.\n"
+    page = ranked("modes", f"Three modes heat an oven, `slow` by default:\n\n{modes}", domain="documentation")
+    code = ranked("code", "SLOW = 'slow'\nFAST = 'fast'\n", domain="code", score=0.4)
+    for question in ("slow vs fast", "what is the difference between slow and fast?"):
+        said = [each.text for each in extract([page, code], question)]
+        assert said[:2] == ["`slow`: heats the oven over a night.", "`fast`: heats the oven in an hour."]
+
+
+def test_why_something_is_left_is_told_by_what_is_worse_about_it() -> None:
+    text = (
+        "Globs name the bowls of a shelf. Globs are written between bars, as in the examples below.\n\n"
+        "!!! warning\n    Globs take far more time than plain names and are slower on a full shelf.\n"
+    )
+    for question in ("why are globs discouraged", "why should I avoid globs", "why not use globs for a shelf"):
+        assert "more time" in extract([ranked("page", text, domain="documentation")], question)[0].text
+
+
 def test_several_sentences_of_a_passage_are_quoted_if_they_answer() -> None:
     shed = (
         "Clay is kept in the shed. Wet clay is recommended over dry clay for bowls.\n\n"
@@ -648,6 +688,10 @@ KILN = (
     ("kiln.py:14 when do I get there?",
      "if oven.door_is_open:\n        # people may stand near\n        raise OvenError("),
     ("where in the code is an oven made hot?", "Heats the oven before bowls are baked.\ndef warm(oven):"),
+    ("    if oven.door_is_open:\n        # people may stand near\n        raise OvenError(\n"
+     '            "the oven %s cannot be heated while it stands open" % oven.name',
+     'if oven.door_is_open:\n        # people may stand near\n        raise OvenError(\n'
+     '            "the oven %s cannot be heated while it stands open" % oven.name'),
     ("what is this for?\n    oven.heat()\n    if oven.door_is_open:",
      "Heats the oven before bowls are baked.\ndef warm(oven):"),
 ])  # fmt: skip

@@ -52,12 +52,13 @@ from nornweave.core.text.index_fields import (
     variant_of,
 )
 from nornweave.core.text.inline_markup import front_matter, one_line, unescaped
-from nornweave.core.text.negation import NEGATIONS, affirms, negated_terms
+from nornweave.core.text.negation import NEGATIONS, affirms, is_question, negated_terms
 from nornweave.core.types import COMMIT, COMMITTED, RELEASE, ChunkId, Domain, Fact, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.statement import called, definition_at, described, is_declared, lines_at, statement_at
 from nornweave.read.blocks.man import is_called_manual
 
+QUOTES = " `'\"*"
 # One of each passage: a word of the question in a passage further down tells less than what ranked the passages.
 MOST_SENTENCES = 3
 # Code that says nothing in words is passed over, up to here: each passage costs a quarter of a millisecond.
@@ -134,6 +135,25 @@ _REASON = re.compile(
     r"|due to|reason|rationale|would|easier|means that|which means)\b",
     re.IGNORECASE,
 )
+_WHY_NOT = re.compile(
+    r"\b(?:why|what is wrong|what speaks)\b.*\b(?:not|n't|avoid\w*|against|discourag\w+|bad|dangerous|deprecated|slow"
+    r"|unsafe|insecure|problem\w*|disadvantages?|drawbacks?)\b",
+    re.IGNORECASE,
+)
+# Why something is better left: also what is worse about it.
+_DRAWBACK = re.compile(
+    rf"{_REASON.pattern}|\b(?:more|less|fewer|larger|slow(?:er|ly)?|worse|harder|expensive|costly|costs?"
+    r"|unreliable|unsafe|insecure|dangerous|incompatible|breaks?|fails?"
+    r"|(?:not|n't|cannot) (?:\w+ )?(?:compatible|work|support\w*|possible|scale))\b",
+    re.IGNORECASE,
+)
+# Things that are compared.
+_COMPARED = re.compile(
+    r"\b(?:differ\w*|distinction|choose|decide|compare)\b(?: \w+)*? ?\b(?:between|of)? (?P<things>.+)"
+    r"|(?P<versus>.+ (?:vs\.?|versus) .+)",
+    re.IGNORECASE,
+)
+_BETWEEN_THINGS = re.compile(r",\s*(?:and |or )?| (?:and|or|vs\.?|versus|from|to|with) ", re.IGNORECASE)
 # What asks a commit for its reason, and what gives one.
 _ASKS_WHY = re.compile(
     rf"{_WHY.pattern}|\b(?:rationale|motivation|thinking)\b|\bwhat (?:made|led|drove|prompted|moved|convinced)\b",
@@ -221,7 +241,7 @@ class _Asked:
         for_default: whether it asks for a default.
         for_value: whether it asks for the value of a setting.
         for_quantity: whether it asks how much, how many or how long.
-        for_reason: whether it asks why.
+        reason: what a reason is told by; ``None`` if it does not ask why.
         for_place: whether it asks where something is in the code.
         for_definition: whether it asks which class or function does something, or where that is in the code.
         for_meaning: whether it asks what something does or is for.
@@ -230,6 +250,7 @@ class _Asked:
         lines: the lines of files that the question names.
         said: all words of the question, in lower case.
         kinds: the kinds of values that may answer; empty if no value is asked for.
+        is_message: whether it is a text such as an error and asks nothing.
         pasted: the words of a question of several lines, because a text that only repeats them is no answer; empty for
             a question of one line.
     """
@@ -241,7 +262,7 @@ class _Asked:
     for_default: bool
     for_value: bool
     for_quantity: bool
-    for_reason: bool
+    reason: re.Pattern[str] | None
     for_place: bool
     for_definition: bool
     for_meaning: bool
@@ -250,6 +271,7 @@ class _Asked:
     lines: tuple[Place, ...]
     said: frozenset[str]
     kinds: frozenset[str]
+    is_message: bool
     pasted: str
 
 
@@ -303,6 +325,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
     if not candidates or not (weights or asked.lines or any(candidate.is_told for candidate in candidates)):
         return ()
+    if len(entries := _entries(candidates, question)) > 1:
+        return tuple(_sentence(each.item, each.unit) for each in entries)
     whole, top = math.fsum(weights.values()) or 1.0, max(item.score for item in holding) or 1.0
     first = passages[0][0].item
 
@@ -355,6 +379,19 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         if said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence) is sentence:  # two versions say the same
             chosen.append(best)
     return tuple(said.values())
+
+
+def _entries(candidates: Sequence[_Candidate], question: str) -> list[_Candidate]:
+    """Return, for each thing that a question compares, the first sentence that begins with it and is said of it."""
+    found = _COMPARED.search(question)
+    things = _BETWEEN_THINGS.split((found["things"] or found["versus"]).strip(" ?.")) if found else []
+    said = list[list[_Candidate]]()
+    for thing in filter(None, (thing.strip(QUOTES) for thing in things[:MOST_SENTENCES])):
+        begins = re.compile(rf"[^\w/\[]*{re.escape(thing)}\W+\w+\W+\w", re.IGNORECASE)
+        said.append([each for each in candidates if begins.match(each.item.item.content[slice(*each.unit)])])
+    together = Counter(item for of_thing in said for item in {each.item.chunk_id for each in of_thing})
+    best = (max(of_thing, key=lambda each: together[each.item.chunk_id]) for of_thing in said if of_thing)
+    return list(dict.fromkeys(best))
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
@@ -515,7 +552,7 @@ def _read_asked(question: str) -> _Asked:
         or MEANS_DEFAULT.search(question) is not None,
         for_value=ASKS_VALUE.search(question) is not None,
         for_quantity=ASKS_QUANTITY.search(question) is not None,
-        for_reason=_WHY.search(question) is not None,
+        reason=_DRAWBACK if _WHY_NOT.search(question) else _REASON if _WHY.search(question) else None,
         for_place=ASKS_PLACE.search(question) is not None,
         for_definition=for_definition,
         for_meaning=_ASKS_MEANING.search(question) is not None,
@@ -524,6 +561,7 @@ def _read_asked(question: str) -> _Asked:
         lines=places_in(question),
         said=frozenset(_WORDS.findall(question.lower())),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
+        is_message=not is_question(question),
         pasted=_said_words(question) if "\n" in question.strip() else "",
     )
 
@@ -625,21 +663,24 @@ def _candidates(
     for place, unit in enumerate(units):
         if (words := _said_words(text[slice(*unit)])) and (is_code or not _is_heading_or_question(text, unit)):
             is_echo = is_code and unit not in reached and _is_echo(words, asked) and " " in asked.pasted
-            if is_echo or words in asked.pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
+            is_pasted = unit not in reached and words in asked.pasted
+            if is_echo or is_pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
                 continue
             if (is_code and _BARE.fullmatch(text, *unit)) or _is_of_another_version(item, unit, terms[place], asked):
                 continue
             says_value = (not asked.for_meaning and any(_overlap(unit, at) for at in values)) or (
                 (asked.for_quantity and _QUANTITY.search(text, *unit) is not None)
                 or (asked.for_default and not asked.named and _DEFAULT.search(text, *unit) is not None)
-                or (asked.for_reason and _REASON.search(text, *unit) is not None)
+                or (asked.reason is not None and asked.reason.search(text, *unit) is not None)
                 or (asked.for_meaning and len(_OF_SENTENCES.findall(text, *unit)) >= SAID)
                 or (bool(asked.versioned) and _AT_LEAST.search(text, *unit) is not None)
                 or unit in reached
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
-            shown = unit if is_code else _with_block(text, units[place:])
+            is_repeated = asked.is_message and _is_echo(words, asked)
+            beside = _with_neighbour(text, units, place) if is_repeated else _with_block(text, units[place:])
+            shown = unit if is_code else beside
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
 
 
@@ -711,8 +752,11 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
             above -= 1
         while above > 0 and _COMMENT_LINE.match(lines[above - 1][1]):
             above -= 1
-        if above >= 0 and at - lines[above][0] <= LONGEST:
-            yield lines[above][0] + _indent(lines[above][1]), at - 1
+        # A text of several lines is not cut.
+        closed = text.find('"#' if 'r#"' in line else '"', at) + 1 if line.count('"') % 2 else 0
+        end = max(at - 1, closed)
+        if above >= 0 and end - lines[above][0] <= (LONGEST_SENTENCE if closed else LONGEST):
+            yield lines[above][0] + _indent(lines[above][1]), end
 
 
 def _indent(line: str) -> int:
@@ -842,6 +886,18 @@ def _with_denials(text: str, units: Sequence[Unit]) -> Iterator[Unit]:
             yield first if denied_from is None else denied_from, last
 
 
+def _with_neighbour(text: str, units: Sequence[Unit], place: int) -> Unit:
+    """Return a unit with the sentence that leads to it, or else the one behind it; the unit alone if both are far."""
+    said = [unit for unit in units if not _is_heading_or_question(text, unit) and _WORDS.search(text, *unit)]
+    at = said.index(units[place])
+    (first, last), before, behind = units[place], said[max(0, at - 1)], said[min(at + 1, len(said) - 1)]
+    if text[slice(*before)].rstrip().endswith(":") and _SENTENCE_END.search(text, *before) is None and at > 1:
+        before = min(before, (said[at - 2][0], before[1]))
+    if before[0] < first and last - before[0] <= LONGEST and text[slice(*before)].rstrip().endswith(":"):
+        return before[0], last
+    return (first, behind[1]) if behind[1] - first <= LONGEST else (first, last)
+
+
 def _with_block(text: str, units: Sequence[Unit]) -> Unit:
     """Return the first unit. If it introduces a list or a block of code and denies nothing, include that block too."""
     first, last = units[0]
@@ -852,11 +908,13 @@ def _with_block(text: str, units: Sequence[Unit]) -> Unit:
     )
     if not leads or _is_heading_or_question(text, units[0]) or not NEGATIONS.isdisjoint(_WORDS.findall(lead.lower())):
         return units[0]
-    is_begun = False
+    is_begun, fences = False, [fence.span(2) for fence in _FENCED.finditer(text)]
     for start, end in units[1:]:
-        is_entry = _ENTRY_MARK.match(text, start) is not None
+        is_fenced = any(opened <= start < closed for opened, closed in fences)
+        is_entry = not is_fenced and _ENTRY_MARK.match(text, start) is not None
         is_apart = text[:start].endswith("\n\n")
-        is_code = _column(text, (start, end)) > _column(text, units[0])  # goes on below a line without words
+        # goes on below a line without words
+        is_code = is_fenced or _column(text, (start, end)) > _column(text, units[0])
         longest = LONGEST_SENTENCE if is_code and not is_entry else LONGEST
         is_behind = is_begun and _FENCE.search(text, last, start) is not None  # prose after the code is another matter
         if is_behind or end - first > longest or (is_begun and is_apart and not is_entry and not is_code):
