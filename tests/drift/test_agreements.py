@@ -71,6 +71,18 @@ def test_a_manual_page_is_held_to_the_code(
     assert moves(tmp_path, before, {"man/lamp.1": page, "main.go": f"package main\n{code}"}) == expected
 
 
+def test_the_lines_of_a_manual_page_have_their_writers_and_a_bold_term_is_an_option(tmp_path: Path) -> None:
+    page = MANUAL.replace(r"\fB\-\-rows\fR=\fIN\fR", r"\fBMaxRows\fR (number)").replace("(default: 40)", "Default: 40")
+    repository = Repository(tmp_path)
+    base = repository.commit({"man/lamp.5": page, "src/lamp.c": "int MaxRows = 40;\n"}, "2024-02-01T12:00:00Z")
+    repository.commit({"src/lamp.c": "int MaxRows = 60;\n"}, "2024-03-01T12:00:00Z")
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+    (finding,) = report.findings
+    assert finding.second.origin is not None
+    assert finding.second.origin.is_committed
+    assert (finding.newer, "MaxRows" in {one.name for one in report.options}) == ("first", True)
+
+
 def test_an_option_that_is_gone_is_found_in_a_manual_page_that_has_no_tags(tmp_path: Path) -> None:
     page = ".TH lamp 1\n.SH OPTIONS\n.PP\n\\-\\-rows=N\n.RS 4\nRows of the display.\n.RE\n"
     before = {"lamp.man": page, "main.go": f"package main\n{FLAGS}"}

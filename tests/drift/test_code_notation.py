@@ -8,7 +8,7 @@ import pytest
 from git_repository import Repository, write
 
 from nornweave.disagree.drift.formats import as_json, coverage_sentence
-from nornweave.disagree.drift.induced.code import Definitions, code_statements
+from nornweave.disagree.drift.induced.code import TESTED, Definitions, code_statements
 from nornweave.disagree.drift.scan import DriftOptions, scan
 from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import Name, read_name
@@ -18,6 +18,10 @@ from nornweave.disagree.facts.values import Value
 DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
 VALUES = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width": 64, "spare_lanes": 12}
 Writer = Callable[[str, int], str]
+
+
+def only_limit(name: Name) -> Name | None:
+    return name if name.name == "limit" else None
 
 
 def camel(name: str) -> str:
@@ -93,6 +97,51 @@ def test_what_one_change_breaks_on_several_pages_is_one_finding(tmp_path: Path) 
     assert sorted((one.name, 1 + len(one.also)) for one in found) == [("merge width", 3), ("queue slots", 3)]
 
 
+@pytest.mark.parametrize("written", ["Conf_{pascal} = {value};", "cfg{pascal} = {value};", "int opt_{name} = {value};"])
+def test_a_word_that_programs_put_before_documented_names_is_learned(tmp_path: Path, written: str) -> None:
+    def code(values: dict[str, int]) -> str:
+        lines = (written.format(pascal=name.title().replace("_", ""), name=name, value=value)
+                 for name, value in values.items())  # fmt: skip
+        return "void set_defaults(void) {\n" + "\n".join(lines) + "\n}\n"
+
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/options.md": page(VALUES), "src/conf.c": code(VALUES)}, DATES[0])
+    assert [one.state for one in scan(tmp_path, DriftOptions()).report.options] == ["held"] * len(VALUES)
+    repository.commit({"src/conf.c": code({**VALUES, "queue_slots": 45})}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [(one.name, one.moved, one.was) for one in found] == [("queue slots", "first", "31")]
+
+
+def test_a_word_that_pages_write_too_is_a_part_of_the_name(tmp_path: Path) -> None:
+    longest = {f"max_{name}": value for name, value in VALUES.items()}
+    code = "".join(f"{name} = {value + 1}\n" for name, value in longest.items())
+    write(tmp_path, {"docs/options.md": page({**VALUES, **longest}), "app.py": code})
+    report = scan(tmp_path, DriftOptions()).report
+    assert {one.name for one in report.options if one.code} <= longest.keys()
+
+
+@pytest.mark.parametrize("code", [
+    "if (limit < 3) { log(limit); limit = 5; }", "if limit > 5:\n    limit = 5\n", "if (limit >= 5) limit = 5;",
+])  # fmt: skip
+def test_a_value_that_is_set_because_the_old_one_is_out_of_bounds_is_no_default(code: str) -> None:
+    assert {one.standing for one in code_statements(code, "a.c", only_limit, Definitions(()))} == {TESTED}
+
+
+@pytest.mark.parametrize(("said", "written"), [
+    ("(default 0.0.0.0)", '"0.0.0.0"'), ("(default `{{.Row}}`)", '"{{.Row}}"'),
+    ("(default: `10.1.0.0/16`)", '"10.1.0.0/16"'),
+    ("(default `lamp.readers.QuickFileReader`)", '"lamp.readers.QuickFileReader"'),
+])  # fmt: skip
+def test_an_address_a_template_and_a_class_are_held(tmp_path: Path, said: str, written: str) -> None:
+    items = "".join(f"* `LAMP_{name.upper()}` - what it is {number} (default {value})\n"
+                    for number, (name, value) in enumerate(VALUES.items()))  # fmt: skip
+    code = "".join(f'\ta{value} := env.Or("LAMP_{name.upper()}", "{value}")\n' for name, value in VALUES.items())
+    write(tmp_path, {"README.md": f"# Lamp\n\n{items}* `LAMP_FILE_READER` - reads files {said}\n",
+                     "lamp.go": f'func f() {{\n{code}\tr := env.Or("LAMP_FILE_READER", {written})\n}}\n'})  # fmt: skip
+    states = {one.name: one.state for one in scan(tmp_path, DriftOptions()).report.options}
+    assert states["LAMP_FILE_READER"] == "held"
+
+
 @pytest.mark.parametrize(("text", "suffix", "expected"), [
     ("limit = 5  # limit = 9\n", ".py", ["5"]),
     ("/* limit: 9 */ const limit = 5;\n", ".js", ["5"]),
@@ -109,7 +158,7 @@ def test_what_one_change_breaks_on_several_pages_is_one_finding(tmp_path: Path) 
     ("limit: { type: Number, default: 4 },\n", ".js", ["4"]),
 ])  # fmt: skip
 def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[str]) -> None:
-    found = code_statements(text, f"a{suffix}", lambda name: name.name == "limit", Definitions(()))
+    found = code_statements(text, f"a{suffix}", only_limit, Definitions(()))
     assert [one.value.text for one in found] == expected
 
 
@@ -118,6 +167,10 @@ def test_literals_beside_a_name_are_read(text: str, suffix: str, expected: list[
     ({"a.h": "#define PORT_A PORT_B\n", "b.h": "\n#define PORT_B (2 * 8)\n"}, "PORT_A", "c.c", ("b.h", 1, "16")),
     ({"A.java": "  public static final int MOST = 7; // 9\n"}, "A.MOST", "B.java", ("A.java", 0, "7")),
     ({"a.go": "const DefaultPort int = 7\n"}, "pkg.DefaultPort", "b.go", ("a.go", 0, "7")),
+    ({"a.go": 'const (\n\tlampDim Mode = "dim"\n\tlampMode = lampDim // of all\n)\n'}, "lampMode", "a.go",
+     ("a.go", 1, "dim")),
+    ({"a.js": "export const lampMode = 'dim';\n"}, "lampMode", "a.js", ("a.js", 0, "dim")),
+    ({"a.go": "func f() {\n\tlampMode = 7\n}\n"}, "lampMode", "a.go", None),
     ({"a.ts": "export const MOST: number = 7\n"}, "MOST", "b.ts", ("a.ts", 0, "7")),
     ({"A.java": "int MOST = 7;\n", "B.java": "int MOST = 8;\n"}, "MOST", "C.java", None),
     ({"A.java": "int MOST = 7;\n", "B.java": "int MOST = 8;\n"}, "MOST", "B.java", ("B.java", 0, "8")),
@@ -144,7 +197,7 @@ def test_a_constant_stands_for_what_one_file_defines(
 ])  # fmt: skip
 def test_names_and_values_may_be_constants_and_members(constants: str, code: str, expected: list[str]) -> None:
     known = Definitions([("A.java", constants)])
-    found = code_statements(code, "B.java", lambda name: name.name == "limit", known)
+    found = code_statements(code, "B.java", only_limit, known)
     assert [one.value.text for one in found] == expected
 
 
@@ -222,7 +275,7 @@ def test_words_and_numbers_of_help_in_a_fence_are_held(tmp_path: Path, old: str,
 
 @pytest.mark.parametrize("unit", ["/*", '"', "'", "limit(", "limit = ", "[", "`", '"""', 'limit:"', "0x", "\\"])
 def test_hostile_code_is_read_in_time_that_grows_with_its_length(unit: str) -> None:
-    list(code_statements("limit\n" + unit * 100_000, "a.go", lambda name: name.name == "limit", Definitions(())))
+    list(code_statements("limit\n" + unit * 100_000, "a.go", only_limit, Definitions(())))
 
 
 def test_a_test_inside_of_a_program_does_not_hide_its_default(tmp_path: Path) -> None:

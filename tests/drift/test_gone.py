@@ -321,12 +321,14 @@ fail('The days option is no number.')
     ("Call `lamp_dim`.", {"lib.sh": "lamp_dimmer() {\n  :\n}\n"}, True),
     ("Give `--no-lamp-dim`.", {"src/b.py": "lamp_dim = 4\n"}, False),
     ("Give `--no-lamp-dim`.", {"src/b.py": "lamp = 4\n"}, True),
+    ("Ask `GET /lamps`.", {"Makefile": "all:\n\tdocker run lamps\n"}, True),
+    ("Ask `GET /lamps`.", {"serve.pl": "get \"/lamps\" => sub {};\n"}, False),
 ])  # fmt: skip
 def test_a_name_that_another_program_or_its_negation_has_is_not_gone(
     tmp_path: Path, page: str, files: dict[str, str], is_told: bool
 ) -> None:
     repository = Repository(tmp_path)
-    code = 'text = "lamp_dim() {"\nno = option("--no-lamp-dim")\n'
+    code = 'text = "lamp_dim() {"\nno = option("--no-lamp-dim")\nserve("/lamps", text)\n'
     base = repository.commit({"README.md": f"# Lamp\n\n{page}\n", "src/a.py": code}, DATES[0])
     repository.commit({"src/a.py": "text = 3\n", **files}, DATES[1])
     assert bool(scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings) is is_told

@@ -48,7 +48,7 @@ def test_pages_about_other_versions_and_translations_are_left_out(path: str) -> 
 
 @pytest.mark.parametrize("path", [
     "tests/test_app.py", "src/app_test.go", "web/app.spec.ts", "src/FooTest.java", "examples/a.py", "Gruntfile.js",
-    "web/vite.config.ts",
+    "web/vite.config.ts", "src/testsuite/lamp.conf", "lib/tests-e2e/a.py", "src/unit_tests/a.c", "src/lamp-test1.conf",
     "node_modules/a/b.js",
     "vendor/x.go", "package-lock.json", "poetry.lock", "logo.png", "app/migrations/0001.py",
     "templates/page.html", "docs/de/setup.md.in", "CHANGELOG.md.in",

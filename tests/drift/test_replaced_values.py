@@ -92,6 +92,16 @@ fn name(shade: Shade) -> u16 { match shade { Shade::Strobe => 1, _ => 2 } }
      ["1 INFO"]),
     ("### `beamTags`\n\nDefaults to **true**. See `beamMatch`.\n\n### `beamMatch`\n\nDefaults to **false**.\n",
      "src/m.js", "export default { beamTags: true, beamMatch: true };\n", "beamMatch: true", "beamMatch: false", []),
+    ('Possible values: ["dim", "lit", "strobe"].\n', "src/s.rs",
+     "".join(f'    #[serde(rename = "{one}")]\n    {one.title()},\n' for one in ("dim", "strobe", "lit"))
+     + "}\nstruct Mains { strobe: u8 }\n", '"strobe"', '"flash"', ["1 strobe"]),
+    ("* :all : all lamps\n* :dim : dark ones\n* :lit : lit ones\n", "src/l.rb",
+     "def lamps(query=:all)\n  case query\n  when :lit then 1\n  when :dim then 2\n  end\nend\n", ":dim", ":faint",
+     ["2 dim"]),
+    ("- `clockForm`: of the clock.\n  Default: `dd.MM. HH:mm`\n", "src/c.ts", "const clockForm = 'dd.MM. HH:mm';\n",
+     "dd.MM. HH:mm", "HH:mm", ["2 dd.MM. HH:mm"]),
+    ("The `clock form` shows that a lamp is lit.\n", "src/c.ts", "const clockForm = 'a lamp is lit';\n",
+     "a lamp is lit", "on", []),  # a sentence
 ])  # fmt: skip
 def test_choices_versions_and_words_that_code_replaced(
     tmp_path: Path, page: str, name: str, code: str, old: str, new: str, expected: list[str]

@@ -32,6 +32,7 @@ from nornweave.connect.git.tree import list_tree
 from nornweave.core.errors import ConfigError, DocumentError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
+from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.comparable import DOC_FOLDERS, stands_apart
@@ -62,6 +63,13 @@ _SAMPLES = frozenset((".example", ".sample", ".dist"))
 _INLINE_TESTS = lazy_pattern(
     r"^([ \t]*)#\[cfg\(test\)\]\s*(?:#\[[^\]\n]*\]\s*)*(?:pub\S*\s+)?mod\s+\w+\s*\{[\s\S]*?^\1\}", re.MULTILINE
 )
+_TESTS = lazy_pattern(
+    r"(?:^|/)(?:unit|integration|functional|regression|self|api|system)?[_-]?tests?"
+    r"(?:[_-]?(?:suites?|data|cases?|files?|utils?|configs?|fixtures?|harness|e2e))?/"
+    r"|[/_.-]tests?\d*\.(?:conf|cfg|ini|json|toml|ya?ml|properties|env|xml)(?:\.in)?$",
+    re.IGNORECASE,
+)
+"""Folders and configurations of tests, by what their names are made of."""
 _SKIPPED_FOLDERS = VERSION_CONTROL | TOOL_DIRECTORIES | VENDORED_DIRECTORIES
 
 
@@ -262,6 +270,10 @@ class Texts:
                 self.known[path] = ""
         return self.known[path]
 
+    def written(self, path: str, line: int, shown: str) -> str:
+        """Return a line, counted from 1, as its file has it, of which ``shown`` is what a manual page says there."""
+        return lines_of(decode(self.read(path)))[line - 1] if format_of(path) == "man" else shown
+
 
 def kind_of(path: str) -> Kind | None:
     """Return ``documentation`` or ``code``, as a file with this path is read; ``None`` if it is not read.
@@ -273,9 +285,9 @@ def kind_of(path: str) -> Kind | None:
     path = str(pure)
     folders = {folder.lower() for folder in pure.parts[:-1]}
     name, suffix = pure.name.lower(), pure.suffix.lower()
-    if stands_apart(path) or not _SKIPPED_FOLDERS.isdisjoint(folders) or suffix in BINARY_SUFFIXES:
+    if stands_apart(path) or _TESTS.search(path) or not _SKIPPED_FOLDERS.isdisjoint(folders):
         return None
-    if name in LOCKS or name.endswith(WRITTEN_SUFFIXES):
+    if name in LOCKS or name.endswith(WRITTEN_SUFFIXES) or suffix in BINARY_SUFFIXES:
         return None
     if program_of(path) is not None or is_configuration("", path):
         return "code"

@@ -121,6 +121,11 @@ class _Mention:
         return _bare(self.written).lstrip("/")
 
     @property
+    def sought(self) -> str:
+        """What unread programs write if they have the name: of a route ``/lamps`` the word *lamps* says nothing."""
+        return f"/{self.name}" if self.written[0] == "/" and "/" not in self.name else self.name
+
+    @property
     def spellings(self) -> tuple[str, ...]:
         """Spellings of the name in code: as written, without the slash of a route, and the last part of a class."""
         *_, last = self.written.split("::")
@@ -236,11 +241,11 @@ def gone(
             if key and (key != last or is_own) and not (is_flag and key in unsure):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
-    elsewhere = _in_unread_programs(root, commits[1], [mentions[0].name for _, mentions in found[:MAX_GONE]])
+    elsewhere = _in_unread_programs(root, commits[1], [mentions[0].sought for _, mentions in found[:MAX_GONE]])
     found = [
         (place, unmarked)
         for place, mentions in found
-        if mentions[0].name not in elsewhere
+        if mentions[0].sought not in elsewhere
         if (unmarked := [one for one in mentions if not _is_marked_as_gone(one, text_of(after[one.path]))])
     ]
     reports = [

@@ -33,7 +33,7 @@ _NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
 _WRITTEN = lazy_pattern(
     r"`(?:-\w(?:,[ ]?|[ ]?[|/][ ]?|[ ]))?"
-    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$]|:[ ]\w))[^`\n]+`"
+    r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$(]|:[ ]\w))[^`\n]+`"
 )
 """A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.b=10``, ``rows <n>``, ``rows: int``."""
 _EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)

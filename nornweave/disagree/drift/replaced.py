@@ -17,7 +17,7 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.files import SourceFile, is_for_tools
 from nornweave.disagree.drift.gone import TextOf, aligned, page_finding
-from nornweave.disagree.drift.induced.code import CodeToken, tokens_of_code
+from nornweave.disagree.drift.induced.code import MAX_STRING, CodeToken, tokens_of_code
 from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.drift.records import Finding, Place
 from nornweave.disagree.facts.configuration import is_configuration
@@ -42,7 +42,9 @@ _SAYS_NOTHING = frozenset(
     type add pub case returns setdefault are not than less more supports u8 u16 u32 u64 usize duration seconds ms time
     """.split()  # noqa: SIM905
 )
-_LITERAL = lazy_pattern(r"(?i:true|false|yes|no|on|off)|[@$:]*(?:(?:\w+(?:\.|::|->))+[A-Z]\w*|[A-Z][A-Z0-9_]+)")
+_LITERAL = lazy_pattern(
+    r"(?i:true|false|yes|no|on|off)|:[a-z]\w+|[@$:]*(?:(?:\w+(?:\.|::|->))+[A-Z]\w*|[A-Z][A-Z\d_]+)"
+)
 _ENUMERATES, _BEHIND_MEMBER = frozenset(("enum", "union", "case")), frozenset(",=}(|;")
 _BEFORE_MEMBER = frozenset(("{", ",", "|", "]", ")", "case"))
 _VERSION, _BOUND = lazy_pattern(r"\d+(?:\.\d+){1,2}"), lazy_pattern(r"^[<>=~^! ]*v?(?=\d)")
@@ -53,7 +55,7 @@ _SETTINGS = lazy_pattern(
 )
 """Paths of a configuration that a program reads or ships."""
 _STATES = lazy_pattern(r"\w[\"']?\s*(?:=>?|:)\s*\S")
-_LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(<{,+-] ?)([\w-]{3,})(?=[`*\"':|\])>},\n]|$)", re.MULTILINE)
+_LISTED = lazy_pattern(r"(?:^\s*|[`*\"':|\[(<{,+-] ?)([\w-]{3,})(?=[`*\"':|\])>},\n]|$|[ ]:)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class _Replacement:
     is_required: bool
     lines: frozenset[str]
     line_was: str
+
+    @property
+    def said(self) -> re.Pattern[str]:
+        """A pattern of the old value on a page. A text of several words stands in marks there."""
+        return re.compile(rf"(?<=[`\"']){re.escape(self.old)}(?=[`\"'])") if " " in self.old else _pattern(self.old)
 
 
 def replaced(old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf) -> list[Finding]:
@@ -135,10 +142,12 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
                 continue
         value = read_value(before)  # ``10`` is ``10.0``, and ``state:`` still says ``state``
         is_same = _pattern(before).search(after) or (value and value.text and value == read_value(after))
-        if other.kind != token.kind or not before or " " in before or is_same:
+        is_sentence = " " in before and (len(before) > MAX_STRING or token.kind != "string")
+        if other.kind != token.kind or not before or is_sentence or is_same:
             continue
         if token.kind == "number" and _quantities(tokens, at, old) & _quantities(later, now[k], new):
             continue  # 10 hours and 600 minutes
+        is_choice = is_member or token.kind == "string" or token.text[0] == ":"
         key = () if is_member else _key(tokens, at)
         if before.lower() in key:  # chunk_size = CHUNK_SIZE: a constant that only has another name
             continue
@@ -147,7 +156,7 @@ def _replacements(path: str, old: str, new: str) -> Iterator[_Replacement]:
         if is_required or not (_VERSION.fullmatch(before) or (is_configuration("", path) and not lines)):
             yield _Replacement(
                 path, other.line, before, after, key,
-                tokens[at - 1].text, _beside(tokens, at) if is_member or token.kind == "string" else frozenset(),
+                tokens[at - 1].text, _beside(tokens, at) if is_choice else frozenset(),
                 any(_DEFAULT.search(one.text) for one in row), is_required,
                 stated, lines[token.line] if lines else "",
             )  # fmt: skip
@@ -170,7 +179,9 @@ def _quantities(tokens: Sequence[CodeToken], at: int, text: str) -> set[Value]:
 
 def _beside(tokens: Sequence[CodeToken], at: int) -> frozenset[str]:
     """Return the values of the same kind around a value, in lower case."""
-    around = tokens[max(0, at - AROUND) : at + AROUND]
+    is_literal = tokens[at].kind == "string" or tokens[at].text[0] == ":"
+    reach = AROUND * (3 if is_literal else 1)  # ``#[serde(rename = "dim")]`` stands between two
+    around = tokens[max(0, at - reach) : at + reach]
     return frozenset(_value(one).lower() for one in around if one.kind == tokens[at].kind and one is not tokens[at])
 
 
@@ -223,7 +234,7 @@ class _Page:
     def says(self, one: _Replacement) -> Iterator[int]:
         """Yield the lines, from 0, that say the old value and said it at the base."""
         for line, text in enumerate(self.lines) if one.old.lower() in self._text else ():
-            is_said = text in self._known and _pattern(one.old).search(text)
+            is_said = text in self._known and one.said.search(text)
             if is_said and (self.is_choice(one, line) or self._is_copied(one, line) or self._is_value(one, line)):
                 yield line
 

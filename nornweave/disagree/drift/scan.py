@@ -407,7 +407,8 @@ def _report(
     if revision and shown:
         if is_shallow_clone(root):
             notices.append(SHALLOW)
-        written = origins(root, revision, lines_whose_writer_matters(shown))
+        lines = lines_whose_writer_matters(shown)
+        written = origins(root, revision, {one: texts.written(*one, text) for one, text in lines.items()})
         shown = [with_origins(one, written) for one in shown]
     return Report(
         root=str(root),

@@ -51,7 +51,7 @@ _WORD_VALUES = {
 }
 _UNLIMITED_NAMES = frozenset({"max_value", "max_safe_integer", "positive_infinity", "infinitetimespan", "forever"})
 _PHRASES = (
-    (lazy_pattern(r"^(?:no(?:ne)?|not set|unset|empty|no default|n/?a|not specified|undefined|-|—|–)$", re.I), NONE),
+    (lazy_pattern(r"^(?:none|not set|unset|empty|no default|n/?a|not specified|undefined|-|—|–)$", re.I), NONE),
     (lazy_pattern(r"^(?:no limit|no timeout|no maximum|unlimited|infinite(?:ly)?|never|forever|unbounded)$", re.I),
      UNLIMITED),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from nornweave.disagree.facts.names import Name, read_name, words_of
 from nornweave.disagree.facts.values import Value, measured_in
 
 MAX_STATEMENT = 240
-_KEY = lazy_pattern(r"[A-Za-z]\w*(?:\.[A-Za-z][\w-]*)+")
+_KEY = lazy_pattern(r"[A-Za-z]\w*(?:\.[A-Za-z][\w-]*)*\.(?P<last>[A-Za-z][\w-]*)")
 """A string that is the full name of something."""
 SECRET = lazy_pattern(
     r"passw(?:or)?d|secret|token|private_?key|api[_-]?key|access_?key|credential|passphrase|salt"
@@ -91,8 +91,10 @@ def _is_refused(value: Value, name: str, written: Name, side: Side) -> bool:
 def says_name(value: Value, name: Name) -> bool:
     """Tell whether a string only repeats the name of the thing: ``limit = get("server", "limit")``."""
     words, own = words_of(value.text), tuple(name.name.split())
-    # limit = get("server", "row_limit"); ROW_LIMIT = "server.rowLimit"
-    is_looked_up = (value.is_fallback or _KEY.fullmatch(value.text) is not None) and words[-len(own) :] == own
+    # limit = get("server", "row_limit"); ROW_LIMIT = "server.rowLimit"; but not PARSER = "lamp.QuickParser"
+    key = _KEY.fullmatch(value.text)
+    is_key = key is not None and (key["last"][0].islower() or words_of(key["last"]) == own)
+    is_looked_up = (value.is_fallback or is_key) and words[-len(own) :] == own
     return value.kind == "string" and (is_looked_up or words == own[-max(1, len(words)) :])
 
 

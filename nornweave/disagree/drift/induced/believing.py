@@ -16,6 +16,7 @@ from functools import cache
 from importlib import resources
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Side, Span
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
@@ -31,6 +32,7 @@ BELIEVED_FROM = 0.3
 UNKNOWN = 0.1
 """Share of agreements that is expected of a template before anything is seen."""
 ROUNDS = 2
+_DEFAULT = lazy_pattern(r"^(\S+ \S+) (?:\S+ )*?defaults?(?: \S+)* V\b")
 STRENGTHS = (4.0, 3.0, 2.0)
 """How many names what is known of a wider template counts for at the next narrower one; the first is of the prior."""
 
@@ -83,9 +85,17 @@ def templates_of(one: LocatedFact) -> tuple[str, ...]:
         return one.templates
     if one.fact.side == "documentation":
         said = one.fact.statement
-        _, bar, column = said.partition("|")  # a column of a table, whatever its first one is called
-        return (f"T|{column}" if bar and said[0] == "T" else said), said, f"{one.path} {said}"
+        return general_form(said), said, f"{one.path} {said}"
     return (f"{PurePosixPath(one.path).suffix} {one.fact.form} {one.fact.attribute}",)
+
+
+def general_form(template: str) -> str:
+    """Return a page's template without what says little in it.
+
+    That is what the first column of a table is called, and the words around *default*.
+    """
+    _, bar, column = template.partition("|")
+    return f"T|{column}" if bar and template[0] == "T" else _DEFAULT.sub(r"\1 default V", template)
 
 
 class Rates:

@@ -82,11 +82,18 @@ MAX_FOLLOWED = 4
 """Constants that are defined by constants, one behind the other."""
 _DEFINED = lazy_pattern(
     r"(?:^[ \t]*\#[ \t]*define[ \t]+(?P<macro>[A-Z]\w{2,})[ \t]+"
-    r"|(?<![\w.$])(?P<name>[A-Z][A-Z0-9_]{3,}|[dD]efault[A-Z]\w*)(?:[ \t]*:[ \t]*[^=\n;,(){}]{1,40}|[ \t]+[\w.]{2,30})?"
+    r"|(?<![\w.$])(?P<name>[A-Z][A-Z0-9_]{3,}|[dD]efault[A-Z]\w*|(?<=const )[a-z]\w{3,})"
+    r"(?:[ \t]*:[ \t]*[^=\n;,(){}]{1,40}|[ \t]+[\w.]{2,30})?"
     r"[ \t]*:?=(?![=>])[ \t]*)(?P<value>(?:\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\n;\"'#]){1,120}?)"
     r"[ \t]*(?:;|,?[ \t]*(?://|/\*|\#[^\w])[^\n]*|,?$)",
     re.MULTILINE,
 )
+_GROUP, _GROUPED = (
+    lazy_pattern(r"^const \($[\s\S]*?^\)$", re.MULTILINE),
+    lazy_pattern(r"^[ \t]+(?P<name>[A-Za-z]\w{3,})(?:[ \t]+[\w.]+)?[ \t]*=[ \t]*(?P<value>\"[^\"\n]*\"|\w+)[ \t]*(?://.*)?$",
+                 re.MULTILINE),
+)  # fmt: skip
+"""A group of constants in Go, and a line of it."""
 _ALONE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)\w+)*$")
 
 
@@ -150,13 +157,13 @@ class CodeToken:
 
 
 def code_statements(
-    text: str, path: str, wanted: Callable[[Name], bool], constants: Definitions
+    text: str, path: str, wanted: Callable[[Name], Name | None], constants: Definitions
 ) -> Iterator[CodeStatement]:
     """Yield each literal of a program, and each constant that holds a literal, with each name to which it may belong.
 
     Args:
         path: the path of the file.
-        wanted: a function that tells whether a name is looked for.
+        wanted: a function that returns the name that is looked for and that a name of the program means, or ``None``.
         constants: the constants of the repository.
     """
     suffix = PurePosixPath(path).suffix
@@ -169,8 +176,8 @@ def code_statements(
         is_call = tokens[at + 1 : at + 2] and tokens[at + 1].text == "("
         if thing and is_call and not _SAYS_DEFAULT.isdisjoint(words_of(method)):  # retries.convention(60)
             name = read_name(f"{thing}_default")
-        if name is not None and wanted(name):
-            named[at] = name
+        if name is not None and (meant := wanted(name)) is not None:
+            named[at] = meant
     if not named:
         return
     values: dict[int, _Found | None] = {}
@@ -323,6 +330,7 @@ def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last
         or not _BRANCHES.isdisjoint(one.text for one in between)
         or (between and between[-1].text in _COMPARES)
         or (place < at and "let" in around)
+        or _is_bound(tokens, at)
     ):
         return TESTED
     first = next((one for one in range(place - 1, -1, -1) if tokens[one].text not in _OPENS), place)
@@ -330,6 +338,16 @@ def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last
     is_fallback = tokens[at].kind == "string" and [one.text for one in between] == [","]  # value("lanes", 5)
     is_default = name.attribute == "default" or not said.isdisjoint(_SAYS_DEFAULT)
     return DECLARED if is_fallback or is_default else 1
+
+
+def _is_bound(tokens: Sequence[CodeToken], at: int) -> bool:
+    """Tell whether a name is set because its own value is too low or too high: ``if (rows < 5) { rows = 5; }``."""
+    for place in range(at - 1, max(0, at - AHEAD), -1):
+        if tokens[place].text == "}":
+            return False
+        if tokens[place].text in {"<", ">", "<=", ">="} and tokens[place - 1].text == tokens[at].text:
+            return any(one.text in {"if", "unless"} for one in tokens[max(0, place - 3) : place])
+    return False
 
 
 def _statement(tokens: Sequence[CodeToken], at: int, name: Name, place: int, found: _Found) -> CodeStatement:
@@ -411,6 +429,10 @@ class Definitions:
                 line, at = line + text.count("\n", at, match.start("value")), match.start("value")
                 name = match["macro"] or match["name"]
                 self._by_name[name].append(Definition(match["value"].strip(), path, line, at, match.end("value")))
+            groups = _GROUP.finditer(text) if path.endswith(".go") else ()
+            for match in (one for group in groups for one in _GROUPED.finditer(text, *group.span())):
+                line = text.count("\n", 0, match.start("value"))
+                self._by_name[match["name"]].append(Definition(match["value"], path, line, *match.span("value")))
 
     def find(self, written: str, path: str) -> Definition | None:
         """Return the definition that a name means in the file ``path``; ``None`` if it is missing or uncertain.

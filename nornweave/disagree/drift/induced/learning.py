@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
@@ -23,6 +24,7 @@ from nornweave.disagree.drift.induced.believing import (
     Rates,
     believe,
     code_fact,
+    general_form,
     is_same_name,
     learned_fact,
     shipped_prior,
@@ -52,6 +54,9 @@ MOST = 2 / 3
 """Share of the manifests of a repository that have to say one version: others are of its tools."""
 MAX_HOLDERS = 60
 """Values of one name in code that a statement is compared with."""
+PREFIXED, SHARE = 4, 0.3
+"""Documented names, and their share, from which a word before them in programs is no part of them."""
+_IDENTIFIER = lazy_pattern(r"[A-Za-z_]\w{3,79}")
 MAX_LEARNED = 3
 """Values that templates of code give a name; of more each is one of many."""
 PRIOR = 0.1
@@ -159,9 +164,10 @@ def _keys(name: str) -> set[str]:
 
 
 def located(statement: Statement, path: str) -> LocatedFact | None:
-    """Return a statement as a fact of its page; ``None`` if its name is not valid or its value a secret."""
+    """Return a statement as a fact of its page; ``None`` if it has no name, or a secret or its own name as value."""
     name = read_name(statement.name)
-    if name is None or (statement.value.kind == "string" and SECRET.search(statement.name)):
+    words = words_of(statement.value.text) if statement.value.kind == "string" else ()
+    if name is None or words == words_of(name.name) or (words and SECRET.search(statement.name)):
         return None
     fact = learned_fact(statement, name, " ".join(words_of(statement.owner)), "documentation", statement.template)
     number = (statement.line + 1, statement.line + 1)
@@ -229,7 +235,7 @@ class Templates:
 
 
 def _levels(one: Compared) -> tuple[Template, Template, Template]:
-    return (one.page,), (one.page, one.code), (one.pair.other.path, one.page, one.code)
+    return (general_form(one.page),), (one.page, one.code), (one.pair.other.path, one.page, one.code)
 
 
 def stated(compared: Iterable[Compared], templates: Templates) -> list[CandidatePair]:
@@ -305,10 +311,12 @@ class CodeNotation:
             if not (is_generated(text) or minified_line(text))
         ]
         constants = Definitions(programs)
+        words = {word for _, text in programs for word in _IDENTIFIER.findall(text)}
+        meant = _among(wanted, _prefixes(words, wanted, {fact.fact.name for fact in pages}))
         literals = [
             fact
             for path, text in programs
-            for one in code_statements(text, path, _among(wanted), constants)
+            for one in code_statements(text, path, meant, constants)
             if (fact := code_fact(one, path)) is not None
         ]
         names = CodeNames([*facts, *literals])
@@ -327,8 +335,33 @@ class CodeNotation:
         return self._pages[file]
 
 
-def _among(wanted: Collection[str]) -> Callable[[Name], bool]:
-    return lambda name: name.name.replace(" ", "") in wanted
+def _prefixes(written: Iterable[str], wanted: Collection[str], pages: Iterable[str]) -> frozenset[str]:
+    """Return the first words that programs put before documented names: *conf* of ``Conf_MaxJoins``.
+
+    Many names of the programs with such a word are documented without it, and few are documented with it.
+
+    Args:
+        written: the names of the programs.
+        wanted: the documented names, without blanks between their words.
+        pages: the same names with blanks.
+    """
+    rests: dict[str, list[str]] = defaultdict(list)
+    for first, _, rest in {one.name.partition(" ") for word in written if (one := read_name(word)) is not None}:
+        rests[first] += [rest] if " " in rest else []
+    said = Counter(name.partition(" ")[0] for name in pages)
+    known = {first: sum(rest.replace(" ", "") in wanted for rest in of) for first, of in rests.items()}
+    return frozenset(
+        one for one, count in known.items() if count >= max(PREFIXED, len(rests[one]) * SHARE, 2 * said[one])
+    )
+
+
+def _among(wanted: Collection[str], prefixes: Collection[str]) -> Callable[[Name], Name | None]:
+    def meant(name: Name) -> Name | None:
+        first, _, rest = name.name.partition(" ")
+        bare = replace(name, name=rest) if first in prefixes and rest else name
+        return next((one for one in (name, bare) if one.name.replace(" ", "") in wanted), None)
+
+    return meant
 
 
 @lru_cache(1 << 16)

@@ -15,6 +15,8 @@ from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.values import UNITS, Value
 
 MAX_LINE = 2_000
+MAX_TEXT = 60
+"""Characters of a string without quotes."""
 _NUMBER = r"\d{1,3}(?:[ ,_]\d{3})+(?!\d|\.\d)|0x[0-9a-fA-F]+|\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _UNIT_WORDS = "|".join(sorted((word for word in UNITS if len(word) > 1), key=len, reverse=True))
 _UNIT = rf"(?:[KMGTkmg]i?B|[smhdwKMGk%])(?!\w)|[ -]?(?i:{_UNIT_WORDS})(?!\w)"
@@ -158,13 +160,14 @@ def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
         return Value("string", text[1:])
     if _GROUPED.match(text):
         text = text.replace(" ", "")
-    if is_quoted and not _LITERAL.match(text):
-        word = read_value(text) if text.islower() else None
-        if word is not None and word.kind in {"boolean", "none", "unlimited"}:
-            return word
-        return Value("string", text) if len(text) <= 40 and " " not in text else None
-    text = _WORDS.get(text.lower(), text).replace("^", "**").replace("×", "*").replace("\\*", "*")
-    value = read_value(text.replace(",", "") if text[0].isdigit() else text)
+    if not _LITERAL.match(text):
+        value = read_value(text) if text.islower() else None
+        value = value if value is not None and value.kind in {"boolean", "none", "unlimited"} else None
+    else:
+        plain = _WORDS.get(text.lower(), text).replace("^", "**").replace("×", "*").replace("\\*", "*")
+        value = read_value(plain.replace(",", "") if plain[0].isdigit() else plain)
+    if value is None and is_quoted and len(text) <= MAX_TEXT and " " not in text:
+        return Value("string", text)  # a word, an address, a template such as {{.Data}}
     return value if value is not None and value.is_literal else None
 
 

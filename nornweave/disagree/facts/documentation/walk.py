@@ -318,8 +318,9 @@ def _is_set(line: Sequence[Token], token: Token, role: str) -> bool:
 
 
 def _is_bracketed(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a word is the only word in brackets after ``default:``, as in ``[default: green]``."""
+    """Tell whether a word stands alone in brackets after *default*: ``[default: green]``, ``(default 0.0.0.0)``."""
     lead, behind = [one.text.lower() for one in row[max(0, at - 3) : at]], row[at + 1 : at + 2]
+    lead = lead if lead[-1:] == [":"] else [*lead[1:], ":"] if not row[at].text.isalpha() else []
     return lead in (["[", "default", ":"], ["(", "default", ":"]) and bool(behind) and behind[0].text in "])"
 
 
