@@ -128,7 +128,7 @@ def test_a_value_that_is_set_because_the_old_one_is_out_of_bounds_is_no_default(
 
 
 @pytest.mark.parametrize(("said", "written"), [
-    ("(default 0.0.0.0)", '"0.0.0.0"'), ("(default `{{.Row}}`)", '"{{.Row}}"'),
+    ("(default 0.0.0.0)", '"0.0.0.0"'), ("(default `{{.Reader}}`)", '"{{.Reader}}"'),
     ("(default: `10.1.0.0/16`)", '"10.1.0.0/16"'),
     ("(default `lamp.readers.QuickFileReader`)", '"lamp.readers.QuickFileReader"'),
 ])  # fmt: skip

@@ -95,7 +95,7 @@ def says_name(value: Value, name: Name) -> bool:
     key = _KEY.fullmatch(value.text)
     is_key = key is not None and (key["last"][0].islower() or words_of(key["last"]) == own)
     is_looked_up = (value.is_fallback or is_key) and words[-len(own) :] == own
-    return value.kind == "string" and (is_looked_up or words == own[-max(1, len(words)) :])
+    return value.kind == "string" and "{" not in value.text and (is_looked_up or words == own[-max(1, len(words)) :])
 
 
 def fact_of(
