@@ -100,7 +100,7 @@ DEFINITIONS = {
     "d.ts": "export default class Cart extends Base {}\nexport type Money = number\n",
     "d.go": "func (c *Client) Send(x int) {}\ntype Store interface {}\n",
     "d.rs": "pub(crate) fn parse(x: u8) {}\nimpl Lexer for Fast {}\n",
-    "d.rb": "class Ledger < Base\n  def balance\n",
+    "d.rb": "class Ledger < Base\n  def balance\n  end\nend\n",
 }
 
 
@@ -113,8 +113,53 @@ def test_names_are_those_of_definitions_in_code(root: Path) -> None:
         documents = past(repository)
         assert "hunter2" not in str([(each.text, each.metadata) for each in documents.values()])
         touched = documents["Begin"].metadata["touches"]
-    expected = ["Pay", "charge", "Cart", "Money", "Send", "Store", "parse", "Lexer", "Ledger", "balance"]
+    expected = ["Pay", "charge", "Cart", "Money", "Send", "Store", "parse", "Fast", "Ledger", "balance", "KEY", "k"]
     assert sorted(touched) == sorted(expected)  # type: ignore[type-var, arg-type]
+
+
+CRANE = """\
+#define WEIGHT 3
+
+static int tonnage(const char *ship) {
+    return 1;
+}
+"""
+SHIPS = """\
+def group(ships):
+    def is_next(ship):
+        return ship
+
+    return is_next
+
+
+class Harbour:
+    def moor(self):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "touched"),
+    [
+        ({}, {"crane.c": CRANE}, ["WEIGHT", "tonnage"]),
+        ({"crane.c": CRANE}, {"crane.c": CRANE.replace("return 1", "return 2")}, ["tonnage"]),
+        ({"crane.c": CRANE}, {"crane.c": CRANE + "\nint load(void) {\n    return 4;\n}\n"}, ["load"]),
+        ({"crane.c": CRANE}, {"crane.c": "int tonnage(const char *);\n"}, ["WEIGHT", "tonnage"]),
+        ({"ships.py": SHIPS}, {"ships.py": SHIPS.replace("return ship", "return 3")}, ["group", "is_next"]),
+        ({"ships.py": SHIPS}, {"ships.py": SHIPS.replace("return 1", "return 2")}, ["Harbour", "moor"]),
+        ({"ships.py": SHIPS}, {"ships.py": SHIPS + "\n\ndef count_ships():\n    return 0\n"}, ["count_ships"]),
+        ({"ships.py": SHIPS}, {"ships.py": "import os\n" + SHIPS}, []),
+        ({"ships.py": SHIPS}, {"ships.py": SHIPS.partition("\n\nclass")[0]}, ["Harbour", "moor"]),
+        ({"ships.py": SHIPS}, {"ships.py": SHIPS + "#" * 300_000 + "\n"}, ["moor"]),  # too long: what git says
+    ],
+)
+def test_a_commit_touches_all_definitions_that_a_changed_line_is_in(
+    root: Path, before: dict[str, str], after: dict[str, str], touched: list[str]
+) -> None:
+    say(root, "Begin", before | {"a.txt": "1"}, day=1)
+    say(root, "Go on", after, day=2)
+    with source(root) as repository:
+        assert list(past(repository)["Go on"].metadata.get("touches") or ()) == touched  # type: ignore[arg-type]
 
 
 def test_commits_to_what_exclude_names_are_none_and_its_files_are_not_told(root: Path) -> None:
@@ -331,7 +376,7 @@ def test_any_message_is_read_and_the_next_commit_too(root: Path, message: str) -
     put(root, {"a.py": "1"}, day=1)
     arguments = ["--allow-empty-message", "--cleanup=verbatim", "--allow-empty", "--quiet", "--message", message]
     git(root, "commit", *arguments, day=2)
-    (root / "a.py").write_text("--- a/x\n+++ b/y\n@@ -1 +1 @@ def no():\n", encoding="utf-8")
+    (root / "a.py").write_text("--- a/x\n+++ b/y\n@@ -1 +1 @@ no(3)\n", encoding="utf-8")
     last = say(root, "Last", {}, day=3)
     with source(root) as repository:
         documents = past(repository)

@@ -15,19 +15,22 @@ import itertools
 import json
 import re
 import shutil
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TypeAlias, cast
 
 from nornweave.connect.git.address import commit_url, template_of
-from nornweave.connect.git.program import GitFailedError, Lasting, origin_of, run_git, split_fields, stream_git
+from nornweave.connect.git.program import Blobs, GitFailedError, Lasting, origin_of, run_git, split_fields, stream_git
 from nornweave.connect.git.tree import leads_outside, repository_above
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter
+from nornweave.core.sandbox import run_apart
 from nornweave.core.text.dates import since_1970
 from nornweave.core.text.index_fields import THREAD_NUMBER, only_releases, tag_version
 from nornweave.core.types import (
@@ -46,15 +49,19 @@ from nornweave.core.types import (
     freeze,
 )
 from nornweave.read.access_statements import access_statements
+from nornweave.read.chunking.symbols import definition_lines
+from nornweave.read.time_limits import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}10:"
+GATE = f"{HISTORY_GATE}11:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
 """So many names and paths of one commit are found by filters and by questions of their first or last change."""
 MAX_PATCH_BYTES = 8 << 20
 """Of a larger commit the files are named, and nothing in them."""
+MAX_PARSED, MAX_CACHED = 300_000, 2_048
+"""The largest file that is parsed, in bytes, and the number of files whose definitions are kept for the next commit."""
 _PAGES = ("md", "mdx", "markdown", "rst", "adoc", "asciidoc", "org")
 _PROSE = (*(f"**/*.{suffix}" for suffix in _PAGES), "**/NEWS", "**/CHANGES", "**/CHANGELOG")
 _ATTRIBUTES = Path(__file__).with_name("attributes")
@@ -64,7 +71,7 @@ _DEFINING = frozenset(line.split()[0][1:] for line in _ATTRIBUTES.read_text("asc
 """The files of which names are told: in others a word that looks like a definition may be a secret."""
 _DIFF = (
     *("diff-tree", "--stdin", "--root", "-r", "--diff-merges=first-parent", "--no-ext-diff", "--no-textconv"),
-    *("--no-color", "--relative", "--abbrev=10", "--format=%B%x00"),
+    *("--no-color", "--relative", "--no-abbrev", "--format=%B%x00"),
 )
 _WHOLE, _PARTIAL = ("--raw", "--patch", "-U0", "-M", "-l200"), ("--raw", "-M100%")
 MIN_LETTERS = 15
@@ -76,7 +83,7 @@ _MERGE_REQUEST = re.compile(r"See merge request \S{0,300}?(!\d{1,7})\s*")
 _SIGNED = re.compile(r"(?:co-authored-by|signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
 _WITH = re.compile(r"^co-authored-by:[ \t]*([^<\n]{1,100}?)[ \t]*(?:<|$)", re.IGNORECASE | re.MULTILINE)
 _ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.{0,300})")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.{0,300})")
 _DEFINES = re.compile(
     r"\s*(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|async|const|unsafe|extern"
     r"|pub(?:\([^()]{0,40}\))?|inline|virtual|override|open|data|partial|declare)\s+){0,6}"
@@ -84,6 +91,8 @@ _DEFINES = re.compile(
     r"|macro|sub|proc|defp|defmodule)\s+(?:\([^()]{0,80}\)\s*)?([A-Za-z_$][\w$]{1,80})"
     r"(?=\s*(?:[\[({<:=;.]|$|(?:extends|implements|struct|interface|for|where|do|is)\b))"
 )
+_SIDES = {b"-": 0, b"+": 1}
+_WORD = re.compile(rb"[^\W_]")
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{1,80})\s*\(")
 _ADDRESSED = re.compile(r"(?<=\])\([^()\s]*\)| ?<https?://[^<>\s]*>")
 _TARGET = re.compile(r"\s*(?:\.\. _|\[[^\]]+\]:\s)")
@@ -91,12 +100,19 @@ _RECORD, _WITHIN = "\x01", "\x02"
 _DRAFT = re.compile(
     r"(?:^|[-_/.])(?:draft|pre|pre-?release|alpha|beta|rc|dev|nightly|snapshot|test|preview|candidate)(?:[-_/.]|$)"
 )
+_Defined: TypeAlias = Sequence[tuple[int, int, str]]
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
 
 @dataclass(slots=True)
 class _Change:
-    """The changes of a commit to one file."""
+    """The changes of a commit to one file.
+
+    Attributes:
+        names: what was changed in it, by the lines alone.
+        blobs: the ids of the file before and after the commit.
+        lines: the numbers of the lines that were removed and of those that were added, if they have a word.
+    """
 
     path: str
     status: str
@@ -104,11 +120,19 @@ class _Change:
     added: int = 0
     removed: int = 0
     names: dict[str, None] = field(default_factory=dict)
+    blobs: tuple[str, str] = ("", "")
+    lines: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
     is_code: bool = field(init=False)
     """Whether the names of changed definitions are shown for this file."""
 
     def __post_init__(self) -> None:
         self.is_code = PurePosixPath(self.path).suffix in _DEFINING
+
+    def note(self, line: bytes, side: int, number: int) -> None:
+        """Add a changed line and the name of what it defines. Side 0 is before the commit, side 1 after it."""
+        self.lines[side].append(number)
+        if found := _DEFINES.match(_decoded(line)):
+            self.names[found[1]] = None
 
     def shown(self) -> str:
         """Return the change in words: ``src/a.py (+10 −2: parse, Loader)``."""
@@ -165,8 +189,13 @@ class CommitHistory:
     is_partial: bool = False
     _changes: Lasting = field(init=False, repr=False, compare=False)
     _names: Lasting = field(init=False, repr=False, compare=False)
+    _blobs: Blobs = field(init=False, repr=False, compare=False)
+    _defined: Callable[[str, str], _Defined | None] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_blobs", Blobs(self.root, timeout_s=self.timeout_s))
+        # Most contents of a file are the "after" of one commit and the "before" of another.
+        object.__setattr__(self, "_defined", lru_cache(MAX_CACHED)(self._parse))
         for name, options in (("_changes", _PARTIAL if self.is_partial else _WHOLE), ("_names", _PARTIAL)):
             # How git finds the function that a change is in, by language.
             arguments = ("-c", f"core.attributesFile={_ATTRIBUTES}", *_DIFF, *options)
@@ -397,6 +426,7 @@ class CommitHistory:
         wanted = PathFilter(exclude=self.exclude)
         message, changes = self._read(sha, wanted)
         for change in changes:
+            self._name_definitions(change)
             change.old = change.old if wanted.matches(change.old) else ""
         author, helpers, lines = str(known.get("author") or ""), _WITH.findall(message), Counter[str]()
         for said, changed, by in self._brought(entry, wanted):
@@ -425,8 +455,31 @@ class CommitHistory:
             message, changes = self._names.ask(*told)  # the clone lacks what the commit changed
         return message, [change for change in changes if wanted.matches(change.path)]
 
+    def _name_definitions(self, change: _Change) -> None:
+        """Replace the names of a change by those of all definitions that a changed line is in, if both sides parse."""
+        names = dict[str, None]()
+        sides = zip(change.blobs, (change.old or change.path, change.path), change.lines, strict=True)
+        for blob, path, lines in sides if change.is_code else ():
+            defined = self._defined(blob, path) if lines else ()
+            if defined is None:
+                return
+            changed = (name for first, last, name in defined if bisect_left(lines, first) < bisect_right(lines, last))
+            names |= dict.fromkeys(changed)
+        change.names = names if any(change.lines) else change.names
+
+    def _parse(self, blob: str, path: str) -> _Defined | None:
+        """Return the first line, last line and name of each definition of a file; ``None`` if it cannot be parsed."""
+        with suppress(DocumentError):
+            raw = self._blobs.read(blob)
+            if raw is not None and len(raw) <= MAX_PARSED:
+                return cast(
+                    _Defined | None, run_apart(definition_lines, {"path": path}, raw, cpu_s=seconds_for(len(raw)))
+                )
+        return None
+
     def close(self) -> None:
         """End the git processes that ``fetch`` keeps."""
+        self._blobs.close()
         self._changes.close()
         self._names.close()
 
@@ -661,26 +714,26 @@ def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, l
         if ends:
             break
     changes = dict[str, _Change]()
-    current, left, right = None, 0, 0
+    current, left, at = None, [0, 0], [0, 0]
     for line in lines:
-        if left or right:
-            is_removed = line.startswith(b"-")
-            left, right = left - is_removed, right - line.startswith(b"+")
-            if current and current.is_code and (found := _DEFINES.match(_decoded(line[1:400]))):
-                current.names[found[1]] = None
+        if any(left):
+            if (side := _SIDES.get(line[:1])) is not None:
+                if current and current.is_code and _WORD.search(line):
+                    current.note(line[1:400], side, at[side])
+                left[side], at[side] = left[side] - 1, at[side] + 1
         elif line.startswith(b":"):
-            *_, status = line.split(b"\t")[0].split()
+            *_, before, after, status = line.split(b"\t")[0].split()
             paths = [_decoded(path) for path in line.rstrip(b"\n").split(b"\t")[1:]]
-            kind = status.decode("ascii", "replace")
-            changes[paths[-1]] = _Change(paths[-1], kind, paths[0] if kind.startswith("R") else "")
+            kind, blobs = status.decode("ascii", "replace"), (_decoded(before), _decoded(after))
+            changes[paths[-1]] = _Change(paths[-1], kind, paths[0] if kind.startswith("R") else "", blobs=blobs)
         elif line.startswith((b"--- a/", b"+++ b/")):
             current = changes.get(_decoded(line[6:]).rstrip("\n\t")) or current
         elif hunk := _HUNK.match(_decoded(line[:400])):
-            left, right = (1 if count is None else int(count) for count in hunk.groups()[:2])
+            left = [1 if count is None else int(count) for count in (hunk[2], hunk[4])]
+            at = [int(hunk[1]), int(hunk[3])]
             if current:
-                current.removed, current.added = current.removed + left, current.added + right
-                if current.is_code:
-                    _name_above(hunk[3], current.names)
+                current.removed, current.added = current.removed + left[0], current.added + left[1]
+                _name_above(hunk[5], current.names if current.is_code else {})
         elif line.startswith(b"diff --git "):
             current = None
     return _decoded(b"".join(message)), list(changes.values())

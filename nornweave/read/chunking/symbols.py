@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import NamedTuple
 
 from tree_sitter import Node
 
-from nornweave.core.types import Span
+from nornweave.core.types import JsonValue, Span
 from nornweave.read.chunking import syntax
-from nornweave.read.chunking.languages import C_FAMILY, Grammar
+from nornweave.read.chunking.languages import C_FAMILY, Grammar, code_format_of, grammar_of
+from nornweave.read.chunking.parsing import mask, parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,28 @@ class Definitions:
         names, declared = self._names[first:last], self._declared[first:last]
         defined = {name for name, is_declared in zip(names, declared, strict=True) if not is_declared}
         return {name: name not in defined for name in names}
+
+
+def definition_lines(values: Mapping[str, JsonValue], raw: bytes) -> list[tuple[int, int, str]] | None:
+    """Return the first line, last line and name of each definition in a file; ``None`` if it cannot be parsed.
+
+    Lines are counted from 1, and the name is without those of the definitions around it.
+    """
+    path, text = str(values["path"]), raw.decode("utf-8", "replace")
+    grammar = grammar_of(code_format_of(path, text) or "", path, text)
+    tree = parse(grammar, mask(text)) if grammar else None
+    if tree is None:
+        return None
+    ends = [place for place, letter in enumerate(text) if letter == "\n"]
+    return [
+        (
+            bisect_left(ends, each.start) + 1,
+            bisect_left(ends, each.start + len(text[each.start : each.end].rstrip()) - 1) + 1,
+            each.name.rpartition(".")[2],
+        )
+        for each in Definitions(tree.root_node, grammar, text).all
+        if not each.is_declared
+    ]
 
 
 def _found(root: Node, grammar: Grammar, text: str) -> list[DefinedName]:
