@@ -171,14 +171,17 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
 
 
 def _route(app: FastAPI) -> None:
-    """Add the operations. Those of an agent that is served alone are also added at the root."""
-    app.include_router(inbox.files)
-    for router in ROUTERS:
-        app.include_router(router)
-    app.router.routes.append(app.state.tools.route())
+    """Add the operations. Those of an agent that is served alone are also added at the root.
+
+    ``include_router`` would build every operation a second time, at the first request, for 70 ms of processor time.
+    """
+    routes = app.router.routes
+    for router in (inbox.files, *ROUTERS):
+        routes.extend(router.routes)
+    routes.append(app.state.tools.route())
     if app.state.serving.alone:
         for router in (agents.alone, inbox.files_alone, inbox.alone):
-            app.include_router(router)
+            routes.extend(router.routes)
 
 
 @asynccontextmanager

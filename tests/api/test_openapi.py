@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 from api_support import Ask
+from fastapi.routing import APIRoute
 
+from api.app import create_app
+from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 
@@ -61,3 +64,10 @@ def test_the_token_is_described(document: dict[str, Any]) -> None:
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     assert document["security"] == [{"token": []}, {}]
     assert document["paths"]["/health"]["get"]["security"] == []
+
+
+def test_the_operations_of_a_process_are_built_once(published: Settings) -> None:
+    first, second = (create_app(published, environment={}).routes for _ in range(2))
+    operations = [route for route in first if isinstance(route, APIRoute)]
+    assert {"/query", "/health"} <= {route.path for route in operations}
+    assert set(map(id, operations)) <= set(map(id, second))
