@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import dagster as dg
 import numpy as np
 import pytest
 from configurations import HASHED, configured, files
+from waiting import until
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from nornweave.carry.wiring import store_of
@@ -83,10 +83,7 @@ class Workspace:
         return store_of(self.settings, Domain.DOCUMENTATION).current()
 
     def until(self, holds: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + WITHIN_S
-        while not holds():
-            assert time.monotonic() < deadline, self.watched
-            time.sleep(0.05)
+        until(holds, lambda: self.watched, within_s=WITHIN_S)
 
     def published(self) -> dict[str, str]:
         """Return the published texts by path; none while readers are pointed at another generation."""
@@ -98,7 +95,19 @@ class Workspace:
 
     def publishes(self, expected: dict[str, str]) -> None:
         """Wait until exactly these documents are published."""
-        self.until(lambda: self.published() == expected)
+        self.until_published(lambda texts: texts == expected)
+
+    def until_published(self, holds: Callable[[dict[str, str]], bool]) -> None:
+        """Wait for a generation of which something holds; each is read once, because that takes a while."""
+        read: GenerationId | None = None
+
+        def is_published() -> bool:
+            nonlocal read
+            if read == (read := self.current()):
+                return False
+            return holds(self.published())
+
+        self.until(is_published)
 
     def runs(self) -> list[int]:
         """Return how many documents each finished run was to read or remove, newest first."""
@@ -160,16 +169,18 @@ def test_a_sync_that_was_killed_is_finished_by_the_next_process_which_ends_when_
 ) -> None:
     workspace.start()
     workspace.write("part/00.md", "# Page\n\nSaved.")
-    workspace.until(lambda: len(_unfinished(workspace.settings)) > 0 or workspace.current() == "gen-000002")
+    with dg.DagsterInstance.from_config(str(home_of(workspace.settings))) as instance:
+        workspace.until(lambda: _unfinished(instance) != [] or workspace.current() == "gen-000002")
     workspace.end()
     assert is_gone(_said(workspace.settings).process)
 
     mark = _said(workspace.settings).sources[DOCS]
     workspace.start()
     assert workspace.watched.sources[DOCS] != mark, "the sensors look for what it did not finish"
-    assert _unfinished(workspace.settings) == [], "its run is marked as failed"
+    with dg.DagsterInstance.from_config(str(home_of(workspace.settings))) as instance:
+        assert _unfinished(instance) == [], "its run is marked as failed"
     workspace.write("part/01.md", "# Page\n\nSaved.")
-    workspace.until(lambda: workspace.published()["part/01.md"] == "# Page\n\nSaved.")
+    workspace.until_published(lambda texts: texts["part/01.md"] == "# Page\n\nSaved.")
 
     text = workspace.settings.file.read_text()
     workspace.settings.file.write_text(text.replace("handbook", "manual"))
@@ -202,9 +213,8 @@ def test_what_cannot_be_watched_is_said_once_and_listed_as_before(
     assert read_watched(settings).sources == {}
 
 
-def _unfinished(settings: Settings) -> list[str]:
-    with dg.DagsterInstance.from_config(str(home_of(settings))) as instance:
-        return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))]
+def _unfinished(instance: dg.DagsterInstance) -> list[str]:
+    return [run.run_id for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))]
 
 
 def _said(settings: Settings) -> Watched:
