@@ -6,6 +6,7 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -36,6 +37,7 @@ from nornweave.ingest.records import DomainParts
 WORDS = """
     the retry timeout of a queue worker waits until every lease ends or its owner dies again
 """.split()  # noqa: SIM905
+FIRST, SECOND = "gen-000001", "gen-000002"
 FIELDS = Bm25Settings.model_validate({"b": 0.3, "fields": {"title": 3, "content": 1, "path": 0.5, "section": 2}})
 
 
@@ -175,9 +177,7 @@ def test_facts_of_what_was_replaced_meet_no_others(tmp_path: Path) -> None:
     assert_same_stores(*stores, ["setting", "max_retries"])
 
 
-@pytest.fixture
-def corpus() -> dict[str, str]:
-    return {f"{number:02}.md": f"word{number} {WORDS[number % len(WORDS)]} retry" for number in range(20)}
+CORPUS = {f"{number:02}.md": f"word{number} {WORDS[number % len(WORDS)]} retry" for number in range(20)}
 
 
 @pytest.fixture
@@ -186,9 +186,29 @@ def tiered() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def changed_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, MemorySource]:
+    """Return a corpus that was synced, and synced again with one change, to be copied."""
+    folder, source = tmp_path_factory.mktemp("changed"), filled("s", CORPUS)
+    parts = memory_parts(folder, source)
+    with small_segments():
+        assert sync(parts).generation == FIRST
+        source.write("00.md", "another text")
+        assert sync(parts).generation == SECOND
+    return folder, source
+
+
+@pytest.fixture
+def changed(changed_once: tuple[Path, MemorySource], tmp_path: Path, tiered: None) -> tuple[DomainParts, MemorySource]:
+    folder, source = changed_once
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    own = deepcopy(source)
+    return memory_parts(tmp_path, own), own
+
+
 @pytest.mark.usefixtures("tiered")
-def test_a_change_writes_what_changed(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
+def test_a_change_writes_what_changed(tmp_path: Path) -> None:
+    source = filled("s", CORPUS)
     parts = memory_parts(tmp_path, source)
     sync(parts)
     before = segments_of(parts.store)
@@ -207,8 +227,8 @@ def test_a_change_writes_what_changed(tmp_path: Path, corpus: dict[str, str]) ->
     assert "s/01.md" not in published_texts(parts)
 
 
-def test_a_small_domain_stays_one_whole_file(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
+def test_a_small_domain_stays_one_whole_file(tmp_path: Path) -> None:
+    source = filled("s", CORPUS)
     parts = memory_parts(tmp_path, source)
     sync(parts)
     del source.documents["01.md"]
@@ -255,27 +275,19 @@ def test_segments_join_by_tiers(held: list[tuple[int, int]], changed: int, joine
     )
 
 
-@pytest.mark.usefixtures("tiered")
-def test_full_writes_everything_again(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
-    parts = memory_parts(tmp_path, source)
-    before = sync(parts).generation
-    source.write("00.md", "another text")
-    sync(parts)
+def test_full_writes_everything_again(changed: tuple[DomainParts, MemorySource]) -> None:
+    parts, _ = changed
     report = sync(parts, full=True)
     assert (report.published, report.embedded) == (True, 0)
     (name,) = segments_of(parts.store)
-    assert not name.startswith(before)
+    assert not name.startswith(FIRST)
 
 
-@pytest.mark.usefixtures("tiered")
-def test_a_rollback_brings_all_segments_back_and_the_next_sync_forward(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
-    parts = memory_parts(tmp_path, source)
-    sync(parts)
-    old = published_texts(parts)
-    source.write("00.md", "another text")
-    sync(parts)
+def test_a_rollback_brings_all_segments_back_and_the_next_sync_forward(
+    changed: tuple[DomainParts, MemorySource],
+) -> None:
+    parts, source = changed
+    old = {f"s/{path}": text for path, text in CORPUS.items()}
     parts.store.rollback()
     assert published_texts(parts) == old
     source.write("01.md", "one more text")
@@ -284,8 +296,8 @@ def test_a_rollback_brings_all_segments_back_and_the_next_sync_forward(tmp_path:
 
 
 @pytest.mark.usefixtures("tiered")
-def test_files_that_no_manifest_names_are_removed(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
+def test_files_that_no_manifest_names_are_removed(tmp_path: Path) -> None:
+    source = filled("s", CORPUS)
     parts = memory_parts(tmp_path, source)
     for number in range(5):
         source.write(f"{number:02}.md", f"text of round {number}")
@@ -296,19 +308,14 @@ def test_files_that_no_manifest_names_are_removed(tmp_path: Path, corpus: dict[s
     assert {file for file in files.folder.iterdir() if file.suffix in {".duckdb", ".json", ".arrays"}} == named
 
 
-@pytest.mark.usefixtures("tiered")
 @pytest.mark.parametrize("victim", ["manifest", "segment", "arrays", "no arrays"])
 def test_a_damaged_part_leaves_the_generation_before_serving_and_is_built_again(
-    tmp_path: Path, corpus: dict[str, str], victim: str
+    changed: tuple[DomainParts, MemorySource], victim: str
 ) -> None:
-    source = filled("s", corpus)
-    parts = memory_parts(tmp_path, source)
-    first = sync(parts).generation
-    source.write("00.md", "another text")
-    second = sync(parts).generation
+    parts, _ = changed
     files = parts.store.files
-    segment = files.data_files(second)[-1].path
-    damaged = {"manifest": files.path(second), "segment": segment}.get(victim, arrays_file(segment))
+    segment = files.data_files(SECOND)[-1].path
+    damaged = {"manifest": files.path(SECOND), "segment": segment}.get(victim, arrays_file(segment))
     if victim == "no arrays":
         damaged.unlink()
     else:
@@ -316,40 +323,30 @@ def test_a_damaged_part_leaves_the_generation_before_serving_and_is_built_again(
     served = ServedGeneration(files)
     with served.use(OPERATOR) as index:
         assert index.document_count == 20
-    assert served.name == first
+    assert served.name == FIRST
     assert served.problem
     served.close()
     sync(parts)
     assert published_texts(parts)["s/00.md"] == "another text"
 
 
-@pytest.mark.usefixtures("tiered")
-def test_a_file_of_another_generation_is_not_taken_for_a_segment(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
-    parts = memory_parts(tmp_path, source)
-    sync(parts)
-    source.write("00.md", "another text")
-    generation = sync(parts).generation
-    first, second = (file.path for file in parts.store.files.data_files(generation))
+def test_a_file_of_another_generation_is_not_taken_for_a_segment(changed: tuple[DomainParts, MemorySource]) -> None:
+    parts, _ = changed
+    first, second = (file.path for file in parts.store.files.data_files(SECOND))
     for file in (first, second):
         file.with_name(f"{file.name}.crc32").unlink()
     second.write_bytes(first.read_bytes())
     with pytest.raises(StoreError, match="is of another segment"):
-        parts.store.files.open(generation)
+        parts.store.files.open(SECOND)
     arrays_file(second).write_bytes(arrays_file(first).read_bytes())
     with pytest.raises(StoreError, match="is not the file that"):
-        parts.store.files.open(generation)
+        parts.store.files.open(SECOND)
 
 
-@pytest.mark.usefixtures("tiered")
-def test_generations_share_what_is_open_of_their_segments(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
-    parts = memory_parts(tmp_path, source)
-    first = sync(parts).generation
-    source.write("00.md", "another text")
-    second = sync(parts).generation
-    old = parts.store.files.open(first)
-    with parts.store.files.open(second) as new:
+def test_generations_share_what_is_open_of_their_segments(changed: tuple[DomainParts, MemorySource]) -> None:
+    parts, _ = changed
+    old = parts.store.files.open(FIRST)
+    with parts.store.files.open(SECOND) as new:
         assert new._parts.segments[0].opened.file is old._parts.opened.file
         old.close()
         assert new.containing("word1", 50).size == 11
@@ -359,8 +356,8 @@ def test_generations_share_what_is_open_of_their_segments(tmp_path: Path, corpus
 
 @pytest.mark.vss
 @pytest.mark.usefixtures("tiered")
-def test_vector_indexes_of_segments_answer_as_that_of_one_file(tmp_path: Path, corpus: dict[str, str]) -> None:
-    source = filled("s", corpus)
+def test_vector_indexes_of_segments_answer_as_that_of_one_file(tmp_path: Path) -> None:
+    source = filled("s", CORPUS)
     parts = [memory_parts(tmp_path / str(number), source, vector_index="hnsw") for number in range(2)]
     sync(parts[0])
     source.write("00.md", "another text")
