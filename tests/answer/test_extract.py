@@ -614,7 +614,9 @@ ERROR = "Kiln refused bowl: glaze is still wet inside"
 ])  # fmt: skip
 def test_a_message_is_quoted_with_what_stands_beside_it(text: str, quoted: str) -> None:
     item = ranked("page", text, domain="documentation")
-    assert extract([item], ERROR)[0].text == quoted
+    said = f"# {ERROR}?\n"  # in code a question is a sentence like others
+    code = ranked("code", said, domain="code", cited=citation("code", "a.py", char_range=(0, len(said))))
+    assert extract([item, code], ERROR)[0].text == quoted
 
 
 def test_a_message_of_several_lines_is_quoted_to_its_end() -> None:

@@ -678,9 +678,8 @@ def _candidates(
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
-            is_repeated = asked.is_message and _is_echo(words, asked)
-            beside = _with_neighbour(text, units, place) if is_repeated else _with_block(text, units[place:])
-            shown = unit if is_code else beside
+            join = _with_neighbour if asked.is_message and _is_echo(words, asked) else _with_block
+            shown = unit if is_code else join(text, units, place)
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
 
 
@@ -898,8 +897,9 @@ def _with_neighbour(text: str, units: Sequence[Unit], place: int) -> Unit:
     return (first, behind[1]) if behind[1] - first <= LONGEST else (first, last)
 
 
-def _with_block(text: str, units: Sequence[Unit]) -> Unit:
-    """Return the first unit. If it introduces a list or a block of code and denies nothing, include that block too."""
+def _with_block(text: str, units: Sequence[Unit], place: int) -> Unit:
+    """Return a unit. If it introduces a list or a block of code and denies nothing, include that block too."""
+    units = units[place:]
     first, last = units[0]
     lead = text[first:last].rstrip().rstrip("*_")
     # The end of a fence looks like the beginning of one.
