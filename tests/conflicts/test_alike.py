@@ -1,9 +1,11 @@
 """Sentences that say one thing in other words are compared: the bundled model tells which are alike."""
 
 import pytest
+from ranked_items import ranked
 from test_asked_conflicts import APART
 from test_assertions import code, passage, talk
 
+from nornweave.ask.fuse.conflict_resolution import find_disagreements
 from nornweave.core.errors import EncoderError
 from nornweave.disagree.assertions.alike import SentenceEncoder
 from nornweave.disagree.assertions.pairing import find_contradictions
@@ -64,6 +66,17 @@ def test_what_was_not_asked_about_is_not_shown(encode: SentenceEncoder) -> None:
     beside = [passage("Lessons are held on the small rink every morning.", path="lessons.md")]
     assert find_contradictions([passage(one), other, *beside], question=question, encode=encode)
     assert not find_contradictions([passage(one), other, *beside], question="where are lessons held?", encode=encode)
+
+
+def test_the_sentences_of_the_most_relevant_passages_are_compared_first(encode: SentenceEncoder) -> None:
+    """Of all pairs only a few are compared; the passages of an answer come in the order of their domains."""
+    question, one, other = TOLD[1]
+    noise = [ranked(f"c{n}", f"# The band plays its sound check number {n} in hall {n}.\nrun()\n", score=0.1)
+             for n in range(8)]  # fmt: skip
+    talked = ranked("t", other.text, domain="conversations", score=0.8)
+    page = ranked("d", one, domain="documentation", score=0.9)
+    (found,) = find_disagreements([*noise, talked, page], question, encode)
+    assert (found.first, found.second) == (len(noise), len(noise) + 1)
 
 
 def test_a_corpus_lists_what_is_alike_and_only_that(encode: SentenceEncoder) -> None:
