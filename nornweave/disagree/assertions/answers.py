@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from http import HTTPStatus
 from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -41,11 +40,11 @@ from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import UNITS, Value, measured_in
 
-Kind: TypeAlias = Literal["quantity", "date", "status", "version", "owner", "presence", "role"]
+Kind: TypeAlias = Literal["quantity", "date", "version", "owner", "presence", "role"]
 STANDING = frozenset(("owner", "role", "presence"))
 """Kinds of which what will be says nothing of what is."""
-ASKED, DUTY = "asked", "duty"
-"""Key of what a question asks for and no table knows; of whether something has to be done."""
+ASKED = "asked"
+"""Key of what a question asks for and no table knows."""
 SENTENCE_UNITS: Mapping[str, tuple[str, Fraction]] = {
     **UNITS,
     **{word: (base, Fraction(factor)) for base, factor, words in (
@@ -93,15 +92,6 @@ _GRANTED = lazy_pattern(r"roles?|allow|permit|users|groups|admins?", re.IGNORECA
 _LABELS = frozenset(("status", "state", "stage"))
 _SWITCHED_BY = {**forms.SWITCH, "yes": True, "no": False, "enabled": True, "disabled": False}
 """Value of a setting → whether what it sets is so."""
-_PHRASES = MappingProxyType(
-    {str(each.value): {part.lower() for part in re.findall(r"\w+", each.phrase)} for each in HTTPStatus}
-)
-# Stems of verbs that say the same of an answer, and of what happened on a day.
-_VERBS: Mapping[str, frozenset[str]] = {
-    "status": frozenset(word(each)[0] for each in forms.ANSWERS),
-    "date": frozenset(word(each)[0] for each in forms.EVENTS),
-    "quantity": frozenset(word(each)[0] for each in forms.MEASURES),
-}
 _IF = "if"
 """Part of the condition of what is itself supposed: nobody else says that."""
 
@@ -216,7 +206,6 @@ class Sentence:
         )
         self.found: list[Found] = []
         self.said = stems(text) | {form for at, form in enumerate(self.forms) if self._tells(at)}
-        self.said |= {form[2:] for form in self.said if form.startswith("un")}  # an unpaid seat is not paid
         if self.lower and self.lower[0] in forms.PRONOUNS:
             self.topic = topic | stems(before)
 
@@ -253,7 +242,7 @@ class Sentence:
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
         own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
         pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
-        scopes = self._scopes(near, value) | frozenset(filter(None, self._parts(zone, is_denial=values == {"no"})))
+        scopes = self._scopes(near, value) | frozenset(filter(None, self._parts(zone)))
         return Context(
             self.said, self.topic, self._subject(zone) - values, scopes,
             frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
@@ -300,13 +289,10 @@ class Sentence:
     def _assertion(self, alike: Sequence[Found], about: Mapping[str, tuple[int, str]]) -> Assertion:
         first = alike[0]
         at, own = first.at, {self.forms[each] for each in range(first.at, first.end)}
-        verbs = _VERBS.get(first.kind, ())
         subject = {
             form: written
             for form, (place, written) in about.items()
-            if form not in own
-            and self.clauses[place] <= self.clauses[at]
-            and (form not in verbs or (place and written[0].isupper()))
+            if form not in own and self.clauses[place] <= self.clauses[at]
         }
         told = frozenset(subject)
         if self.before and (self.lower[0] in forms.PRONOUNS or len(told) < 1 + (self.domain == "conversations")):
@@ -321,11 +307,10 @@ class Sentence:
         )  # fmt: skip
 
     def _shown(self, alike: Sequence[Found]) -> str:
-        """Return a value as it is written, with all words of a name and with *half* before *an hour*."""
+        """Return a value as it is written, with all words of a name."""
         begin, end = alike[0].at, alike[0].end
         for each in alike[1:]:
             end = each.end if each.at == end else end
-        begin -= self.lower[begin - 1 : begin] == ["half"]
         return " ".join(self.written[begin:end])
 
     def _conditions(self) -> Iterator[range]:
@@ -407,9 +392,6 @@ class Sentence:
         self.taken.update(range(at, end))
 
     def _counts_one(self, at: int) -> bool:
-        end = at + 1 + len(self._counted(at + 1))
-        if self.lower[at] == "one" and end > at + 1 and not forms.COPULA.isdisjoint(self.lower[end : end + 1]):
-            return True
         at += self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = self.lower[at + 1 : at + 2]
         is_ordinal = following == ["second"] and at + 2 < len(self.lower) and self._tells(at + 2)
@@ -467,7 +449,7 @@ class Sentence:
             self.taken.add(at)
             return
         amount = None if self.lower[at][0] == "v" else _amount_of(figure)
-        if amount is None or self._read_status(at, figure):
+        if amount is None:
             return
         end = at + 1
         if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
@@ -527,18 +509,6 @@ class Sentence:
         return last == "since" or (
             "." in figure and last in forms.SINCE_VERSION and (last != "of" or before[-2:-1] == ["as"])
         )
-
-    def _read_status(self, at: int, figure: str) -> bool:
-        phrase = _PHRASES.get(figure)
-        if phrase is None:
-            return False
-        end = at + 1
-        while end < len(self.lower) and self.lower[end] in phrase:
-            end += 1
-        if end == at + 1 and (forms.ANSWERS.isdisjoint(self.lower) or self._counted(end)):
-            return False
-        self._add("status", figure[0], {figure}, at, end)
-        return True
 
     def _counted(self, at: int) -> list[str]:
         """Return the stems of the words after a number that say what it counts: ``10 concurrent parts``."""
@@ -612,8 +582,8 @@ class Sentence:
             and 0 <= value[0] - end <= (self.lower[end] == "for")
         )
 
-    def _parts(self, zone: Sequence[int], *, is_denial: bool) -> Iterator[frozenset[str]]:
-        """Yield the stems that make a clause one of a part: *the filter of* it, *never left alone*, *such* jam."""
+    def _parts(self, zone: Sequence[int]) -> Iterator[frozenset[str]]:
+        """Yield the stems that make a clause one of a part: *the filter of* it, *such* jam."""
         about = self.asked.about
         begun = [at for at in zone if self.lower[at] not in forms.BREAKS][:1]
         if begun and self.lower[begun[0]] in forms.REFERS:
@@ -624,9 +594,6 @@ class Sentence:
             is_of &= self.sorts[at - 1] != VALUE and self.lower[at - 1] not in forms.OWNS  # takes care of it
             if is_of and self._tells(at - 1) and forms.AUXILIARIES.isdisjoint(self.lower[zone[0] : at]):
                 yield frozenset((self.forms[at - 1],)) - about - forms.STATES - forms.COMMON
-        last = max((at for at in zone if self.forms[at] in about), default=-1)
-        if is_denial and last + 1 in zone and self._tells(last + 1) and self.lower[last + 1] not in forms.THERE:
-            yield frozenset((self.forms[last + 1],))
 
     def _versions(self) -> Iterator[Found]:
         for at, token in enumerate(self.lower):
@@ -738,8 +705,7 @@ class Sentence:
                     if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
         supposed = {at for condition in self._conditions() for at in condition}
         zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses and at not in supposed]
-        parted = [at for at in zone if self.lower[at] in forms.APART and self._parted(at) is not None]
-        switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)] + parted
+        switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)]
         states = [at for at in zone if self.lower[at] in forms.THERE]
         told = len(self.asked.about & self.said)
         is_told = self.asked.is_shared or (told > 1 and told >= TOLD * len(self.asked.about))
@@ -747,38 +713,15 @@ class Sentence:
             return
         no = {at for at in states
               if forms.THERE[self.lower[at]] in {"no", "done"} and self.forms[at] not in self.asked.about}  # fmt: skip
-        no |= {at for at in switches if not forms.SWITCH.get(self.lower[at], False)}
+        no |= {at for at in switches if not forms.SWITCH[self.lower[at]]}
         signs = [at for at in zone if self.lower[at] in forms.NOT]
         denied = {clause for clause in clauses
                   if (sum(self.clauses[at] == clause for at in signs)
                       + any(self.clauses[at] == clause for at in no)) % 2}  # fmt: skip
-        yield from self._duties(zone)
         named = [at for at in zone if self.forms[at] in self.asked.about]
         at = (*sorted(no), *signs, *states, *named[-1:], *zone)[0]
         said = "no" if denied else "yes"
         yield Found("presence", ASKED, frozenset((said,)), frozenset(), at, at + 1)
-
-    def _duties(self, zone: Sequence[int]) -> Iterator[Found]:
-        """Yield *yes* for *has to be done* and *no* for *need not be done*; only the first such words count.
-
-        Args:
-            zone: the indices of the words to look at.
-        """
-        for at in zone:
-            state = forms.THERE.get(self.lower[at])
-            has_to = self.lower[at] in {"have", "has", "need"} and self.lower[at + 1 : at + 2] == ["to"]
-            is_must = self.lower[at] == "must" and self.lower[at + 1 : at + 2] != ["not"]
-            if state in {"must", "may"} or is_must or has_to:
-                said = (state != "may") != self._is_denied(at)
-                yield Found("presence", DUTY, frozenset(("yes" if said else "no",)), frozenset(), at, at + 1)
-                return
-
-    def _is_denied(self, at: int) -> bool:
-        clause = self.clauses[at]
-        return any(
-            token in forms.NOT and clause - self.clauses[place] <= (token in forms.BUT)
-            for place, token in enumerate(self.lower[:at])
-        )
 
     def _is_switch(self, at: int) -> bool:
         before = self.lower[at - 1] if at else ""
@@ -787,27 +730,13 @@ class Sentence:
         is_state = (before in forms.COPULA and is_last) or self.lower[max(0, at - 2) : at] == ["defaults", "to"]
         return self.lower[at + 1 : at + 3] == ["by", "default"] or before in forms.SWITCHED or is_state
 
-    def _parted(self, at: int) -> int | None:
-        """Return the index of the verb whose second part is at ``at``, as in ``turned lamps off``; ``None`` if none."""
-        near = (place for place in range(max(0, at - 6), at - 1) if self.clauses[place] == self.clauses[at])
-        verbs = forms.APART[self.lower[at]]
-        return next(
-            (each for each in near if self.lower[each] in verbs and self.lower[each + 1] not in forms.APART), None
-        )
-
-    def _thing(self, at: int, *, joined: bool = False) -> tuple[frozenset[str], int, int]:
-        """Return the stems of the name at a place, and its start and end; no stems if no name is there.
-
-        Args:
-            joined: whether *and*, *the* and *of* may be parts of the name.
-        """
+    def _thing(self, at: int) -> tuple[frozenset[str], int, int]:
+        """Return the stems of the name at a place, and its start and end; no stems if no name is there."""
         while at < len(self.lower) and self.lower[at] in forms.DETERMINERS:
             at += 1
         end = at
         while end < min(at + 5, len(self.lower)) and (
-            (self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1))))
-            or (joined and self.lower[end] in {"and", "the"})
-            or (joined and self.lower[end] == "of" and at < end and self._are_names(end - 1, end + 1))
+            self._tells(end) and (self.sorts[end] != VALUE or (end > at and self._is_name(end - 1)))
         ):
             end += 1
         held = frozenset(self.forms[each] for each in range(at, end) if self.sorts[each] != FUNCTION) - forms.NOTHING
@@ -934,8 +863,6 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
         yield "version", ASKED, frozenset((version[1],))
     elif "place" in asked.kinds and _PATH.fullmatch(text):
         yield "role", "path", frozenset((_plain_path(text),))
-    elif "status" in asked.kinds and version and setting.name.lower().endswith(("status", "code")):
-        yield "status", text[0], frozenset((text,))
     elif value is not None and name is not None and value.kind == "number":
         per = _PER.search(setting.name)
         key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])

@@ -33,7 +33,7 @@ _ASKED_FOR: Sequence[tuple[str, re.Pattern[str]]] = tuple(
 _PERMITS = re.compile(r"\b(?:may|can|allowed|permitted)\b", re.IGNORECASE)
 _UNSAID = forms.FILLERS | forms.SINCE | forms.MODALS | {"must"} | forms.THERE.keys() | forms.SWITCH.keys()
 """Words of a question that say how something is asked about it."""
-OPEN_KINDS = frozenset(("quantity", "date", "version", "status", "answer"))
+OPEN_KINDS = frozenset(("quantity", "date", "version", "answer"))
 """What is compared of two sentences that are alike if the question does not tell what it asks for."""
 OPEN_KINDS_OF_CORPORA = OPEN_KINDS | {"may", "who"}
 """The same without a question."""
@@ -73,7 +73,7 @@ def read_question(question: str) -> Asked:
     if not matches:
         return Asked(frozenset(), frozenset())
     kind, found = min(matches, key=lambda each: each[1].start())  # whom do I call when it fails
-    kinds = {"date": {kind, "quantity"}, "state": {kind, "status"}, "name": {kind, *OPEN_KINDS - {"answer"}}}
+    kinds = {"date": {kind, "quantity"}, "name": {kind, *OPEN_KINDS - {"answer"}}}
     unsaid = _UNSAID | forms.MOMENTS if kind == "date" else _UNSAID  # when in the morning
     told = {form: written for form, written in content(question).items() if written.lower() not in unsaid}
     words = frozenset(told) - forms.STATES

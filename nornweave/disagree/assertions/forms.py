@@ -50,26 +50,15 @@ THERE = _groups("""
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
 SWITCH = MappingProxyType({"on": True, "off": False, "true": True, "false": False})
 SWITCHED = _words("turned switched shut stays stay remains remain default")
-APART = MappingProxyType({
-    "on": _words("turned switched turn switch"), "off": _words("turned switched turn switch"),
-    "out": _words("took taken take ripped pulled thrown threw"),
-})  # fmt: skip
-"""Of verbs that stand apart the word behind → its verbs: *we took the export out*."""
 """Before *on* and *off*; a form of *be* only where nothing but a condition follows."""
 UNTIL = _words("until unless by if for everywhere")
 COPULA = _words("is are be isn aren am being it's that's")
 HELPERS = COPULA | _words("was were been got gets has have")
 NOT = _words("not no never cannot neither nobody nothing")
-ANSWERS = _words("""
-    http status code codes return returns returned respond responds response responses answer answers answered reply
-    replies replied comes come send sends give gives gets get receive receives reported yields succeeds fails
-""")
 NEEDS = _words("""
     require requires required need needs needed minimum newer later higher above compiles compile supports supported
     recommended recommend runs run release floor built build builds uses use targets works
 """)
-MEASURES = _words("last lasts take takes cost costs add adds hold holds allow allows wait waits")
-"""Verbs of a quantity that do not say what it is of."""
 PHRASES = _phrases("""
     per cent: percent
     for the record: fyi

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nornweave.core.errors import EncoderError
 from nornweave.core.text.words import NAME, find_words
-from nornweave.core.types import Attribute, Fact, Side, Span, ValueKind
+from nornweave.core.types import Attribute, Fact, Side, Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.alike import (
     ALIKE_IN_CORPORA,
@@ -56,7 +56,7 @@ LARGE = 100_000
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
 _SIDES: Mapping[str, Side] = {"code": "code", "conversations": "conversation", "research": "research"}
 _ATTRIBUTES: Mapping[str, Attribute] = {
-    "status": "status", "date": "date", "presence": "holds", "version": "requires",
+    "date": "date", "presence": "holds", "version": "requires",
 }  # fmt: skip
 
 
@@ -600,10 +600,9 @@ def _side(passage: AssertingPassage) -> Side:
 def _located(passage: AssertingPassage, assertion: Assertion, name: str) -> LocatedFact:
     start, end = assertion.span.start, assertion.span.end
     attribute = _ATTRIBUTES.get(assertion.kind, "value")
-    kinds: Mapping[str, ValueKind] = {"holds": "boolean", "status": "status"}
     line = (passage.line or 0) + passage.text.count("\n", 0, start)
     fact = Fact(
-        name=name, owner="", attribute=attribute, kind=kinds.get(attribute, "string"),
+        name=name, owner="", attribute=attribute, kind="boolean" if attribute == "holds" else "string",
         value="true" if attribute == "holds" else assertion.shown, side=_side(passage), form="sentence",
         negated=assertion.values == {"no"}, span=Span(passage.start + start, passage.start + end), line=line,
         statement=" ".join(passage.text[start:end].split()),

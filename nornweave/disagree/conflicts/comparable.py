@@ -218,16 +218,13 @@ _ASIDE = _words("tes sta san pil")
 DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
 
 
-_CONFIGURATIONS = (".yml", ".yaml", ".toml", ".json", ".ini", ".conf", ".cfg", ".env", ".properties", ".xml")
-
-
 def is_sample(path: str) -> bool:
     """Tell whether a path is of a configuration among documentation: it shows values that somebody might choose.
 
     A schema there states the defaults.
     """
     *folders, name = path.lower().split("/")
-    return name.endswith(_CONFIGURATIONS) and "schema" not in name and not DOC_FOLDERS.isdisjoint(folders)
+    return is_configuration("", path) and "schema" not in name and not DOC_FOLDERS.isdisjoint(folders)
 
 
 @lru_cache(maxsize=4096)
