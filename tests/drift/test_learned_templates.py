@@ -33,6 +33,13 @@ def test_literals_near_a_name_are_read_in_any_notation(text: str, name: str, val
         assert text[one.start : one.end].strip("`\"'").replace(" ", "") == one.value.text
 
 
+def test_the_comment_behind_a_setting_is_about_this_setting() -> None:
+    found = read("```toml\nmax_size = 30 # More than `server.port`. Default: 30\n```\n")
+    assert [(one.name, one.value.text) for one in found] == [("max_size", "30")] * 2
+    (other,) = [one for one in read("```\nmax_size # as server.port = 80\n```\n") if one.value.text == "80"]
+    assert other.name == "server.port"
+
+
 def test_templates_abstract_names_and_literals_and_keep_words() -> None:
     first, second = (read(f"### max_size\n\nThe default is {value}.\n")[0] for value in ("30", "`45`"))
     assert first.template == second.template == "X head the default is V"

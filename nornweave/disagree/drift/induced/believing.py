@@ -90,10 +90,7 @@ def templates_of(one: LocatedFact) -> tuple[str, ...]:
 
 
 def general_form(template: str) -> str:
-    """Return a page's template without what says little in it.
-
-    That is what the first column of a table is called, and the words around *default*.
-    """
+    """Return a page's template without the name of a table's first column and without the words around *default*."""
     _, bar, column = template.partition("|")
     return f"T|{column}" if bar and template[0] == "T" else _DEFAULT.sub(r"\1 default V", template)
 

@@ -143,6 +143,9 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     )
     names |= {("head", walk.head)} if walk.head and is_below else set()
     nearest = next((one for one in range(at - 1, -1, -1) if is_name[one] or row[one].text.startswith("--")), None)
+    before = [one.text for one in row[:at]]
+    if role[0] == "F" and is_name[0] and before[1:2] == ["="] and "#" in before:
+        nearest = 0  # slow_wait = 4 # more than quick_wait. Default: 4
     if nearest is not None and is_name[nearest] and row[nearest].text != row[at].text:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))
     around = _around(row, at)
