@@ -14,6 +14,7 @@ from nornweave.ask.answer.extract import as_read
 from nornweave.ask.answer.text_renderer import NEAREST
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
+from nornweave.core.errors import EMPTY
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger import LIKELY
@@ -121,7 +122,7 @@ def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:
         str(len(status["generations"])),
         f"{status['documents']:,}",
         f"{status['chunks']:,}",
-        str(len(status["failed"])),
+        str(sum(not failure["reason"].startswith(EMPTY) for failure in status["failed"])),
         str(sum(len(held["paths"]) for held in status["held"])),
         str(sum(status["skip_reasons"].values())),
         status["checked_at"] or "never",
@@ -131,7 +132,8 @@ def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _print_problems(domain: str, status: Mapping[str, Any]) -> None:
     for failure in status["failed"]:
-        _say(f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
+        said = "" if failure["reason"].startswith(EMPTY) else "failed: "  # nothing is wrong with an empty file
+        _say(f"{domain}: {said}{failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
     for held in status["held"]:
         _say(f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
     for source_id, reason in status["unavailable"].items():

@@ -205,6 +205,17 @@ def test_status_before_anything_was_ingested(workspace: Path) -> None:
     assert "never" in nornweave(workspace, "status").stdout
 
 
+def test_a_page_without_text_is_named_and_has_not_failed(workspace: Path) -> None:
+    (workspace / "payments" / "docs" / "app.html").write_text(
+        "<html><body><div id='app'></div></body></html>", encoding="utf-8"
+    )
+    nornweave(workspace, "sync")
+    printed = nornweave(workspace, "status")
+    cells = next(line for line in printed.stdout.splitlines() if line.startswith("documentation")).split()
+    named = [line for line in (printed.stdout + printed.stderr).splitlines() if "app.html" in line]
+    assert cells[5] == "0" and len(named) == 1 and "failed" not in named[0], (cells, named)
+
+
 def test_lines_of_hidden_text_are_not_found_but_counted(tmp_path: Path) -> None:
     hidden = "".join(f"<!-- quokka number {number} -->\n\n" for number in range(5))
     pages = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import as_written, read_value
-from nornweave.disagree.facts.values import Value, measured_in, show
+from nornweave.disagree.facts.values import Value, measured_in, show, stated
 
 AGREE, DIFFER, UNDECIDED = FactComparison.AGREE, FactComparison.DIFFER, FactComparison.UNDECIDED
 
@@ -158,6 +158,11 @@ def test_plain_numbers_differ_exactly_if_they_are_different(left: int, right: in
 ])  # fmt: skip
 def test_a_value_is_shown_as_its_statement_writes_it(written: str, statement: str, shown: str) -> None:
     assert as_written(fact("part_size", written, statement=statement)) == shown
+
+
+def test_a_stated_number_is_no_fraction() -> None:
+    assert [stated(fact("tls_version", written)) for written in ("1.2", "30", "0.0003")] == ["1.2", "30", "0.0003"]
+    assert stated(fact("tls_version", "1.3", negated=True)) == "not 1.3"
 
 
 def test_a_denied_value_says_so() -> None:

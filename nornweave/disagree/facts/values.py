@@ -150,10 +150,14 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
 
 
 def stated(fact: Fact) -> str:
-    """Return the value that a fact states. A denied value has ``not`` before it; a denied boolean is its opposite."""
+    """Return the value that a fact states: ``1.2``, not ``6/5``.
+
+    A denied value has ``not`` before it; a denied boolean is its opposite.
+    """
     if fact.negated and fact.kind == "boolean":
         return "false" if fact.value == "true" else "true"
-    return f"not {fact.value}" if fact.negated else fact.value
+    value = str(float(Fraction(fact.value))) if fact.kind == "number" and "/" in fact.value else fact.value
+    return f"not {value}" if fact.negated else value
 
 
 def _written(value: Fraction) -> str:
