@@ -38,6 +38,9 @@ from nornweave.core.text.index_fields import tag_version
 from nornweave.core.types import Domain
 
 PAST = [
+    "which release first had a cold start",
+    "in which version could jars first be sealed",
+    "how long has the probe existed",
     "who added the retry limit?",
     "Who wrote parse_config",
     "who has changed the default port last",
@@ -104,6 +107,11 @@ PAST = [
     "why on earth the cache was removed",
 ]
 PRESENT = [
+    "what is added by the quiet option",
+    "what gets removed by the sweeper",
+    "how do I list only what changed since Monday",
+    "how can I see the history of my orders",
+    "how long has a name to be before it is cut",
     "what is in 10.0.0.0/8",
     "when could a retry happen",
     "what is in the config file",
@@ -164,6 +172,7 @@ MAY_BE_PAST = [
     "has the wizard been removed",
     "which change keeps large numbers exact",
     "how did the default limit change over time",
+    "how is the history of orders kept",
 ]
 
 
@@ -371,6 +380,9 @@ def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path
         "Release v1.1.0", "Release v1.2.0", "Release v1.3.0"
     }  # fmt: skip
     assert led_by("what changed in the parser from 1.2.0 to 1.3.0", *pages)[0] == "1.3.0"
+    for since in ("what is new since 1.0.0", "what came after 1.0.0"):
+        notes = [section for section in led_by(since) if section in {"1.1.0", "1.2.0", "1.3.0", "1.4.0"}]
+        assert notes == sorted(notes) and notes[0] == led_by(since)[0] == "1.1.0"
     for text in ("what changed since the last release", "what is not released yet"):
         assert led_by(text, *code)[0] == "Write formats"
 

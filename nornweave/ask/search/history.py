@@ -63,6 +63,8 @@ _PEOPLE = (
     r"|(?:the\ )?(?:team|project|maintainers?|developers?|authors?))"
 )
 _STEP = r"(?:versions?|releases?|tags?|commits?|pull\ requests?|prs?|patch(?:es)?)"
+_NOT_NOW = r"(?<!\bis\ )(?<!\bare\ )(?<!\bbe\ )(?<!\bgets\ )(?<!\bget\ )"
+"""What *is added by* an option is no event."""
 _MINE = r"(?!.{0,160}\b(?:my|our|i|me)\b)"
 BEHIND_RELEASE = 0.9
 """The most that others count beside a release that a question of what changed names."""
@@ -79,6 +81,7 @@ _ASKS = re.compile(
     | \b(?:which|what)\ (?:{_STEP}|change|fix|author|contributor|maintainer|developer)
       \ (?:first\ |last\ |originally\ |has\ )?
       (?!(?:need|requir|us|support|install|allow|recommend)ed\b|did\b){_PAST_TENSE}\b
+    | \b(?:which|what)\ {_STEP}\ first\ \w | \bin\ (?:which|what)\ {_STEP}\ could\b
     | \b(?:as\ of|since|until|up\ to|(?:starting|beginning)\ (?:with|from|in))\ (?:which|what)\ {_STEP}\b
     | \bfrom\ (?:which|what)\ {_STEP}\ on(?:wards?)?\b
     | \b(?:first|earliest)\ (?:version|release|tag)\ (?:with|that|to|having|supporting|where)\b
@@ -96,7 +99,7 @@ _ASKS = re.compile(
     | \bwhy\ (?!my\b|i\b)(?=(?:\S+\ ){{1,12}}(?:was|were|got)\ {_DEVELOPED}\b)
     | \bwhat\ (?:did|have|has)\ {_PEOPLE}\ (?:do|done)\ (?:about|against|for|with)\b
     | \bwhy\b (?=.{{0,160}}\b(?:any\ ?more|no\ longer)\b) {_MINE}
-    | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b
+    | \bsince\ (?:when|which)\b | \bhow\ long\ (?:has|have)\b (?!.{{0,80}}\bto\ be\b)
     | \bwhen\ could\b (?=.{{0,80}}\bfirst\b) {_MINE}
     | \bwhat(?:'s|\ is|\ was)\ (?:new\ )?in\ (?:(?:the|version|release)\ )?v?\d+\.\d+(?:\.\d+)*(?:\ release)?\W*$
     | \bwhen\ (?:was|were|did|has|have|had)\b (?!\ (?:my|i)\b) .{{0,160}}\b(?:made\ \w|{_DEVELOPED}\b)
@@ -115,13 +118,15 @@ _ASKS = re.compile(
     | \b(?:what\ (?:did|does)|(?:changes|news|differen(?:ces?|t)|anything\ \w+)\ (?:in|from|of|for|to|between|since)
       |change\ ?log\ (?:of|for))\ (?:\S{{1,40}}\ )?(?=v?\d+\.\d)
     | \b(?:un|not\ (?:yet\ )?)released\b
-    | \b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
-    | \b(?:changes|commits|happened|added|removed)\ by\b
-    | \blast\ (?:changed|modified|touched|updated|edited)\b | \bhistory\ of\b
+    | {_NOT_NOW}\b(?:changes|changed|commits|happened|added|removed)\ (?:since|between|after|before)\b
+    | {_NOT_NOW}\b(?:changes|commits|happened|added|removed)\ by\b
+    | \blast\ (?:changed|modified|touched|updated|edited)\b | ^(?:the\ )?history\ of\b
     | \b(?:is|are|do|does)\ .{{0,80}}\bstill\ (?:used|there|needed|supported|in\ use|exist|have|read|support|use|depend)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_HOW_TO = re.compile(r"\W*how (?:to|(?:do|can|could|should|would) (?:i|we|you|one))\b", re.IGNORECASE)
+"""It asks for a way to do something, not for what was done: *how do I search what changed since yesterday*."""
 _MAY_ASK = re.compile(
     rf"""
     \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b (?!\ (?:my|our|me|us)\b)
@@ -132,7 +137,7 @@ _MAY_ASK = re.compile(
     | ^why\b (?!.*\b(?:my|our|i|me|we)\b)
     | ^(?:is|are|do|does|must|can|has|have|will)\b .{{0,160}} \bstill\b
     | \b(?:no\ longer|any\ ?more)\b
-    | \bhow\ come\b {_MINE}
+    | \bhow\ come\b {_MINE} | \bhistory\ of\b {_MINE}
     | \bwhat(?:\ is|'s)\ the\ (?:\w+\ )?
       (?:reason\ (?:that|behind|why)|(?:rationale|motivation|thinking)\ (?:for|behind))\b {_MINE}
     | ^(?:the\ )?(?:rationale|motivation|reasons?)\ (?:for|behind)\ (?:the\ {_EVENT}|\w+ing)\b {_MINE}
@@ -292,7 +297,7 @@ def asks_for_past(text: str, commits: Iterable[str] = ()) -> bool:
 
 @lru_cache(maxsize=256)
 def _asks(text: str) -> bool:
-    return _ASKS.search(text) is not None
+    return _ASKS.search(text) is not None and not (_HOW_TO.match(text) and not versions_in(text))
 
 
 def may_ask_for_past(text: str, commits: Iterable[str] = ()) -> bool:
@@ -429,8 +434,7 @@ def unknown_release(text: str, items: Iterable[RecallItem]) -> str:
 
 
 def _is_of(item: RecallItem, releases: Releases | None) -> bool:
-    place = item.citation
-    release = release_of(place.source_path, place.title, place.section, item.metadata)
+    release = _release_of(item)
     if item.metadata.get("kind") == RELEASE:
         release = tag_version(str(item.metadata.get("release") or ""))
     return bool(release) and releases is not None and releases[0] <= _filled(release) <= releases[1]
@@ -709,6 +713,8 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
         return {key: _behind_notes(each, notes) for key, each in responses.items()}
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
+    responses = {key: _in_order(each, question) for key, each in responses.items()}
+    items = [item for response in responses.values() for item in response.items]
     spared = releases_in(question) != UNRELEASED and not (_NEWEST.search(question) and _names_in_time(question))
     return {
         key: _halved(each, spares_changelogs=spared)
@@ -752,12 +758,32 @@ def _says(clause: str, subject: set[str]) -> bool:
     return held >= {term for term in subject if term[0].isdigit()} and len(held) * 2 >= len(subject)
 
 
+def _in_order(response: RecallResponse, question: str) -> RecallResponse:
+    """Return a response whose notes share their scores by release, oldest first, if all since a release is asked for.
+
+    Older notes keep their scores, and so do all if the question says which changes it asks for.
+    """
+    releases = releases_in(question)
+    is_since = SINCE.search(question) and not _is_between(question) and not topics_in(question)
+    if not (releases and is_since and asks_for_release(question)):
+        return response
+    of = {item.chunk_id: _release_of(item) for item in response.items if item.metadata.get("kind") != RELEASE}
+    notes = [item for item in response.items if of.get(item.chunk_id) and _is_of(item, releases)]
+    ordered = sorted(notes, key=lambda item: (_filled(of[item.chunk_id]), -item.score))
+    scores = {each.chunk_id: item.score for each, item in zip(ordered, notes, strict=True)}
+    return _scored(response, lambda item: scores.get(item.chunk_id, item.score))
+
+
+def _release_of(item: RecallItem) -> _Release:
+    place = item.citation
+    return release_of(place.source_path, place.title, place.section, item.metadata)
+
+
 def _notes(items: Iterable[RecallItem]) -> dict[_Release, float]:
     """Return release → the best score of its maintainers' notes."""
     best: dict[_Release, float] = {}
     for item in items:
-        place = item.citation
-        if release := release_of(place.source_path, place.title, place.section, item.metadata):
+        if release := _release_of(item):
             best[_filled(release)] = max(best.get(_filled(release), 0.0), item.score)
     return best
 
