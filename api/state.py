@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from nornweave.ask.seen import SeenEngine
     from nornweave.ask.seen.agents import SeenAgent
     from nornweave.ask.seen.answers import SeenAnswers
-    from nornweave.ask.views.texts import FindDocument
-    from nornweave.ask.views.uses import UsesDocument
+    from nornweave.ask.views.texts import FindDocument, UsesDocument
 
 T = TypeVar("T")
 

@@ -45,6 +45,7 @@ from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import answerable_document
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views.texts import UsesDocument
 from nornweave.ask.views.tool_results import (
     AnswerPageDocument,
     ConflictsPageDocument,
@@ -68,7 +69,6 @@ from nornweave.ask.views.tools import (
     source_document,
     to_seconds,
 )
-from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, digest
 

@@ -30,8 +30,7 @@ from api.schemas import EVENTS, json_response
 from api.state import Served, Serving, arrive
 from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.answer.streamed import StreamedAnswer
-from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.answer.synthesis.links import without_images
+from nornweave.ask.answer.synthesis.citations import citation_key, without_images
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.views.answer import AnswerableDocument, FusedItemDocument, FusionResult
 from nornweave.ask.views.tools import Link

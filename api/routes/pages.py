@@ -78,8 +78,7 @@ from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument, LineMatchDocument
-from nornweave.ask.views.why import WhyDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument, LineMatchDocument, WhyDocument
 from nornweave.ask.why import read_place
 from nornweave.core.errors import GenerationNotKeptError, QueryError
 from nornweave.core.types import Domain, present

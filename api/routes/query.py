@@ -20,7 +20,7 @@ from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult, SynthesisDocument, synthesis_document
-from nornweave.ask.views.why import WhyDocument
+from nornweave.ask.views.texts import WhyDocument
 from nornweave.core.errors import QueryError
 
 TEXT: dict[int | str, dict[str, Any]] = {

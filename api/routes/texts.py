@@ -15,8 +15,7 @@ from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument
-from nornweave.ask.views.uses import UsesDocument
+from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument, UsesDocument
 from nornweave.core.errors import QueryError
 
 T = TypeVar("T")

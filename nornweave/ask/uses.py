@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from nornweave.ask.views.uses import (
+from nornweave.ask.views.texts import (
     DependencyDocument,
     GraphDocument,
     NotLookedAtDocument,

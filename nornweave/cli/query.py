@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer
     from nornweave.ask.seen.texts import SeenTexts
     from nornweave.ask.views.answer import FusionResult
-    from nornweave.ask.views.texts import FindDocument
-    from nornweave.ask.views.uses import NotLookedAtDocument
+    from nornweave.ask.views.texts import FindDocument, NotLookedAtDocument
     from nornweave.config import Settings
 
 Text: TypeAlias = Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")]

@@ -261,7 +261,7 @@ class RerankingWeights(FrozenSettings):
     model: float = Field(0.7, gt=0, le=1)
     """Of the cross-encoder's score, or of the combined score that takes its place."""
     heuristic: float | None = Field(None, ge=0, le=1)
-    """Of every bonus; null takes those of the table in ``ask/search/heuristics.py``."""
+    """Of every bonus; null takes those of the table in ``ask/search/rerank.py``."""
 
 
 class RerankingSettings(FrozenSettings):
@@ -273,7 +273,7 @@ class RerankingSettings(FrozenSettings):
     """Where the cross-encoder runs."""
     overfetch_factor: int = Field(3, ge=1, le=20)
     heuristics: Mapping[BonusSetting, Annotated[float, Field(ge=0, le=1)]] = {}
-    """Highest bonuses that differ from the table in ``ask/search/heuristics.py``; 0 turns a heuristic off."""
+    """Highest bonuses that differ from the table in ``ask/search/rerank.py``; 0 turns a heuristic off."""
     weights: RerankingWeights = RerankingWeights()
 
 

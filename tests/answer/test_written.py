@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nornweave.ask.answer.escaping import SOURCES, _imitates
-from nornweave.ask.answer.synthesis.written import CheckedStream, check_written
+from nornweave.ask.answer.synthesis.synthesizer import CheckedStream, check_written
 from nornweave.models.language_model import Prompt
 
 URL = "https://git.example/a.py#L1-2"

@@ -11,7 +11,7 @@ from command_line import nornweave
 from mcp_client import result, tools_of
 
 from nornweave.ask import uses
-from nornweave.ask.views.uses import UsesDocument
+from nornweave.ask.views.texts import UsesDocument
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.index.searching.finding import WordTexts

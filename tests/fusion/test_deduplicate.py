@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nornweave.ask.fuse.deduplication.candidates import candidate_pairs, words_of
-from nornweave.ask.fuse.deduplication.merge import LONGEST_READ, deduplicate
+from nornweave.ask.fuse.deduplication.merge import LONGEST_READ, candidate_pairs, deduplicate, words_of
 from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId, Fact

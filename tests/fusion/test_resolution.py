@@ -6,8 +6,8 @@ import pytest
 from fact_support import fact
 from fusion_support import day, fused, item
 
-from nornweave.ask.fuse.authority import QueryType
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
+from nornweave.ask.fuse.rank import QueryType
 from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, FusedItem, ResolvedItems
 from nornweave.ask.views.answer import conflict_document
 from nornweave.core.types import Fact, Origin

@@ -23,7 +23,7 @@ from nornweave.ask.answer.synthesis.prompt import (
     build_prompt,
     one_line,
 )
-from nornweave.ask.answer.synthesis.written import CheckedStream, CheckedText, check_written
+from nornweave.ask.answer.synthesis.synthesizer import CheckedStream, CheckedText, check_written
 from nornweave.ask.fuse.records import ConflictRecord, ConflictSide, ConflictStrategy, Detector, FusedItem
 from nornweave.ask.search.records import Citation, CoverageGap, RecallItem
 from nornweave.core.types import ChunkId

@@ -17,8 +17,7 @@ from api.app import create_app
 from evals.query_map import LEAST, fit, hits_of, learn_published, lessons_of, trial, why_due
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.ask.views.query_map import query_map_document
-from nornweave.ask.views.status import status_document
+from nornweave.ask.views.status import query_map_document, status_document
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

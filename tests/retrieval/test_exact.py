@@ -15,7 +15,7 @@ from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.pasted import searched_text
 from nornweave.ask.search.query import read_query, statistics_of
-from nornweave.ask.search.telling import Told, tell
+from nornweave.ask.search.search import Told, tell
 from nornweave.core.text.index_fields import RELEASE
 from nornweave.core.types import Document, Domain, Entry
 from nornweave.disagree.facts.extract import extract_facts

@@ -9,7 +9,7 @@ import pytest
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.ask.views.why import WhyDocument
+from nornweave.ask.views.texts import WhyDocument
 from nornweave.ask.why import WORDS_ADDED, SoughtPlace, place_in, read_place
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

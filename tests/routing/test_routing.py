@@ -8,7 +8,7 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.fuse.authority import QueryType, authority_order, query_type
+from nornweave.ask.fuse.rank import QueryType, authority_order, query_type
 from nornweave.ask.route.decomposition import split_clauses
 from nornweave.ask.route.router import CLEAR_LEAD, choose_domains, combine_signals, domain_signals
 from nornweave.core.types import Domain

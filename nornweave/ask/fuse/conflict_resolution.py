@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from nornweave.ask.fuse.authority import QueryType, authority_order
 from nornweave.ask.fuse.collect import MAX_COMPARED
+from nornweave.ask.fuse.rank import QueryType, authority_order
 from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import MappingProxyType
 
-from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.deduplication.merge import deduplicate
-from nornweave.ask.fuse.rank import rank
+from nornweave.ask.fuse.rank import query_type, rank
 from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.workspace import FusionSettings

@@ -14,7 +14,6 @@ from nornweave.ask.search.exact import asks_for_newest
 from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
-from nornweave.ask.search.heuristics import NO_BONUSES
 from nornweave.ask.search.history import (
     known_commits,
     may_ask_for_past,
@@ -36,7 +35,7 @@ from nornweave.ask.search.records import (
     RetrievalSource,
     SourceScore,
 )
-from nornweave.ask.search.rerank import Ranked, rerank
+from nornweave.ask.search.rerank import NO_BONUSES, Ranked, rerank
 from nornweave.ask.search.retrievers import is_said
 from nornweave.ask.search.search import ExpandedOutcome, SearchContext, SearchOutcome, search
 from nornweave.ask.search.signals import signals_of

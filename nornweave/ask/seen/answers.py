@@ -18,7 +18,7 @@ from nornweave.ask.search.fan_out import Recaller
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.agents import check_own
 from nornweave.ask.views.answer import FusionResult, answer_document
-from nornweave.ask.views.why import WhyDocument, why_document
+from nornweave.ask.views.texts import WhyDocument, why_document
 from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
 from nornweave.core.access import Viewer
 from nornweave.core.errors import GenerationNotKeptError, StoreError

@@ -11,7 +11,7 @@ from nornweave.ask.views.evaluations import (
     comparison_document,
     evaluations_document,
 )
-from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
+from nornweave.ask.views.status import QueryMapDocument, query_map_document
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.types import Domain

@@ -22,12 +22,13 @@ from nornweave.ask.views.texts import (
     CompletionsDocument,
     DocumentDocument,
     FindDocument,
+    GraphDocument,
     HeadingDocument,
     LineMatchDocument,
+    UsesDocument,
     chunk_document,
     document_document,
 )
-from nornweave.ask.views.uses import GraphDocument, UsesDocument
 from nornweave.ask.why import chunks_at
 from nornweave.config import Settings
 from nornweave.core.access import Viewer

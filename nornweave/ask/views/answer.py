@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.fuse.answerable import Answerable
-from nornweave.ask.fuse.authority import query_type
+from nornweave.ask.fuse.rank import query_type
 from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,

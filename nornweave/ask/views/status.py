@@ -1,4 +1,7 @@
-"""The status of a workspace's domains and sources, for ``nornweave status``, ``/sources`` and the page."""
+"""The status of a workspace's domains and sources, for ``nornweave status``, ``/sources`` and the page.
+
+Of each domain it is said whether its query map is in force, and why.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from nornweave.ask.search.freshness import lags_of
-from nornweave.ask.views.query_map import QueryMapDocument, query_map_document
 from nornweave.carry.lease import silent_runs
 from nornweave.carry.publishing import read_last_copy
 from nornweave.carry.wiring import domain_folder, store_of
@@ -41,6 +43,7 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.text.legible import counted
 from nornweave.core.types import Domain
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
+from nornweave.index.query_map import TURNED_OFF, read_report
 from nornweave.index.searching.counting import StatedDocument
 
 GIT_S = 1.0
@@ -477,3 +480,58 @@ def _indexed_sources(settings: Settings, domain: Domain) -> frozenset[str]:
     with store.files.open(generation) as index:
         first = (index.served_documents((source.id, ""), 1) for source in settings.sources_of(domain))
         return frozenset(document.source_id for documents in first for document in documents)
+
+
+class QueryMapDocument(TypedDict):
+    """The state of a query map, which is learnt from commits."""
+
+    in_force: bool
+    gain: Annotated[
+        float | None, Field(description="in commits with a changed file among the first three; null: none was tested")
+    ]
+    interval: Annotated[list[float] | None, Field(description="95 %, of the gain, where it was learnt here")]
+    examples: Annotated[int, Field(description="commits that it was learnt from")]
+    tested: Annotated[int, Field(description="newer commits that it was tested with")]
+    reason: str
+    learnt_at: Annotated[str | None, Field(description="ISO 8601, UTC; null: never here")]
+
+
+def query_map_document(settings: Settings, domain: Domain) -> QueryMapDocument:
+    """Return whether the published generation has a query map in force, with its figures or why there is none.
+
+    Raises:
+        StoreError: the published generation cannot be read.
+    """
+    files, report = store_of(settings, domain).files, read_report(domain_folder(settings, domain))
+    current = files.current()
+    known = files.manifest(current).query_map if current else None
+    is_used = settings.domains[domain].plan.query_map
+    if known:
+        is_last = report is not None and report.learnt_at == known.fitted_at
+        said = (
+            f"a changed file is among the first three for {known.after:.3f} of {known.tested} newer commits with it, "
+        )
+        return {
+            "in_force": is_used,
+            "gain": round(known.after - known.before, 4),
+            "interval": [*report.interval] if report and is_last and report.interval else None,
+            "examples": known.examples,
+            "tested": known.tested,
+            "reason": f"{said}for {known.before:.3f} without" if is_used else TURNED_OFF,
+            "learnt_at": known.fitted_at,
+        }
+    if report is None:
+        return {
+            "in_force": False, "gain": None, "interval": None, "examples": 0, "tested": 0, "learnt_at": None,
+            "reason": "none was learnt here yet; Dagster's `query_map` does" if is_used else TURNED_OFF,
+        }  # fmt: skip
+    older = f"{current} was published without it: {report.reason}"
+    return {
+        "in_force": False,
+        "gain": report.gain,
+        "interval": [*report.interval] if report.interval else None,
+        "examples": report.examples,
+        "tested": report.tested,
+        "reason": older if report.learnt_at else report.reason,
+        "learnt_at": report.at,
+    }

@@ -1,4 +1,7 @@
-"""Chunks and documents as they were ingested, and the states of documents handed in, as JSON."""
+"""Chunks and documents as they were ingested, the states of documents handed in, and look-ups, as JSON.
+
+Look-ups are the uses of a name, the imports of a file, and why a place is not in an answer.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,27 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.search.items import citation_of
+from nornweave.ask.search.question import Question
 from nornweave.ask.views.answer import ClaimDocument, claim_document
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.shaping import in_shape, moment_text
+from nornweave.ask.why import Stage, Why
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.inbox_life_cycle import DepositPage
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.finding import CompletionKind
+from nornweave.read.chunking.references import ReferenceKind
+
+_STAGES = {
+    None: "It is in the answer.",
+    "filtered": "A filter or the choice of domains leaves it out.",
+    "not_a_candidate": "No retriever has it among its best: it shares neither words nor meaning enough.",
+    "combined": "Other passages score higher.",
+    "merged": "It says the same as another passage, and was merged into it.",
+    "demoted": "It lost a conflict, and stands lower for that.",
+    "budget": "It was cut by max_tokens, min_score or diversity.",
+}
 
 
 class ChangeDocument(TypedDict):
@@ -232,3 +248,98 @@ def document_document(
         chunks=list(stored.chunk_ids),
         generation=generation,
     )
+
+
+class NamedDefinitionDocument(TypedDict):
+    """A definition with this name."""
+
+    source_id: str
+    path: str
+    line: int
+    name: Annotated[str, Field(description="with what is around it: `Ledger.add`")]
+
+
+class ReferenceDocument(TypedDict):
+    """Places in a document that use the name in one way."""
+
+    source_id: str
+    path: str
+    lines: list[int]
+    kind: ReferenceKind
+    certainty: Annotated[
+        Literal["resolved", "by_name"], Field(description="`by_name`: it is called so, and may be something else")
+    ]
+    definition: Annotated[str | None, Field(description="`path:line` of the one that is meant, where that is certain")]
+
+
+class NotLookedAtDocument(TypedDict):
+    """Documents that hold the name and were not read."""
+
+    documents: Annotated[int | None, Field(description="how many; null: nobody knows")]
+    reason: str
+
+
+class UsesDocument(TypedDict):
+    """Uses of a name in source code, by source, path and line."""
+
+    name: str
+    definitions: list[NamedDefinitionDocument]
+    references: list[ReferenceDocument]
+    resolved: Annotated[int, Field(description="lines whose reference is certain")]
+    by_name: Annotated[int, Field(description="lines that have the name, and perhaps mean another one")]
+    documents: Annotated[int, Field(description="that were looked at: all that hold the word, but those below")]
+    not_looked_at: list[NotLookedAtDocument]
+    more: Annotated[int, Field(description="references that are left out to keep this short")]
+
+
+class DependencyDocument(TypedDict):
+    """A file at the other end of an import."""
+
+    path: str
+    lines: Annotated[list[int], Field(description="of the statements, in the file that imports")]
+    names: Annotated[list[str], Field(description="that are taken from there")]
+
+
+class GraphDocument(TypedDict):
+    """The imports of a file, and the files that import it."""
+
+    source_id: str
+    path: str
+    depends_on: list[DependencyDocument]
+    used_by: list[DependencyDocument]
+    outside: Annotated[list[str], Field(description="modules that are no file of the source, or not certainly one")]
+    not_looked_at: list[NotLookedAtDocument]
+
+
+class WhyDocument(TypedDict):
+    """Why a place is not in an answer."""
+
+    shown: bool
+    stage: Annotated[Stage | None, Field(description="at which it lost; null when it is shown")]
+    words: Annotated[str, Field(description="the stage in a sentence")]
+    rank: Annotated[int | None, Field(description="in the answer or below it, from 1; null where nothing ranked it")]
+    margin: Annotated[float | None, Field(description="of score, to the last place that is shown")]
+    change: Annotated[str, Field(description="the smallest change that was tried and lifts it; empty if none does")]
+    changed: Annotated[dict[str, Any] | None, Field(description="the body of `POST /query` that does")]
+    retrievers: Annotated[dict[str, int], Field(description="retriever → rank there")]
+
+
+def why_document(why: Why) -> WhyDocument:
+    """Return why a place is not in an answer."""
+    changed = _body(why.changed) if why.changed else None
+    return in_shape(WhyDocument, why, shown=why.stage is None, words=_STAGES[why.stage], changed=changed)
+
+
+def _body(question: Question) -> dict[str, Any]:
+    """Return the body of ``POST /query`` that asks a question."""
+    stated = {
+        "query": question.text,
+        "domains": [domain.value for domain in question.domains] if question.domains else None,
+        "filters": {domain.value: dict(filters) for domain, filters in question.filters.items() if filters},
+        "top_k": question.top_k,
+        "max_tokens": question.max_tokens,
+        "min_score": question.min_score,
+        "diversity": question.diversity,
+        "conflict_strategy": question.strategy.value if question.strategy else None,
+    }
+    return {name: value for name, value in stated.items() if value not in (None, {})}

@@ -11,7 +11,7 @@ from nornweave.ask.fuse.records import Answer, FusedItem, Recalled
 from nornweave.ask.views.answer import answerable_document, item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument, UsesDocument
 from nornweave.ask.views.tool_results import (
     ConflictSideDocument,
     DomainStatusDocument,
@@ -23,7 +23,6 @@ from nornweave.ask.views.tool_results import (
     SearchResultDocument,
     SourceDocument,
 )
-from nornweave.ask.views.uses import UsesDocument
 from nornweave.core.text.legible import counted, legible
 from nornweave.core.types import JsonValue
 

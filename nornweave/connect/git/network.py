@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nornweave.connect.git.address import GitAddress
-from nornweave.connect.git.program import git_environment, user_settings
-from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
+from nornweave.connect.git.program import Bounds, GitEnded, git_environment, run_watched, user_settings
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.network import public_addresses
 

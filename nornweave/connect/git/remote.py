@@ -24,10 +24,19 @@ from tempfile import TemporaryFile
 from nornweave.connect.connectors import GitSettings
 from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.connect.git.network import COMMIT_ID, FETCH_S, DamagedCloneError, Network, find_ref, is_name
-from nornweave.connect.git.program import GitFailedError, check_version, git_command, git_environment, run_git
+from nornweave.connect.git.program import (
+    MEGABYTE,
+    Bounds,
+    GitFailedError,
+    TooLargeError,
+    check_version,
+    git_command,
+    git_environment,
+    run_git,
+    run_watched,
+)
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
 from nornweave.connect.git.tree import MAX_FILES
-from nornweave.connect.git.watched import MEGABYTE, Bounds, TooLargeError, run_watched
 from nornweave.core.errors import ConfigError, DomainBusyError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import Document, Entry, Listing, SourceId, digest

@@ -1,4 +1,4 @@
-"""Stage 6, its pure part: the prompt for a model. ``written.py`` checks the model's answer.
+"""Stage 6, its pure part: the prompt for a model. ``synthesizer.py`` checks the model's answer.
 
 All retrieved text is untrusted: passages, their places, conflicts and reasons. It reaches
 the model between fences on lines of their own, with a mark that occurs nowhere else in the prompt.

@@ -1,23 +1,36 @@
-"""The port to the language model: ``Synthesizer``. If it fails, an answer only lacks its text."""
+"""The port to the language model: ``Synthesizer``. If it fails, an answer only lacks its text.
+
+One call of a model by LiteLLM gives its text as a whole, or piece by piece, checked on the way. The text is cut into
+parts at blanks outside of brackets, and each part is checked alone: entities become the letters that they stand for,
+invisible letters are removed; then come its citations and its links (``citations``). The result is quoted line by line
+(``escaping``). The parts depend on the text alone, so it does not matter in which pieces it arrives.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from html import unescape
+from html.entities import html5
+from typing import Any, TypeAlias
 
-from nornweave.ask.answer.synthesis.model_call import Listener, ModelAnswer, Said, call
+from nornweave.ask.answer.escaping import CLOSING, OPENING, QuotedStream
+from nornweave.ask.answer.synthesis.citations import LONGEST_BRACKET, Citations, Links
 from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.errors import ConfigError
-from nornweave.core.text.legible import counted
-from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed
+from nornweave.core.text.legible import IGNORABLE, JOINERS, counted, legible
+from nornweave.core.tracing import model_span
+from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed, why_not_asked
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +43,25 @@ LEAST_S = 0.05
 """With less time than this nobody is asked."""
 GRACE_S = 0.1
 """What the loop may take to hand over what it has at the deadline."""
+
+OLLAMA = ("ollama", "ollama_chat")
+OLLAMA_WINDOW = 8192
+"""Ollama cuts a prompt without a word to a window that it is not asked to widen; each other width loads the model anew,
+hence the steps of this size."""
+CHARS_PER_TOKEN = 3
+"""A low guess, for the window's sake."""
+
+DEEPEST = 5
+"""Entities that stand for entities, and brackets inside of brackets, are read so often; those of a text with more are
+broken."""
+
+_TOKENS = re.compile(rf"[\s{re.escape(OPENING + CLOSING)}]|[^\s{re.escape(OPENING + CLOSING)}]+")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,16}|#[xX][0-9a-fA-F]{1,16}|[A-Za-z][A-Za-z0-9]{1,31});")
+# Joiners and variation selectors stay in scripts and emoji that need them.
+_INVISIBLE = re.compile(f"(?:^|(?<=[\x00-\x7f]))[{IGNORABLE}{JOINERS}]+|[{IGNORABLE}]+")
+_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
+_NO_BRACKETS = str.maketrans(dict.fromkeys(OPENING, "(") | dict.fromkeys(CLOSING, ")"))
+_BLANK, _WORD = re.compile(r"\s"), re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +248,240 @@ def _read_outcome(litellm: Any, task: asyncio.Task[Said], prompt: Prompt) -> Sai
         return "was broken off"
     error = task.exception()
     return task.result() if error is None else why_it_failed(litellm, error, prompt.messages[-1]["content"])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The shown text of a model, and why it stopped. ``broken_off`` means that the model had more to say."""
+
+    shown: CheckedText
+    finish_reason: str | None
+    broken_off: str | None = None
+
+
+Said: TypeAlias = ModelAnswer | str
+"""An answer, or why there is none."""
+
+
+class Listener:
+    """Passes on the text of models that write piece by piece, but only of the first one that writes anything."""
+
+    def __init__(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
+        self._stream = CheckedStream(prompt)
+        self._on_text = on_text
+        self.model: str | None = None
+
+    async def follow(self, model: str, parts: AsyncIterator[Any]) -> Said:
+        """Pass on a model's text; return all of it."""
+        finish_reason, has_said = None, False
+        async for part in parts:
+            choice = part.choices[0] if part.choices else None
+            finish_reason = getattr(choice, "finish_reason", None) or finish_reason
+            piece = getattr(getattr(choice, "delta", None), "content", None)
+            if not piece:
+                continue
+            if self.model not in {None, model}:
+                return "another model was quicker"
+            self.model = model
+            has_said = has_said or not piece.isspace()
+            self._tell(self._stream.add(piece))
+        if not has_said:
+            return f"answered with nothing (finish_reason {finish_reason!r})"
+        # LiteLLM (1.106) makes up a "stop" where the server went away in mid answer.
+        if getattr(parts, "received_finish_reason", finish_reason) is None:
+            return self.broken_off("the connection ended before the answer did")
+        return self._finish_answer(finish_reason)
+
+    def broken_off(self, reason: str) -> ModelAnswer:
+        """Return the text that arrived before the model stopped in the middle, with the reason."""
+        return self._finish_answer(None, reason)
+
+    def _finish_answer(self, finish_reason: str | None, broken_off: str | None = None) -> ModelAnswer:
+        self._tell(self._stream.rest())
+        return ModelAnswer(self._stream.checked(), finish_reason, broken_off)
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self._on_text(text)
+
+
+async def call(
+    litellm: Any, model: str, prompt: Prompt, settings: FusionSettings, seconds: float, listener: Listener | None
+) -> Said:
+    """Return a model's answer, or a sentence that says why there is none. A ``listener`` gets the text in pieces."""
+    # In a thread, as some providers fetch their key from the network as soon as they are named.
+    problem = await asyncio.to_thread(why_not_asked, litellm, model)
+    if problem is not None:
+        return problem
+    with model_span(model):
+        answer = await litellm.acompletion(
+            model=model,
+            messages=[dict(message) for message in prompt.messages],
+            temperature=settings.synthesis_temperature,
+            max_tokens=settings.synthesis_max_tokens,
+            timeout=seconds,
+            max_retries=0,
+            num_retries=0,
+            drop_params=True,
+            caching=False,
+            stream=listener is not None,
+            **_ollama_options(litellm, model, prompt, settings),
+        )
+        if listener is None:
+            return _read(answer, prompt)
+        async with aclosing(answer) as parts:  # a call that is cancelled ends now, not when somebody collects garbage
+            return await listener.follow(model, parts)
+
+
+def _ollama_options(litellm: Any, model: str, prompt: Prompt, settings: FusionSettings) -> dict[str, Any]:
+    provider = model.partition("/")[0]
+    if provider not in OLLAMA:
+        return {}
+    # A model that its price list does not know makes LiteLLM (1.106) ask the server about it five times a call,
+    # blocking, with a timeout of 6,000 s.
+    free = {"litellm_provider": provider, "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+    litellm.model_cost.setdefault(model, free)
+    size = sum(len(message["content"]) for message in prompt.messages) // CHARS_PER_TOKEN
+    needed = size + settings.synthesis_max_tokens
+    return {"num_ctx": -(-needed // OLLAMA_WINDOW) * OLLAMA_WINDOW}
+
+
+def _read(answer: Any, prompt: Prompt) -> Said:
+    choices = getattr(answer, "choices", None)
+    if not choices:
+        return "answered without a choice"
+    text = choices[0].message.content
+    if not isinstance(text, str) or not text.strip():
+        return f"answered with nothing (finish_reason {choices[0].finish_reason!r})"
+    return ModelAnswer(check_written(text, prompt), choices[0].finish_reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """A model's answer after all checks.
+
+    Attributes:
+        text: every known citation is ``[domain:chunk_id]`` in its own bracket, unknown ones are removed; the only links
+            are addresses of passages; no line looks like a header or separator of the answer.
+        cited: the ids of the cited chunks, in order, each once.
+        unknown: citations of chunks that the prompt does not allow, as written, in order, each once.
+        links_left_out: how many addresses were removed.
+    """
+
+    text: str
+    cited: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    links_left_out: int = 0
+
+
+def check_written(text: str, prompt: Prompt) -> CheckedText:
+    """Return the checked form of a whole text that answers a prompt."""
+    stream = CheckedStream(prompt)
+    stream.add(text)
+    stream.rest()
+    return stream.checked()
+
+
+class CheckedStream:
+    """Checks a model's text in pieces, with the same result as ``check_written``."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self._citations = Citations(prompt.allowed.values())
+        self._links = Links(prompt.urls, prompt.messages[-1]["content"])
+        self._lines = QuotedStream()
+        self._word: list[str] = []
+        self._part: list[str] = []
+        self._length = 0
+        self._opened: deque[int] = deque()
+        self._passed: list[str] = []
+        self._blank = ""
+
+    def add(self, piece: str) -> str:
+        """Add a piece of the model's text; return the part that can be sent now."""
+        self._word.append(piece)
+        if not _BLANK.search(piece):
+            return ""
+        text = "".join(self._word)
+        last = "" if text[-1].isspace() else text.split()[-1]
+        settled = text[: len(text) - len(last)].rstrip()
+        self._word = [text[len(settled) :]]
+        return self._pass_on("".join(map(self._checked_part, self._parts(settled))))
+
+    def rest(self) -> str:
+        """Return the part that was not sent yet, once the text is complete. An open code fence is closed."""
+        parts = (*self._parts("".join(self._word)), "".join(self._part))
+        self._word = []
+        passed = self._pass_on("".join(map(self._checked_part, parts)) + self._lines.rest())
+        self._blank = ""
+        return passed + self._pass_on(_end_of_fence("".join(self._passed)))
+
+    def checked(self) -> CheckedText:
+        """Return the text that was sent, with the findings in it."""
+        text, unknown = "".join(self._passed), tuple(self._citations.unknown)
+        return CheckedText(text, self._citations.cited(text), unknown, self._links.left_out)
+
+    def _parts(self, text: str) -> Iterator[str]:
+        """Add a text, which must end before a blank or be the last one. Yield the parts that are now complete."""
+        for token in _TOKENS.findall(_WORD.sub(lambda word: _as_seen(word[0]), legible(text))):
+            if token.isspace():
+                yield from self._complete_part()
+            elif token in OPENING:
+                self._opened.append(self._length)
+            elif token in CLOSING and self._opened:
+                self._opened.pop()
+            self._part.append(token)
+            self._length += len(token)
+        yield from self._complete_part()
+
+    def _complete_part(self) -> Iterator[str]:
+        while self._opened and self._length - self._opened[0] > LONGEST_BRACKET:
+            self._opened.popleft()
+        if self._part and not self._part[-1].isspace() and not self._opened:
+            yield "".join(self._part)
+            self._part, self._length = [], 0
+
+    def _checked_part(self, part: str) -> str:
+        for _ in range(DEEPEST):
+            checked = self._links.take_out(self._citations.check(part))
+            if checked == part:
+                return self._lines.add(part)
+            part = checked
+        return self._lines.add(part.translate(_NO_BRACKETS))
+
+    def _pass_on(self, text: str) -> str:
+        """Return the part of a text to send now. Blanks at its end are kept and sent only if more text follows."""
+        text = self._blank + text
+        passed = text.rstrip()
+        self._blank = text[len(passed) :]
+        if not self._passed:
+            passed = passed.lstrip()
+        self._passed += [passed] if passed else []
+        return passed
+
+
+def _as_seen(word: str) -> str:
+    """Return a word as readers see it: entities are resolved, invisible letters removed."""
+    for _ in range(DEEPEST):
+        seen = _INVISIBLE.sub("", legible(_ENTITY.sub(_character, word)))
+        if seen == word:
+            return word
+        word = seen
+    return _ENTITY.sub(lambda entity: f"& {entity[0][1:]}", word)
+
+
+def _character(entity: re.Match[str]) -> str:
+    return unescape(entity[0]) if entity[0][1] == "#" else html5.get(entity[0][1:], entity[0])
+
+
+def _end_of_fence(text: str) -> str:
+    """Return the line that closes an open code fence; empty if none is open."""
+    open_fence: re.Match[str] | None = None
+    for line in text.split("\n"):
+        fence = _FENCE.fullmatch(line)
+        if fence is None:
+            continue
+        if open_fence is None:
+            open_fence = None if fence[2][0] == "`" in fence[3] else fence
+        elif fence[2].startswith(open_fence[2]) and not fence[3].strip():
+            open_fence = None
+    return f"\n{open_fence[1]}{open_fence[2]}" if open_fence else ""
