@@ -49,7 +49,6 @@ from nornweave.core.types import (
     freeze,
 )
 from nornweave.read.access_statements import access_statements
-from nornweave.read.chunking.symbols import definition_lines
 from nornweave.read.time_limits import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
@@ -469,6 +468,8 @@ class CommitHistory:
 
     def _parse(self, blob: str, path: str) -> _Defined | None:
         """Return the first line, last line and name of each definition of a file; ``None`` if it cannot be parsed."""
+        from nornweave.read.chunking.symbols import definition_lines  # with grammars: no command waits for them
+
         with suppress(DocumentError):
             raw = self._blobs.read(blob)
             if raw is not None and len(raw) <= MAX_PARSED:
