@@ -530,6 +530,33 @@ def test_changes_of_the_time_that_is_named_lead_and_those_of_pages_alone_come_la
         assert asked_about.scores.tolist() == [1] * len(commits)
 
 
+def test_commits_gain_that_changed_the_code_that_is_found(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "jars")
+    for step, name in enumerate(("seal", "seal", "shelve")):
+        write(repository.root, {f"{name}.py": f"def {name}_jar():\n    return {step}\n"})
+        repository.git("add", "-A")
+        repository.git("commit", "-q", "-m", f"Step {step}")
+    written = {"data_dir": "var", "sources": [{"id": "jars", "domain": "code", "type": "git", "path": "jars"}]}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({**written, "domains": {"code": HASHED}}), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    with (
+        Engine(settings, [Domain.CODE], watch=False) as engine,
+        engine.agents[Domain.CODE].generation.using(OPERATOR, None) as (generation, _),
+    ):
+        commits = of_past(generation)
+        code = [n for n, chunk in generation.chunks(np.arange(generation.size)).items() if chunk.title == "seal_jar"]
+        half = np.full(len(commits), 0.5)
+        alike = Ranking(commits, half, {}, half)
+        found = Ranking(np.array(code), np.ones(1), {}, np.ones(1))
+        ranked = weigh_changes(alike, "which commit waits for the wax", generation, code=found)
+        titles_of = generation.chunks(ranked.numbers)
+        gained = [titles_of[n].title for n, score in zip(ranked.numbers, ranked.scores, strict=True) if score > 0.5]
+        assert sorted(map(str, gained)) == ["Step 0", "Step 1"], "their code is near, whatever they say"
+        without = weigh_changes(alike, "which commit waits for the wax", generation)
+        assert without.scores.tolist() == half.tolist()
+
+
 def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
     kind = ("--filter", "code.kind=commit")
     assert {*titles(asked(folder, "jobs", *kind))} >= {"Retry failed jobs three times", "Begin with a queue"}

@@ -192,6 +192,10 @@ LISTED = 0.7
 """What a release counts, which lists what others did, where one change is asked for."""
 MOST_PARTS = 5
 """A commit has fewer passages."""
+CODE_READ, CODE_SHARE = 10, 0.3
+"""Passages of today's code whose commits gain, and what share of their scores these gain at most."""
+_DEFINED = re.compile(r"[\w$]{3,}")
+"""The title of a passage that is the name of a definition."""
 COMMIT_CHANGED = "\nChanged:\n"
 """What stands before the changed files, as ``connect/git/history.py`` writes it."""
 WEIGHED = 100
@@ -449,17 +453,20 @@ def _is_between(text: str) -> bool:
     return len(versions_in(text)) > 1 and _BETWEEN.search(text) is not None
 
 
-def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask | None = None) -> Ranking:
+def weigh_changes(
+    ranking: Ranking, text: str, generation: Index, within: Mask | None = None, code: Ranking | None = None
+) -> Ranking:
     """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
-    Commits of another time, release or issue than the question names count half. A commit that
-    leaves what the program does as it is counts a little less, unless such a commit is asked for: another commit made
-    the change. If the question asks when something ended, a commit that began it counts half, and the reverse. If the
-    first or the last change of a name is asked for, the commits that touch the name come in order of time, including
-    commits that the search did not find.
+    Commits that changed the definitions of today that the question finds gain. Commits of another time, release or
+    issue than the question names count half. A commit that leaves what the program does as it is counts a little less,
+    unless such a commit is asked for: another commit made the change. If the question asks when something ended, a
+    commit that began it counts half, and the reverse. If the first or the last change of a name is asked for, the
+    commits that touch the name come in order of time, including commits that the search did not find.
 
     Args:
         within: the chunks that pass the filters; ``None`` for all.
+        code: what the question finds without commits and releases; ``None`` counts nothing.
     """
     days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text) or _ASKS_STILL.search(text)
@@ -470,6 +477,7 @@ def weigh_changes(ranking: Ranking, text: str, generation: Index, within: Mask |
     undoing = _undoing(ranking, generation, within) if not names and _UNDOES.search(text) else {}
     touching = undoing or (_touching(names, generation, within) if names else {})
     ranking = _with_first_parts(ranking, _whole(ranking.numbers[:WEIGHED], generation))
+    ranking = ranking if code is None else _with_code(ranking, code, generation)
     ranking = _with_found(ranking, np.array([*touching], np.int32))
     factors = np.full(len(ranking), OTHER_TIME * BESIDE)
     looked_at = np.flatnonzero((np.arange(len(ranking)) < WEIGHED) | np.isin(ranking.numbers, [*touching]))
@@ -586,6 +594,22 @@ def _with_first_parts(ranking: Ranking, whole: Mapping[int, StoredChunk]) -> Ran
     """Return a ranking in which the first part of a commit, which has its first line, scores as its best part."""
     first = [whole[number].chunk_no if number in whole else number for number in ranking.numbers.tolist()]
     return merge(ranking, [replace(ranking, numbers=np.array(first, np.int32))], 1)
+
+
+def _with_code(ranking: Ranking, code: Ranking, generation: Index) -> Ranking:
+    """Return a ranking in which a commit gains a share of the score of the code that it changed.
+
+    The words of a commit may be far from a question although the code is near. The share is smaller the more commits
+    changed a definition, as its square root.
+    """
+    gains = np.zeros(len(ranking))
+    for number, chunk in generation.chunks(code.numbers[:CODE_READ]).items():
+        name = re.split(r"[.> ]+", str(chunk.title))[-1]
+        changed = np.flatnonzero(generation.within((AnyOf("touches", (name,)),))) if _DEFINED.fullmatch(name) else ()
+        if len(changed):
+            gain = CODE_SHARE * code.scores[code.numbers == number].item() / len(changed) ** 0.5
+            gains = np.where(np.isin(ranking.numbers, changed), np.maximum(gains, gain), gains)
+    return reorder(ranking, 1 + gains / np.maximum(ranking.scores, CODE_SHARE / WEIGHED))
 
 
 def _with_found(ranking: Ranking, numbers: Numbers) -> Ranking:

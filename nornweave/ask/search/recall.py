@@ -77,7 +77,8 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
         ranking = merge(ranking, [outcome.ranking for outcome in outcomes[1:]], share)
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
-        changes = weigh_changes(outcomes[-1].ranking, question.text, whole.generation, whole.within)
+        found, code = outcomes[-1].ranking, outcomes[0].ranking
+        changes = weigh_changes(found, question.text, whole.generation, whole.within, code)
         ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation, whole.within)
     elif context.domain != Domain.CODE:
         ranking = below_opposite(ranking, question.text, context.generation)
