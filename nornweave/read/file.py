@@ -34,6 +34,7 @@ from nornweave.read.pdf.ocr import version as ocr_version
 from nornweave.read.pdf.port import library_version
 from nornweave.read.worth import (
     PROSE_SHARE,
+    is_bundled,
     is_empty_page,
     is_generated,
     is_json,
@@ -51,7 +52,7 @@ from nornweave.read.worth import (
 )
 
 # Raise it when the same bytes come out as another document.
-_VERSION = "documents-31"
+_VERSION = "documents-32"
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision", FOREIGN})
@@ -62,6 +63,7 @@ _OF_NOTES = re.compile(
 )
 """Folders in which each change is a file of its own, of a line."""
 _DATA = DATA_SUFFIXES | {".toml", ".hcl", ".txt"}
+_COMPILED = frozenset({"javascript", "css"})
 _OF_TEXT = frozenset({".ipynb", ".eml", ".mbox"})
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
@@ -171,6 +173,8 @@ def _not_worth_reading(  # noqa: C901 - one reason after another
             return f"{suffix or 'no language'}: neither its name nor what it holds says a language of code{hint}"
         if suffix not in TEMPLATES and is_generated(text):  # a template says it of what it writes
             return "generated: a comment at its head says so"
+        if format_ in _COMPILED and is_bundled(text):
+            return "compiled: its source map, or what a bundler begins with, says so"
         if vendored := _vendored(entry):
             return vendored
         if is_test_data(path, text):

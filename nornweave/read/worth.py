@@ -181,6 +181,20 @@ def is_generated(text: str) -> bool:
     return is_made and any(map(_OF_THIS.match, warnings))
 
 
+_MAPPED = re.compile(r"(?://|/\*)[#@][ \t]*sourceMappingURL=[^\n]{0,2000}\s*\Z")
+_HELPERS = re.compile(
+    r"(?:\s+|//[^\n]*\n|/\*(?:(?!\*/).)*+\*/|[\"']use strict[\"'];?|\(\(\)\s*=>\s*\{|\(function\s*\(\w*\)\s*\{)*+"
+    r"(?:var|let|const)\s+(?:__\w+|[\w$]{1,2})\s*=\s*Object\.(?:create|defineProperty)\s*[;,]",
+    re.DOTALL,
+)
+"""What a bundler's output begins with: short names for functions of ``Object``."""
+
+
+def is_bundled(text: str) -> bool:
+    """Tell whether a script or style sheet was compiled: it names its source map at its end, or a bundler began it."""
+    return _MAPPED.search(text, max(0, len(text) - 2_100)) is not None or _HELPERS.match(text) is not None
+
+
 _MEASURED = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?![\w.])")
 _MEASURED_LEAST, _MEASURED_SHARE = 50, 20
 

@@ -98,6 +98,20 @@ def test_a_long_literal_makes_no_program_minified() -> None:
     assert reason("leaf.js", f"{picture}{program}" + "f(a,b);" * 2_000) == "minified"
 
 
+@pytest.mark.parametrize(("path", "head", "end", "told"), [
+    ("a.js", "", "//# sourceMappingURL=/assets/a.js.map\n", "compiled"),
+    ("a.css", "", "/*# sourceMappingURL=a.css.map */", "compiled"),
+    ("a.js", "(() => {\n  var __create = Object.create;\n", "", "compiled"),
+    ("a.mjs", "// Kettle\n/* of tin */\n\nvar fa = Object.defineProperty, da = a;\n", "", "compiled"),
+    ("a.js", "const map = '//# sourceMappingURL=';\n", "", "javascript"),
+    ("a.js", "const empty = Object.create(null);\n", "", "javascript"),
+    ("a.js", "const create = Object.create;\n", "", "javascript"),
+])  # fmt: skip
+def test_what_a_bundler_wrote_is_left_out(path: str, head: str, end: str, told: str) -> None:
+    body = "function pour(cup) {\n  return cup.fill();\n}\n" * 60 if path != "a.css" else ".cup { color: red }\n" * 60
+    assert reason(path, f"{head}{body}{end}") == told
+
+
 def test_what_a_template_writes_into_a_text_is_no_part_of_it() -> None:
     assert prose_share(NOTES) >= PROSE_SHARE
     assert prose_share("{% trans %}{% if a.b.c.d.e.f %}Your page was approved by the editors.{% endif %}") == 1

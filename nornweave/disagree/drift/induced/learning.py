@@ -44,7 +44,7 @@ from nornweave.disagree.facts.names import Name, is_generic, join_keys, read_nam
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
-from nornweave.read.worth import is_generated, minified_line
+from nornweave.read.worth import is_bundled, is_generated, minified_line
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -308,7 +308,7 @@ class CodeNotation:
             for file in listed
             if file.kind == "code" and program_of(file.path) is not None
             for text in (self.text_of(file),)
-            if not (is_generated(text) or minified_line(text))
+            if not (is_generated(text) or is_bundled(text) or minified_line(text))
         ]
         constants = Definitions(programs)
         words = {word for _, text in programs for word in _IDENTIFIER.findall(text)}
