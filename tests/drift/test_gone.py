@@ -447,3 +447,22 @@ def test_a_name_that_html_marks_as_code_is_gone(tmp_path: Path, page: str, *, is
     repository.commit({"src/lamp.py": CODE.replace("switchOn", "turnOn")}, DATES[1])
     names = [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings]
     assert names == ["switchOn"] * is_said
+
+
+GLOW_PAGE = "# Lamp\n\n| Option | Description |\n|---|---|\n| `--max-glow` | How much it glows. |\n"
+
+
+@pytest.mark.parametrize(("start", "page", "names"), [
+    ("#!/usr/bin/env ruby", GLOW_PAGE, ["--max-glow"]),
+    ("#!/usr/bin/env ruby", GLOW_PAGE.replace("max-glow", "brightness"), []),
+    ("#!/usr/bin/perl -w", GLOW_PAGE.replace("max-glow", "brightness"), []),
+])  # fmt: skip
+def test_a_program_without_a_suffix_has_its_flags_and_the_name_of_a_file_has_none(
+    tmp_path: Path, start: str, page: str, names: list[str]
+) -> None:
+    repository, code = Repository(tmp_path), f'{start}\non("--max-glow [N]", "Glow")\n'
+    styles = {"styles.py": 'STYLES = ["lib/css/max-glow.scss"]\n'}
+    base = repository.commit({"README.md": GLOW_PAGE, "bin/lamp": code, **styles}, DATES[0])
+    repository.commit({"README.md": page, "bin/lamp": code.replace("max-glow", "brightness")}, DATES[1])
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+    assert [one.name for one in report.findings] == names

@@ -1,6 +1,9 @@
-import pytest
+from pathlib import Path
 
-from nornweave.disagree.drift.files import kind_of
+import pytest
+from git_repository import Repository
+
+from nornweave.disagree.drift.files import Commit, WorkingTree, kind_of
 
 
 @pytest.mark.parametrize(
@@ -61,3 +64,13 @@ def test_tests_examples_vendored_and_generated_files_are_left_out(path: str) -> 
 @pytest.mark.parametrize("path", ["lib/liblamp.so.1", "lib/Lamp.pod"])
 def test_what_only_ends_like_a_manual_page_is_not_read(path: str) -> None:
     assert kind_of(path) is None
+
+
+def test_the_first_line_of_a_program_without_a_suffix_tells_its_language(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    files = {"bin/lamp": "#!/usr/bin/env -S ruby -w\nputs 1\n", "tools/dim": "#!/usr/bin/python3\nROWS = 1\n",
+             "setup": "#!/bin/sh\ntrue\n", "tests/glow": "#!/usr/bin/env ruby\n", "NOTICE": "of ruby\n"}  # fmt: skip
+    commit = repository.commit(files, "2024-02-01T12:00:00Z")
+    for tree in (WorkingTree(tmp_path), Commit(tmp_path, commit)):
+        assert [(one.path, one.suffix) for one in tree.list()] == [("bin/lamp", ".rb"), ("tools/dim", ".py")]
+        assert tree.unread() == {"setup": "shell"}

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -28,7 +28,7 @@ from nornweave.connect.files.skip import (
 from nornweave.connect.files.walk import walk
 from nornweave.connect.git.blame import commit_of
 from nornweave.connect.git.program import Blobs, GitFailedError, run_git
-from nornweave.connect.git.tree import list_tree
+from nornweave.connect.git.tree import TreeFile, list_tree
 from nornweave.core.errors import ConfigError, DocumentError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
@@ -38,7 +38,7 @@ from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.comparable import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.blocks.man import as_definitions, is_called_manual
-from nornweave.read.chunking.languages import code_format_of, language_of
+from nornweave.read.chunking.languages import code_format_of, language_of, program_suffix
 from nornweave.read.kinds import BINARY_SUFFIXES
 
 GIT_S = 30.0
@@ -50,6 +50,8 @@ Kind = Literal["code", "documentation"]
 
 MAX_BYTES = 1_000_000
 """Larger files are data or generated."""
+MAX_HEAD = 1_000
+"""Bytes of a file that tell its language."""
 
 FORMATS = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text", ".adoc": "asciidoc",
@@ -81,11 +83,18 @@ class SourceFile:
         path: relative to the folder, with ``/``.
         kind: documentation or code.
         version: the blob of a committed file; empty in a working tree.
+        told: what ``suffix_told`` returns for the file.
     """
 
     path: str
     kind: Kind
     version: str = ""
+    told: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the file's language, with its dot: its own, or what its first line tells."""
+        return PurePosixPath(self.path).suffix or self.told
 
 
 def is_repository(root: Path) -> bool:
@@ -104,12 +113,12 @@ class WorkingTree:
 
     def list(self) -> tuple[SourceFile, ...]:
         """Return the files to read, by path, without links, large files and files that ``kind_of`` excludes."""
-        found = (SourceFile(path, kind) for path in self._paths() if (kind := kind_of(path)) is not None)
+        found = (SourceFile(path, kind, told=told) for path, told in self._told() if (kind := kind_of(path + told)))
         return tuple(one for one in found if self._is_readable(one.path))
 
-    def unread(self) -> dict[str, int]:
-        """Return how many programs are in each language that is not read."""
-        return dict(Counter(filter(None, map(unread_language_of, self._paths()))))
+    def unread(self) -> dict[str, str]:
+        """Return a mapping from path to language of the programs whose language is not read."""
+        return {path: language for path, told in self._told() if (language := unread_language_of(path + told))}
 
     def read(self, file: SourceFile) -> bytes:
         """Read a file.
@@ -118,6 +127,15 @@ class WorkingTree:
             OSError: the file cannot be read.
         """
         return (self.root / file.path).read_bytes()
+
+    def _told(self) -> Iterator[tuple[str, str]]:
+        yield from ((path, suffix_told(path, partial(self._head, path))) for path in self._paths())
+
+    def _head(self, path: str) -> bytes:
+        if not self._is_readable(path):
+            return b""
+        with (self.root / path).open("rb") as opened:
+            return opened.read(MAX_HEAD)
 
     def _paths(self) -> Iterator[str]:
         listed = self._listed_by_git() if is_repository(self.root) else []
@@ -163,19 +181,30 @@ class Commit:
         """
         files = []
         try:
-            for file in list_tree(self.root, self.revision, timeout_s=GIT_S):
-                if file.mode not in _REGULAR or not 0 < file.size <= MAX_BYTES:
-                    continue
-                if is_text(file.path) and unsafe_path(file.path) is None and (kind := kind_of(file.path)) is not None:
-                    files.append(SourceFile(file.path, kind, file.blob))
+            for file, told in self._told():
+                if self._is_readable(file) and (kind := kind_of(file.path + told)) is not None:
+                    files.append(SourceFile(file.path, kind, file.blob, told))
         except GitFailedError as error:
             raise ConfigError(f"git ls-tree: {error}") from error
         return tuple(sorted(files, key=lambda one: one.path))
 
-    def unread(self) -> dict[str, int]:
-        """Return how many programs are in each language that is not read."""
-        files = list_tree(self.root, self.revision, timeout_s=GIT_S)
-        return dict(Counter(filter(None, (unread_language_of(file.path) for file in files))))
+    def unread(self) -> dict[str, str]:
+        """Return a mapping from path to language of the programs whose language is not read."""
+        return {
+            file.path: language for file, told in self._told() if (language := unread_language_of(file.path + told))
+        }
+
+    def _told(self) -> Iterator[tuple[TreeFile, str]]:
+        for file in list_tree(self.root, self.revision, timeout_s=GIT_S):
+            yield file, suffix_told(file.path, partial(self._blob, file.blob)) if self._is_readable(file) else ""
+
+    @staticmethod
+    def _is_readable(file: TreeFile) -> bool:
+        is_small = file.mode in _REGULAR and 0 < file.size <= MAX_BYTES
+        return is_small and is_text(file.path) and unsafe_path(file.path) is None
+
+    def _blob(self, blob: str) -> bytes | None:
+        return self._blobs.setdefault(0, Blobs(self.root, timeout_s=GIT_S)).read(blob)
 
     def read(self, file: SourceFile) -> bytes:
         """Read a blob.
@@ -183,8 +212,7 @@ class Commit:
         Raises:
             NornWeaveError: git does not return the blob.
         """
-        blobs = self._blobs.setdefault(0, Blobs(self.root, timeout_s=GIT_S))
-        raw = blobs.read(file.version)
+        raw = self._blob(file.version)
         if raw is None:
             raise SourceUnavailableError(f"the repository has no blob {file.version}; fetch the whole history")
         return raw
@@ -294,6 +322,17 @@ def kind_of(path: str) -> Kind | None:
     # Elsewhere HTML is a template.
     is_template = suffix in {".html", ".htm"} and DOC_FOLDERS.isdisjoint(folders)
     return "documentation" if _format_of(pure) and not is_template else None
+
+
+def suffix_told(path: str, head: Callable[[], bytes | None]) -> str:
+    """Return the suffix that the first line of a program without a suffix tells: ``.rb`` for Ruby; empty otherwise.
+
+    Args:
+        head: a function that returns the first bytes of the file.
+    """
+    if PurePosixPath(path).suffix or kind_of(path) is not None or kind_of(f"{path}.py") is None:
+        return ""
+    return program_suffix((head() or b"")[:MAX_HEAD].decode("utf-8", "replace"))
 
 
 _BY_NAMES = frozenset(("lua", "elixir"))

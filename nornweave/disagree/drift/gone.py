@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
-from pathlib import Path, PurePosixPath
+from itertools import islice, takewhile
+from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, stream_git
 from nornweave.core.errors import ConfigError
@@ -70,6 +70,7 @@ _GIVES = frozenset(("=", ":", "=>"))
 _WORDS = lazy_pattern(r"[^,\s]+")
 _PARTS = lazy_pattern(r"[^./:,\s]+")
 _QUALIFIER = lazy_pattern(r"::|->|[.]")
+_FILE = lazy_pattern(r"/[\w.-]*\.\w+$|/.*/")
 _URL = lazy_pattern(r"\bhttps?://[\w.:\[\]{}<>-]+(/[\w{}.:-]+(?:/[\w{}.:-]+)+)")
 
 _TELLING = lazy_pattern(r"^--?[A-Za-z]|\w[-_/.]\w|[a-z][A-Z]|^/\w")
@@ -187,13 +188,15 @@ class _Renamed:
 
 
 def gone(
-    root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf
-) -> list[Finding]:
+    root: Path, commits: tuple[str, str], old: Sequence[SourceFile], new: Sequence[SourceFile], text_of: TextOf,
+    unread: Iterable[str] = (),
+) -> list[Finding]:  # fmt: skip
     """Return a finding for each name that commits removed from code and pages still use, or that only pages renamed.
 
     Args:
         commits: base and head.
         old, new: the files of both commits; their blobs show which files changed.
+        unread: the programs at the head that drift does not read.
     """
     before, after = ({file.path: file for file in files} for files in (old, new))
     changed = [file for file in old if after.get(file.path, file).version != file.version or file.path not in after]
@@ -241,7 +244,8 @@ def gone(
             if key and (key != last or is_own) and not (is_flag and key in unsure):
                 found.append((removed[key], mentions))
     there = {**after, **{file.path: file for file in code}}
-    elsewhere = _in_unread_programs(root, commits[1], [mentions[0].sought for _, mentions in found[:MAX_GONE]])
+    asked = [*(mentions[0].sought for _, mentions in found[:MAX_GONE]), *(now.sought for _, now in of_pages[:MAX_GONE])]
+    elsewhere = _in_unread_programs(root, commits[1], asked, unread)
     found = [
         (place, unmarked)
         for place, mentions in found
@@ -255,7 +259,8 @@ def gone(
     ]  # fmt: skip
     misnamed: dict[tuple[str, str], list[_Mention]] = defaultdict(list)
     for was, now in of_pages:
-        if not spelt.isdisjoint(was.spellings) and was.key in left and now.key not in known:
+        is_spelt = not (spelt_flags if was.written[0] == "-" else spelt).isdisjoint(was.spellings)
+        if is_spelt and was.key in left and now.key not in known and now.sought not in elsewhere:
             misnamed[was.written, now.written].append(now)
     return reports + [
         _misnamed(left[_key(was)], was, mentions, lambda path: lines_of(text_of(after[path])))
@@ -323,7 +328,7 @@ def _shared(old: Sequence[str], new: Sequence[str]) -> int:
 
 def _renamed(file: SourceFile, after: Mapping[str, SourceFile], text_of: TextOf) -> Iterator[_Renamed]:
     """Yield each word of a program that another word replaced at the head, with its line at the base."""
-    was, now = (tokens_of_code(text_of(one), PurePosixPath(file.path).suffix) for one in (file, after[file.path]))
+    was, now = (tokens_of_code(text_of(one), file.suffix) for one in (file, after[file.path]))
     words = [[at for at, one in enumerate(side) if one.kind in {"name", "string"}] for side in (was, now)]
     for i, k in aligned(
         *([_written(side[at]) for at in places] for side, places in zip((was, now), words, strict=True))
@@ -380,15 +385,15 @@ def _renamed_on(old: SourceFile, new: SourceFile, text_of: TextOf) -> Iterator[t
 def _spelt(files: Iterable[SourceFile], text_of: TextOf) -> tuple[set[str], set[str]]:
     """Return the names and strings of programs as spelt with the parts of dotted names, and those that may be flags.
 
-    A sentence such as a message declares only the flags that it writes with their dashes.
+    A sentence such as a message, and a path, declares only the flags that it writes with their dashes.
     """
-    words = {word for file in files for word, _ in code_words(text_of(file), PurePosixPath(file.path).suffix)}
+    words = {word for file in files for word, _ in code_words(text_of(file), file.suffix)}
     spelt, flags = set(), set()
     for word in words:
         parts = {*_WORDS.findall(word), *_PARTS.findall(word)}
         spelt |= {_bare(part) for part in parts}
-        is_sentence = len(word.split()) > 1
-        flags |= {_bare(part) for part in (_LONG.findall(word) if is_sentence else parts)}
+        is_told = len(word.split()) > 1 or _FILE.search(word)
+        flags |= {_bare(part) for part in (_LONG.findall(word) if is_told else parts)}
     return spelt, flags
 
 
@@ -396,8 +401,8 @@ def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]
     """Return the wanted strings that programs (not configuration) still have, each with its ``role_of``."""
     found = set()
     for file in files:
-        if program_of(file.path) is not None and program_of(file.path) not in {"json", "yaml", "toml"}:
-            tokens = tokens_of_code(text_of(file), PurePosixPath(file.path).suffix)
+        if program_of(file.path + file.told) not in {None, "json", "yaml", "toml"}:
+            tokens = tokens_of_code(text_of(file), file.suffix)
             found |= {(_bare(_written(one)), role_of(tokens, at)) for at, one in enumerate(tokens)
                       if one.kind == "string" and _bare(_written(one)) in wanted}  # fmt: skip
     return found
@@ -435,7 +440,7 @@ def _places_of(
     """Return the key of each name in programs that ``counts`` accepts → the path and line of its first place."""
     places: dict[str, tuple[str, int]] = {}
     for file in files:
-        for word, line in code_words(text_of(file), PurePosixPath(file.path).suffix):
+        for word, line in code_words(text_of(file), file.suffix):
             for part in (word, *_PARTS.findall(word)):
                 if counts(file, part):
                     places.setdefault(_key(part), (file.path, line))
@@ -448,16 +453,16 @@ def _declares(file: SourceFile, word: str) -> bool:
     A Dockerfile declares only variables, because its other words are commands. Configuration declares only words that
     are spelt as names are, because other words and paths may be those of libraries and systems.
     """
-    language = program_of(file.path)
+    language = program_of(file.path + file.told)
     if language == "dockerfile":
         return _VARIABLE.fullmatch(word) is not None
     return language not in {None, "json", "yaml"} or (_TELLING.search(word) is not None and word[0] != "/")
 
 
-def _in_unread_programs(root: Path, commit: str, names: Sequence[str]) -> set[str]:
+def _in_unread_programs(root: Path, commit: str, names: Sequence[str], unread: Iterable[str]) -> set[str]:
     """Return the ``names`` that occur in programs of a commit which drift does not read, such as shell scripts."""
     words = [part for name in names for part in ("-e", name)]
-    asked = ("grep", "-h", "-o", "-w", "-F", *words, commit, "--", *_UNREAD_PROGRAMS)
+    asked = ("grep", "-h", "-o", "-w", "-F", *words, commit, "--", *_UNREAD_PROGRAMS, *islice(unread, MAX_GONE))
     try:
         found = b"".join(stream_git(root, *asked, timeout_s=GIT_S, must_finish=True, globs=True)) if words else b""
     except GitFailedError:  # there are none

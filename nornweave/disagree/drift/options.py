@@ -166,7 +166,7 @@ class CodeWords:
         if file.kind != "code":
             return
         self._types |= {part for part in (*path.parts[:-1], path.stem) if part[0].isupper()}
-        for word, use in code_uses(text_of(file), path.suffix):
+        for word, use in code_uses(text_of(file), file.suffix):
             name = read_name(word)
             if name is not None:
                 self._all.add(name.name.replace(" ", ""))

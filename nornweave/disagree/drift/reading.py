@@ -85,7 +85,8 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     if not raw.strip():
         return Extracted(())
     text = without_tests(decode(raw), PurePosixPath(path).suffix)
-    language = language_of(path) if kind == "code" else None
+    is_told = PurePosixPath(path).suffix == ""
+    language = language_of(path, text if is_told else "") if kind == "code" else None
     if language and (is_generated(text) or is_bundled(text) or minified_line(text)):
         return Extracted(())
     if kind == "code" and not language and not is_configuration("", path):

@@ -311,7 +311,7 @@ def _is_held(one: _Replacement, files: Iterable[SourceFile], text_of: TextOf) ->
     """Tell whether a program still gives the name the old value, or has the old value among the same choices."""
     for file in files:
         text = text_of(file)
-        tokens = tokens_of_code(text, PurePosixPath(file.path).suffix) if one.old in text else []
+        tokens = tokens_of_code(text, file.suffix) if one.old in text else []
         for at, token in enumerate(tokens):
             if token.kind == "mark" or _value(token) != one.old:
                 continue

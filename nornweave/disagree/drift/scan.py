@@ -167,7 +167,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     conflicts += (one for one in plain if (one.second.path, one.second.fact.line) not in seen_at)
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)
     values = values_of(read.facts, held)
-    coverage = replace(with_options(coverage_of(values), documented), unread=unread,
+    coverage = replace(with_options(coverage_of(values), documented), unread=dict(Counter(unread.values())),
                        programs=sum(file.kind == "code" for file in read.files),
                        others=others_stated(read.files, lambda file: texts(file.path)))  # fmt: skip
     notices = (*_gone(seen, pairs), *report.notices)
@@ -274,17 +274,18 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
-        names = gone(root, (base, head), old, new, lambda file: _text(after, file))
+        unread = after.unread()
+        names = gone(root, (base, head), old, new, lambda file: _text(after, file), sorted(unread))
         told = {(place.path, place.line) for one in names for place in (one.second, *one.also)}
         names += (one for one in replaced(old, new, lambda file: _text(after, file))
                   if (one.second.path, one.second.line) not in told)  # fmt: skip
         report = _report(root, options, lost, (), texts, head, later, names)
         others = others_stated(new, lambda file: _text(after, file))
-        unread = after.unread()
         stated = _documented(later, _held(now), lambda file: _text(after, file), is_whole=not unread)
     values = values_of(later.facts, _held(now))
     documented = [one for one, _ in stated]
-    coverage = replace(with_options(coverage_of(values), documented), others=others, unread=unread,
+    counts = dict(Counter(unread.values()))
+    coverage = replace(with_options(coverage_of(values), documented), others=others, unread=counts,
                        programs=sum(file.kind == "code" for file in new))  # fmt: skip
     report = replace(report, options=tuple(documented), not_held=not_held(values))
     return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)

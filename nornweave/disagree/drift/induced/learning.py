@@ -306,7 +306,7 @@ class CodeNotation:
         programs = [
             (file.path, text)
             for file in listed
-            if file.kind == "code" and program_of(file.path) is not None
+            if file.kind == "code" and program_of(file.path + file.told) is not None
             for text in (self.text_of(file),)
             if not (is_generated(text) or is_bundled(text) or minified_line(text))
         ]
