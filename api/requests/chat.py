@@ -92,6 +92,11 @@ _OF_A_VALUE = re.compile(
 )
 """What is asked about the value of a setting."""
 _DEFAULT = re.compile(r"\b(?:defaults?|values?)\b", re.IGNORECASE)
+_COUNTS = re.compile(
+    r"(?:many|much|often|long|far|fast|once|most|least|total|times?|per|(?:second|minute|hour|day|week|month|year)s?)\Z",
+    re.IGNORECASE,
+)
+"""What is said of an amount, which is no amount of anything: "how many at once?"."""
 _OF_OWN_PLURAL = re.compile(r"\b([^\W\d_]{3,}s\b[^.?!]{0,200}?\s)their\b", re.IGNORECASE)
 """Of what the question itself names: "files by their extension". A pasted text has plurals without end."""
 _THERE = re.compile(r"\A\W*(?:is|are)\s+there\b", re.IGNORECASE)
@@ -323,7 +328,8 @@ def leans(question: str, earlier: str = "") -> bool:
         return len(said) < SHORT and not (is_of_product and not _DONE.search(question))
     is_asked_whole = len(words) >= COMPLETE and (_SPEAKER.search(question) or _THERE.match(question))
     is_complete = is_asked_whole or any(map(is_identifier, said)) or bool(_names(question))
-    return (len(said) < FEW_WORDS or all(map(_OF_A_VALUE.match, said))) and not is_complete
+    says_little = len(said) < FEW_WORDS or any(all(map(of.match, said)) for of in (_OF_A_VALUE, _COUNTS))
+    return says_little and not is_complete
 
 
 def _replaces_subject(question: str) -> bool:

@@ -701,3 +701,35 @@ def test_of_code_its_definition_or_the_condition_of_a_line_answers(question: str
     cited = citation("code", "src/kiln.py", char_range=(0, len(KILN)), line_range=(10, 18))
     item = ranked("kiln", KILN, domain="code", cited=cited, metadata={"function_name": "warm"})
     assert quoted in [each.text for each in extract([item], question)]
+
+
+@pytest.mark.parametrize(("code", "quoted"), [
+    ("<%#\n# Glaze Letter Field\n\n## Local glaze:\n\n- `f`\n%>\n# Each letter of the glaze is hidden.\n",
+     {"Each letter of the glaze is hidden."}),
+    ('class Glaze:\n    """Hide each letter of the glaze.\n\n    ## Glaze Letters\n\n    A dot hides it, and glaze is'
+     ' blue.\n\n    [1]: http://glaze.org/letter\n    """\n',
+     {"Hide each letter of the glaze.", "A dot hides it, and glaze is blue."}),
+    ("/// Hides each letter of the glaze.\n///\n/// # Glaze Errors\n///\n/// None of the glaze.\nfn hide() {}\n",
+     {"Hides each letter of the glaze.", "None of the glaze."}),
+    ("# The glaze letters are\n# hidden by a dot.\nhide = 1\n", {"The glaze letters are", "hidden by a dot."}),
+    ("# tuning:\n#   # Hidden for the eye.\n#   # hide_glaze_letter: 1\nx: 2\n",
+     {"Hidden for the eye.", "hide_glaze_letter: 1"}),
+])  # fmt: skip
+def test_a_heading_in_a_comment_is_no_sentence(code: str, quoted: set[str]) -> None:
+    item = ranked("code", code, domain="code")
+    said = extract([item], "which sign is shown in place of each letter of the glaze when somebody looks at it")
+    assert {each.text for each in said} <= quoted
+    assert said
+
+
+def test_a_line_is_of_the_file_at_its_path_before_a_namesake() -> None:
+    def of(path: str, reason: str) -> FusedItem:
+        code = f"def check():\n    if {reason}:\n        return 3\n"
+        return ranked(path, code, cited=citation(path=path, line_range=(1, 3)))
+
+    items = [of("kiln/check.py", "cold"), of("check.py", "hot")]
+    for named, quoted in (("check.py", "hot"), ("kiln/check.py", "cold"), ("./check.py", "hot"),
+                          ("/home/x/kiln/check.py", "cold")):  # fmt: skip
+        first, *_ = extract(items, f"{named}:3 what does this do")
+        assert first.text == f"if {quoted}:\n        return 3"
+        assert extract(items, f"{named}:2 what does this do")[0].text == first.text

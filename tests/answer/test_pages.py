@@ -185,11 +185,12 @@ def test_the_best_sentence_leads_though_it_is_shown_and_one_of_a_passage_that_do
     page = answer_page(unsure, 0, within(600))
     assert [item.chunk_id for item in page.items] == ["c0", "c1"]
     nearest = "What comes nearest, in the words of the sources:"
-    assert page.lead.splitlines() == [nearest, "“0 word” [1]", "“It is.” [3]"]
+    doubt = unsure.answerable.words
+    assert page.lead.splitlines() == [doubt, nearest, "“0 word” [1]", "“It is.” [3]"]
     alone = answer_page(replace(unsure, nearest=sentences[:1]), 0, within(600))
-    assert alone.lead.splitlines() == [nearest, "“0 word” [1]"]
+    assert alone.lead.splitlines() == [doubt, nearest, "“0 word” [1]"]
     nothing = answer_page(replace(unsure, nearest=()), 0, within(600))
-    assert nothing.lead == ""  # no heading of nothing
+    assert nothing.lead == doubt == "It is not sure that anything here answers this."  # no heading of nothing
 
 
 def test_where_nothing_fits_one_short_item_is_the_page() -> None:

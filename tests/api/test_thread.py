@@ -16,6 +16,7 @@ EARLIER = "How much is a tyre change on the Heron X?"
     ("can it be read while I do it?", EARLIER), ("does that need a restart of the oven?", EARLIER),
     ("are the old curves lost then?", EARLIER), ("which values are allowed?", EARLIER),
     ("what is the smallest value?", EARLIER),
+    ("how many at once?", EARLIER), ("how much at most?", EARLIER), ("how often per minute?", EARLIER),
     ("what was chosen instead?", EARLIER), ("what can I drive instead?", EARLIER), ("what happens otherwise?", EARLIER),
     ("who else may order one?", EARLIER), ("must I sign anything else?", EARLIER),
     ("what does a higher one cost?", EARLIER), ("can people still order one by hand?", EARLIER),
@@ -35,6 +36,7 @@ def test_what_leans_is_asked_with_what_it_leans_on(question: str, searched: str)
     "which glaze do painters of small pots choose for blue and red instead?",
     "are pots fired one by one in the oven?", "which kiln has only one shelf", "can one oven fire two shelves",
     "which one of the kilns is electric?",
+    "how many kilns are fired at once?",
     "list all endpoints", "how do I install the command line tools on macOS", "where do we log failed payments",
 ])  # fmt: skip
 def test_what_stands_alone_is_asked_alone(question: str) -> None:

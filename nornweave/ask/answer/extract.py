@@ -37,7 +37,7 @@ from nornweave.ask.search.exact import (
     version_asked_of,
 )
 from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, releases_in
-from nornweave.ask.search.pasted import Place, places_in
+from nornweave.ask.search.pasted import Place, nearest_paths, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import (
@@ -86,7 +86,11 @@ MARKS = 2
 _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
-_HASH = re.compile(r"^[^\S\n]*#+(?=\s)", re.MULTILINE)
+_HASH = re.compile(r"^[^\S\n]*#+(?:[^\S\n]+#)*(?=\s)", re.MULTILINE)
+# In Markdown within a comment: below other marks, or a line of its own above an empty one.
+_HEADED = re.compile(r"[^\S\n]*(?:(?:///?!?|\*|#)[^\S\n]+)?#{1,6}[^\S\n]+\S")
+# ``[1]: https://example.org``, of which there may be several.
+_LINKED = r"(?:\[[^\]\n]+\]:[^\S\n]+\S+\s*)+"
 _COMMENT_LINE = re.compile(r"[^\S\n]*(?:#|//|--)")
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 # Between back quotes a character reference is what the text is about.
@@ -97,6 +101,7 @@ _ENTRY_MARK = re.compile(r"(?:[-*+>]|#{1,6}|\d{1,3}[.)])\s+(?=\S)")
 # Headings, underlines, fences, tags and questions say what a passage is about, and answer nothing.
 _NO_ANSWER = re.compile(
     r"\s*(?:[#=]{1,6}\s[^\n]*|\[+[\w%,#.=\"' -]*\]+|[|]?[=~^*+#_.-]{3,}"
+    rf"|{_LINKED}"
     r"|(?:```|~~~)[^\n]*|(?:\.\.\s+)?_[^\n]*:|\.\.(?:\s(?:code|code-block|sourcecode)::[^\n]*(?:\n[^\S\n]*:[\w-]+:[^\n]*)*)?|\[[^\]\n]*\]\([^)\n]*\)|(?:<[^<>\n]*>\s*)+)\s*|.*\?[\"')*_:\s]*",
     re.DOTALL,
 )
@@ -306,6 +311,9 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
     valued = frozenset(fact.name for fact in facts)
     asked = _read_asked(question)
+    paths = frozenset(item.citation.source_path for item in holding)
+    lines = tuple(Place(path, line) for named, line in asked.lines for path in nearest_paths(named, paths))
+    asked = replace(asked, lines=lines)
     if not any(_stated_version(item, asked.manifest) for item in holding):
         asked = replace(asked, manifest="")
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
@@ -727,8 +735,7 @@ def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
 def _named_lines(item: FusedItem, asked: _Asked) -> set[int]:
     """Return the lines of a passage that the question names, counted from 0."""
     top, bottom = item.citation.line_range or (0, -1)
-    file = item.citation.source_path.rpartition("/")[2]
-    same = (place.line for place in asked.lines if place.path.rpartition("/")[2] == file)
+    same = (place.line for place in asked.lines if place.path == item.citation.source_path)
     return {line - top for line in same if top <= line <= bottom}
 
 
@@ -754,6 +761,8 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
         # A text of several lines is not cut.
         closed = text.find('"#' if 'r#"' in line else '"', at) + 1 if line.count('"') % 2 else 0
         end = max(at - 1, closed)
+        if above == number and (body := _LINE.search(text, at)) and body.start() - at > _indent(line):
+            end = body.end()  # a condition says nothing without what it leads to
         if above >= 0 and end - lines[above][0] <= (LONGEST_SENTENCE if closed else LONGEST):
             yield lines[above][0] + _indent(lines[above][1]), end
 
@@ -957,10 +966,15 @@ def _comments(text: str) -> Iterator[Unit]:
     for comment in _COMMENT.finditer(text):
         first, last = comment.span(comment.lastindex or 0)
         # Each line of a comment begins with its sign, which is no heading there: a sentence goes on.
-        read = _HASH.sub(lambda sign: " " * len(sign[0]), text[first:last])
+        said = text[first:last]
+        is_marked = comment.lastindex == comment.re.groups and (said.count("\n") > 1 or text[last : last + 1] != "\n")
+        read = _HASH.sub(lambda sign: " " * len(sign[0]), said) if is_marked else said
         for start, end in units_of(read, LONGEST_SENTENCE, is_code=False):
             marked = _COMMENT_MARK.match(text, first + start, first + end)
-            yield marked.end() if marked else first + start, first + end
+            unit = marked.end() if marked else first + start, first + end
+            is_heading = _HEADED.match(read, start, end) and not _OF_SENTENCES.search(read, start, end)
+            if not is_heading and not re.fullmatch(_LINKED, text[slice(*unit)]):
+                yield unit
 
 
 def _sentence(item: FusedItem, unit: Unit) -> ExtractedSentence:

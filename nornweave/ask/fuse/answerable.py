@@ -95,7 +95,7 @@ class Answerable:
 
     @property
     def words(self) -> str:
-        """Return ``read_as`` and, if probably nothing answers, a warning; empty if there is neither."""
+        """Return ``read_as`` and a warning, which an answer that is doubtful always has; empty if there is neither."""
         return " ".join(filter(None, [self.read_as, self._doubt]))
 
     @property
@@ -108,7 +108,7 @@ class Answerable:
         holds = f"No passage holds {' or '.join(known)}" if known else ""
         if self.is_doubtful and not self.may_answer:
             return f"{holds or 'Nothing here seems to answer this'}; the nearest by meaning are below."
-        return f"{holds}." if holds else ""
+        return f"{holds or 'It is not sure that anything here answers this'}." if holds or self.is_doubtful else ""
 
 
 @cache

@@ -23,7 +23,7 @@ import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.history import commits_in, newest_releases
-from nornweave.ask.search.pasted import tails
+from nornweave.ask.search.pasted import nearest_paths, tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
@@ -461,9 +461,12 @@ def _weigh_named_lines(searched: _Searched) -> Scores | None:
         chunks = searched.files.get(place.path.lower(), NO_HITS.numbers)
         if not 0 < len(chunks) <= MAX_POINTED:
             continue
+        named = searched.generation.chunks(chunks)
+        meant = nearest_paths(place.path, {chunk.path for chunk in named.values()})
         distances = {
             number: max(chunk.line_range[0] - place.line, place.line - chunk.line_range[1], 0)
-            for number, chunk in searched.generation.chunks(chunks).items()
+            for number, chunk in named.items()
+            if chunk.path in meant
         }
         nearest = min(distances.values(), default=0)
         holding = np.array([number for number, distance in distances.items() if distance == nearest], np.int32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import NamedTuple
 
 from nornweave.core.text.decode import composed
@@ -44,6 +46,21 @@ def tails(path: str) -> list[str]:
     parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
     ends = ["/".join(parts[start:]) for start in range(max(0, len(parts) - MAX_TAILS), len(parts))]
     return [*ends[:1], *(end for end in ends[1:] if "/" in end or "." in end)]
+
+
+def nearest_paths(named: str, paths: Iterable[str]) -> list[str]:
+    """Return the paths that a path in a text means, sorted: those that end most alike, whole ones first.
+
+    ``a.py`` is ``a.py`` rather than ``lib/a.py``, and ``/home/x/lib/a.py`` is ``lib/a.py``.
+    """
+    parts = [*reversed(named.lower().split("/"))]
+    alike = dict[str, tuple[int, bool]]()
+    for path in paths:
+        own = [*reversed(path.lower().split("/"))]
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(parts, own, strict=False)))
+        alike[path] = shared, shared == len(own)
+    best = max(alike.values(), default=(0, False))
+    return sorted(path for path, how in alike.items() if how == best and best[0])
 
 
 def searched_text(text: str) -> tuple[str, str]:
