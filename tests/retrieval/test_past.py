@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -105,6 +106,10 @@ PAST = [
     "what came after version 2.1",
     "what is different between 2.1 and 2.2",
     "why on earth the cache was removed",
+    "what was reworked about the search by number in 2022",
+    "what was repaired this August in the import",
+    "was the second parser reverted",
+    "has the split of the client been backed out",
 ]
 PRESENT = [
     "what is added by the quiet option",
@@ -151,6 +156,8 @@ PRESENT = [
     "what is the last argument of map",
     "which release channel should I choose",
     "why does the job no longer run for me",
+    "what was measured about latency",
+    "was my change reverted",
 ]
 
 
@@ -173,6 +180,8 @@ MAY_BE_PAST = [
     "which change keeps large numbers exact",
     "how did the default limit change over time",
     "how is the history of orders kept",
+    "what was measured about latency in 2022",
+    "was the old wording restored",
 ]
 
 
@@ -194,6 +203,20 @@ def test_the_past_may_answer_beside_the_present(text: str) -> None:
 def test_a_question_names_days(text: str, first: str, last: str) -> None:
     days = days_in(text)
     assert days and tuple(map(str, days)) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("what was done this August", "2025-08-01", "2025-08-31"),
+        ("fixes of this spring", "2026-03-01", "2026-05-31"),
+        ("all of this year", "2026-01-01", "2026-12-31"),
+    ],
+)
+def test_this_august_is_the_last_one_that_has_begun(text: str, first: str, last: str) -> None:
+    days = days_in(text, datetime(2026, 5, 3, tzinfo=UTC))
+    assert days and tuple(map(str, days)) == (first, last)
+    assert days_in(text) is None
 
 
 @pytest.mark.parametrize("text", ["what changed on 2023-07-01", "a market 20190", "version 2023.1"])
@@ -578,6 +601,9 @@ def test_filters_find_commits_whatever_is_asked(folder: Path) -> None:
         ("last modification of lids.py", "Tidy up"),
         ("when was fit_lid added", "Work on jars"),
         ("who last changed sealing.py", "Begin to seal"),
+        ("who last changed seal_jar", "Begin to seal"),
+        ("who last changed Seal_Jar", "Seal"),
+        ("who last changed SEAL_JAR", "Begin to seal"),
     ],
 )
 def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
@@ -585,7 +611,8 @@ def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
 ) -> None:
     repository = Repository(tmp_path / "api")
     for message, day in (("Seal", 9), ("Begin to seal", 8)):  # rebased: the author of the newer one was earlier
-        write(repository.root, {"sealing.py": f"DAY = {day}\n"})
+        sealed = "def seal_jar():\n    return 0\n" if day == 8 else ""
+        write(repository.root, {"sealing.py": f"def Seal_Jar():\n    return 9\n\n\n{sealed}"})
         repository.git("add", "-A")
         repository.git("commit", "-q", "-m", message, "--date", f"2026-01-0{day}T10:00:00Z")
     others = "".join(f"def other_{number}():\n    return 0\n\n\n" for number in range(120))
@@ -750,7 +777,7 @@ def kiln(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("Hang the lid on a hinge", "lid", "1.1.0"),
         ('Revert "Merge change #4 of a guest"\n\nThe needle melts above the fire.', "needle", ""),
         ("Grease the hinge of the lid", "grease", "1.1.1"),
-        ("lid: implement its own spring\n\nDrops the zinc wire, which rusts.", "spring", ""),
+        ("lid: implement its own spring\n\n`lid` drops the zinc wire, which rusts.", "spring", ""),
         ("Burn wood alone\n\nDrop support for Coal 3.", "wood", "1.2.0"),
         ("Support an iron door", "door", ""),
     ]
@@ -773,7 +800,12 @@ def kiln(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "text", ["why was reading the gauge of the chimney undone", "who reverted that the gauge of the chimney is read"]
+    "text",
+    [
+        "why was reading the gauge of the chimney undone",
+        "was reading the gauge of the chimney reverted",
+        "who reverted that the gauge of the chimney is read",
+    ],
 )
 def test_what_undid_a_commit_leads_it_although_it_says_nothing_of_it(kiln: Path, text: str) -> None:
     found = titles(asked(kiln, text, "--domain", "code"))
@@ -793,7 +825,9 @@ def test_what_was_dropped_later_overrules_that_it_is_supported(kiln: Path, text:
 def test_what_ended_in_the_body_of_a_commit_counts_and_its_first_sentence_is_why(kiln: Path) -> None:
     answer = asked(kiln, "why did we get rid of the zinc wire", "--filter", "code.kind=commit", "--domain", "code")
     assert titles(answer)[0] == "lid: implement its own spring"
-    assert "Drops the zinc wire, which rusts." in [each["text"] for each in [*answer["extract"], *answer["nearest"]]]
+    assert "`lid` drops the zinc wire, which rusts." in [
+        each["text"] for each in [*answer["extract"], *answer["nearest"]]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -816,6 +850,15 @@ def test_the_releases_of_a_range_lead_in_their_order_right_behind_their_notes(
     first = paths.index(f"releases/{releases[0]}")
     assert any((each["section"] or "").endswith(releases[0][1:]) for each in items[:first])
     assert not any(path.startswith("commits/") for path in paths[:first])
+
+
+@pytest.mark.parametrize(("text", "version"), [("what came after {}", "1.1.7"), ("what is new since v{}", "1.0.9"),
+                                               ("what changed in {}", "1.3.0")])  # fmt: skip
+def test_a_release_that_does_not_exist_is_said_to_be_unknown(kiln: Path, text: str, version: str) -> None:
+    said = asked(kiln, text.format(version))["answerable"]["words"]
+    assert said.startswith(f"No release {version} is known here")
+    for known in ("1.1.1", "1.1"):
+        assert "is known here" not in asked(kiln, text.format(known))["answerable"]["words"]
 
 
 def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:

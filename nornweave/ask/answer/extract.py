@@ -171,7 +171,7 @@ _GROUND = re.compile(
 )
 # Less than some words, entries of lists, headings and what git itself writes give no reason.
 _NO_REASON = re.compile(
-    r"\s*(?:\S+\s+){0,2}\S*\s*\Z|\s*(?:[-*+#>|`]|\d+[.)]\s|This reverts commit|\(cherry picked|[\w-]+:\s)"
+    r"\s*(?:\S+\s+){0,2}\S*\s*\Z|\s*(?:[-*+#>|]|```|\d+[.)]\s|This reverts commit|\(cherry picked|[\w-]+:\s)"
 )
 _ASKS_DEFINITION = re.compile(
     r"\b(?:which|what) (?:function|method|class)\b|\bin the (?:source )?code\b", re.IGNORECASE

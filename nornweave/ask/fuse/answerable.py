@@ -142,8 +142,8 @@ def judge(
         probability = _of_commit([score for _, score in ranked])
     else:
         probability = _of_items(question.text, best_signals(signals), known)
-    missing = unknown_release(question.text, [item for item, _ in ranked])
-    missing = missing or next(filter(None, (one.older for one in signals)), "")
+    not_found = next(filter(None, (one.older for one in signals)), "")
+    missing = unknown_release(question.text, [item for item, _ in ranked], not_found)
     probability = min(probability, UNSURE_BELOW / 2) if missing else probability
     unknown = _unknown_words(question.text, known, names_only=probability >= UNSURE_BELOW and not is_commit)
     if unknown and probability >= UNSURE_BELOW:

@@ -63,6 +63,11 @@ _PEOPLE = (
     r"|(?:the\ )?(?:team|project|maintainers?|developers?|authors?))"
 )
 _STEP = r"(?:versions?|releases?|tags?|commits?|pull\ requests?|prs?|patch(?:es)?)"
+_REWORKED = (
+    r"(?:(?:rework|improv|enhanc|tweak|adjust|polish|tidi|simplifi|reorgani[sz]|restructur|overhaul|redesign|harden"
+    r"|optimi[sz]|loosen|tighten)ed|clean(?:ed)? up)".replace(" ", r"\ ")
+)
+_UNDONE = r"(?:reverted|undone|backed\ out|reinstated)"
 _NOT_NOW = r"(?<!\bis\ )(?<!\bare\ )(?<!\bbe\ )(?<!\bgets\ )(?<!\bget\ )"
 """What *is added by* an option is no event."""
 _MINE = r"(?!.{0,160}\b(?:my|our|i|me)\b)"
@@ -81,7 +86,7 @@ _ASKS = re.compile(
     | \b(?:which|what)\ (?:{_STEP}|change|fix|author|contributor|maintainer|developer)
       \ (?:first\ |last\ |originally\ |has\ )?
       (?!(?:need|requir|us|support|install|allow|recommend)ed\b|did\b){_PAST_TENSE}\b
-    | \b(?:which|what)\ {_STEP}\ first\ \w | \bin\ (?:which|what)\ {_STEP}\ could\b
+    | \b(?:which|what)\ {_STEP}\ first\ \w+ | \bin\ (?:which|what)\ {_STEP}\ could\b
     | \b(?:as\ of|since|until|up\ to|(?:starting|beginning)\ (?:with|from|in))\ (?:which|what)\ {_STEP}\b
     | \bfrom\ (?:which|what)\ {_STEP}\ on(?:wards?)?\b
     | \b(?:first|earliest)\ (?:version|release|tag)\ (?:with|that|to|having|supporting|where)\b
@@ -111,6 +116,9 @@ _ASKS = re.compile(
     | \bwhat(?:'s|\ (?:has|have|was|were))?\ (?:been\ )?
       (?:changed?|added|removed|fixed|done|introduced|dropped|deprecated)
       \ (?:in|since|between|after|before|with|about|to|from|by|for|around)\b
+    | \bwhat\ (?:has|have|was|were|got)\ (?:been\ )?(?:{_DEVELOPED}|{_REWORKED})
+      \ (?:in|since|between|about|around|this)\b
+    | ^(?:has|have|was|were)\b {_MINE} .{{0,80}} \b{_UNDONE}\b
     | \bwhat(?:'s|\ is|\ was)?\ new\ (?:in|since|between|with|after|from)\b
     | \bwhat\ (?:came|comes|got|gets)\ (?:\w+\ )?(?:with|in|since|after|from|by)\ (?:version\ |release\ )?(?=v?\d+\.\d)
     | \bwhat\ (?:breaks|changes)\b.{{0,40}}\b(?:version|release)\ (?=\d)
@@ -127,6 +135,7 @@ _ASKS = re.compile(
 )
 _HOW_TO = re.compile(r"\W*how (?:to|(?:do|can|could|should|would) (?:i|we|you|one))\b", re.IGNORECASE)
 """It asks for a way to do something, not for what was done: *how do I search what changed since yesterday*."""
+_MONTH = "|".join(MONTHS)
 _MAY_ASK = re.compile(
     rf"""
     \bwho\ (?:first\ |last\ |originally\ )?(?:has\ |have\ |had\ )?{_PAST_TENSE}\b (?!\ (?:my|our|me|us)\b)
@@ -147,7 +156,8 @@ _MAY_ASK = re.compile(
     | \bhow\ (?:did|has|have)\b .{{0,80}} \b(?:changed?|evolved?)\b
     | ^(?:did|have|has|was|were)\ (?:{_PEOPLE}|there)\ (?:already\ )?(?:ever\b|{_DEVELOPED}\b)
     | ^(?:has|have|was|were)\b .{{0,80}}
-      \b(?:removed|dropped|deprecated|retired|withdrawn|renamed|abandoned|replaced|fixed)\b
+      \b(?:removed|dropped|deprecated|retired|withdrawn|renamed|abandoned|replaced|fixed|restored|rolled\ back)\b
+    | ^what\ (?:has|have|was|were)\ (?:been\ )?{_PAST_TENSE}\ (?=.{{0,120}}\b(?:20\d\d\b|this\ (?:{_MONTH}|year)\b))
     | ^(?:is|are)\b .{{0,80}} \bgone\W*$
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -258,6 +268,7 @@ _DATE = re.compile(
     r"((?:19|20)\d\d)\b(?![-/.]\d)",
     re.IGNORECASE,
 )
+_THIS = re.compile(rf"\bthis ({_MONTH}|spring|summer|autumn|fall|winter|year)\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"\b(?:between|from|since|after)\b", re.IGNORECASE)
 _OF_RELEASE = re.compile(
     r"(?:^|\b(?:in|since|between|and|from|to|before|after|until|by|with|did|does|release|version))\s*(v?\d+(?:\.\d+)+)",
@@ -278,6 +289,7 @@ LAST = 1_000_000
 """More than any number of a release."""
 UNRELEASED: Releases = ((LAST,), (LAST,))
 """What no release has."""
+_UNKNOWN_RELEASE = "No release {} is known here: no tag, changelog or page about it was found."
 _OF_RELEASES = frozenset(sequence("release releases version versions changes changed happened since between"))
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WHY = re.compile(r"\bwhy\b", re.IGNORECASE)
@@ -328,7 +340,7 @@ def commits_in(text: str) -> set[str]:
 
 def without_past(text: str) -> str:
     """Return a question without its words that ask for the past, because commits do not contain these."""
-    return _ASKS.sub(" ", text) if len(text) <= MAX_ASKED else text
+    return _THIS.sub(" ", _ASKS.sub(" ", text)) if len(text) <= MAX_ASKED else text
 
 
 def of_present(text: str, conditions: Sequence[Condition], generation: Index) -> Index:
@@ -414,11 +426,14 @@ def is_named(text: str, item: RecallItem) -> bool:
     return asks_for_release(text) and not topics_in(text) and _is_of(item, releases_in(text))
 
 
-def untouched(text: str, generation: Index) -> str:
-    """Return a sentence if a question asks for the last change of a name that no commit of those read has changed.
+def not_in_history(text: str, generation: Index) -> str:
+    """Return a sentence if a question asks for what is not known here; empty if it does not.
 
-    The name is that of a file or a definition of today.
+    This is the last change of a file or definition of today that no commit which is read has changed, or what came
+    after a release that does not exist.
     """
+    if (version := _one_release(text)) and SINCE.search(text):
+        return "" if generation.named([f"name:{version}"]) else _UNKNOWN_RELEASE.format(version)
     names = _names_in_time(text) if asks_for_past(text) and _NEWEST.search(text) else []
     keys = {key for name in names for key in asked_keys(f"{name}()") if key.startswith(("symbol:", "path:"))}
     if not generation.named(keys) or _touching(names, generation, None):
@@ -428,13 +443,23 @@ def untouched(text: str, generation: Index) -> str:
     return f"None of the {count:,} commits that are read is known to change {' or '.join(names)}." if count else ""
 
 
-def unknown_release(text: str, items: Iterable[RecallItem]) -> str:
-    """Return a sentence if a question asks for the changes of one release and no item is of it."""
-    releases, versions = releases_in(text), versions_in(text)
-    is_one = asks_for_release(text) and len(versions) == 1 and not SINCE.search(text)
-    if not (is_one and releases) or any(_is_of(item, releases) for item in items):
-        return ""
-    return f"No release {versions[0]} is known here: no tag, changelog or page about it was found."
+def _one_release(text: str) -> str:
+    """Return the release of which a question asks what changed in it or after it; empty if it names another number."""
+    versions = versions_in(text)
+    return versions[0] if len(versions) == 1 and asks_for_release(text) and releases_in(text) else ""
+
+
+def unknown_release(text: str, items: Iterable[RecallItem], not_found: str = "") -> str:
+    """Return a sentence if a question asks for the changes in or after one release, and none of it is known.
+
+    Args:
+        not_found: what ``not_in_history`` returned. It is returned as well, unless an item is of the release.
+    """
+    if not (version := _one_release(text)) or (SINCE.search(text) and not not_found):
+        return not_found
+    release = tuple(map(int, version.split(".")))
+    is_known = any(_is_of(item, (release, (*release, LAST))) for item in items)
+    return "" if is_known else not_found or _UNKNOWN_RELEASE.format(version)
 
 
 def _is_of(item: RecallItem, releases: Releases | None) -> bool:
@@ -454,7 +479,12 @@ def _is_between(text: str) -> bool:
 
 
 def weigh_changes(
-    ranking: Ranking, text: str, generation: Index, within: Mask | None = None, code: Ranking | None = None
+    ranking: Ranking,
+    text: str,
+    generation: Index,
+    within: Mask | None = None,
+    code: Ranking | None = None,
+    now: datetime | None = None,
 ) -> Ranking:
     """Return a ranking in which commits and releases are also weighed by time, release, issue and kind.
 
@@ -467,8 +497,9 @@ def weigh_changes(
     Args:
         within: the chunks that pass the filters; ``None`` for all.
         code: what the question finds without commits and releases; ``None`` counts nothing.
+        now: when it is asked, for *this August*.
     """
-    days, releases, issues = days_in(text), releases_in(text), set(THREAD_NUMBER.findall(text))
+    days, releases, issues = days_in(text, now), releases_in(text), set(THREAD_NUMBER.findall(text))
     about_pages, is_one = _PAGES.search(text), _ONE_CHANGE.search(text) or _ASKS_STILL.search(text)
     unnamed = _NAME.sub(" ", text)  # ``remove_edges`` asks for no end
     asked = True if "still" in text.lower().split() else _ends(unnamed)
@@ -541,8 +572,15 @@ def _touching(names: Sequence[str], generation: Index, within: Mask | None) -> d
         met = (generation.within((each,)) & mask for each in (AnyOf("touches", (name,)), *of_path,
                AnyOf("touches", (re.split(r"[./]", name)[-1],))))  # fmt: skip
         mask = next((each for each in met if each.any()), mask & False)
-    found = generation.chunks(np.flatnonzero(mask if within is None else mask & within).astype(np.int32))
-    return {number: chunk for number, chunk in found.items() if chunk.char_range[0] == 0}
+    chunks = generation.chunks(np.flatnonzero(mask if within is None else mask & within).astype(np.int32))
+    found = {number: chunk for number, chunk in chunks.items() if chunk.char_range[0] == 0}
+    whole = _whole(np.array([*found], np.int32), generation)
+    shown = {number: {*re.findall(r"[\w$]+", _changed_of(chunk))} for number, chunk in whole.items()}
+    for name in names:
+        if any(name in words for words in shown.values()):  # then ``Parse`` alone is not ``parse``
+            others = {number for number, words in shown.items() if name.lower() in map(str.lower, words - {name})}
+            found = {number: chunk for number, chunk in found.items() if number not in others or name in shown[number]}
+    return found
 
 
 def _undoing(ranking: Ranking, generation: Index, within: Mask | None) -> dict[int, StoredChunk]:
@@ -674,8 +712,14 @@ def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: Rel
     return is_then and (releases is None or releases[0] <= release <= releases[1])
 
 
-def days_in(text: str) -> tuple[date, date] | None:
-    """Return the first and last day of a month, season, year or part of a year in a question; ``None`` for none."""
+def days_in(text: str, now: datetime | None = None) -> tuple[date, date] | None:
+    """Return the first and last day of a month, season, year or part of a year in a question; ``None`` for none.
+
+    *This August* is the last one that has begun if ``now`` is given.
+    """
+    if now and (this := _THIS.search(text)):
+        part = this[1].lower().replace("year", "")
+        return days_in(f"{part} {now.year - (_PART_OF_YEAR[part[:3]][0] > now.month)}")
     if not (found := _DATE.search(text)):
         return None
     first, last = _PART_OF_YEAR[(found[1] or "").lower()[:3]]

@@ -18,9 +18,9 @@ from nornweave.ask.search.history import (
     known_commits,
     may_ask_for_past,
     newest_releases,
+    not_in_history,
     of_past,
     past_first,
-    untouched,
     weigh_changes,
 )
 from nornweave.ask.search.items import citation_of, item_of
@@ -78,7 +78,7 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
         found, code = outcomes[-1].ranking, outcomes[0].ranking
-        changes = weigh_changes(found, question.text, whole.generation, whole.within, code)
+        changes = weigh_changes(found, question.text, whole.generation, whole.within, code, question.now)
         ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation, whole.within)
     elif context.domain != Domain.CODE:
         ranking = below_opposite(ranking, question.text, context.generation)
@@ -166,7 +166,7 @@ def recall_from(
         encoder=generation.meta.get("encoder"),
         signals=replace(
             signals_of(read_query(question.text), as_asked[-1] if leads else first, items, context, as_asked),
-            older=untouched(question.text, generation) if searched.past else "",
+            older=not_in_history(question.text, generation) if searched.past else "",
         ),
     )
 

@@ -178,7 +178,8 @@ class SearchSignals:
     Attributes:
         known: words of the question that occur in the domain, as far as the viewer may see it.
         values: the name of a signal (``search/signals.py``) → its value.
-        older: a sentence if the question asks for the last change of a name that no commit which is read has changed.
+        older: a sentence if the question asks for a change that no commit which is read made, or for what came after a
+            release that does not exist.
     """
 
     known: frozenset[str]
