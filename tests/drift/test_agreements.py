@@ -739,3 +739,21 @@ def test_the_line_of_a_flag_states_the_value_of_that_flag_alone(tmp_path: Path) 
     assert states["--lane-hup"] == ("1", "held")
     assert "differs" not in {state for _, state in states.values()} | {one["state"] for one in report["not_held"]}
     assert not any(one["name"] == "tls" for one in report["not_held"])
+
+
+@pytest.mark.parametrize(("info", "block"), [
+    ("YAML", "lamp:\n  glow:\n    # in seconds\n    patience: 20s\n  rows: 7\n"),
+    ("toml", "[lamp]\nglow.patience = '20s'\nrows = 7\n"),
+    ("json", '{"lamp": {"glow": {"patience": "20s"}, "rows": 7}}\n'),
+])  # fmt: skip
+def test_a_block_of_defaults_states_each_key_with_its_path(tmp_path: Path, info: str, block: str) -> None:
+    page = f"# Lamp\n\n- `patience` - how long it waits\n\nDefaults:\n\n```{info}\n{block}```\n"
+    flags = '\tf.Duration("lamp.glow.patience", time.Second*20, "")\n\tf.Int("lamp.rows", 7, "")\n'
+    code = f"package m\n\nfunc Set(f *F) {{\n{flags}}}\n"
+    other = "export class Hall {\n  patience = 3;\n  rows = 2;\n}\n"
+    files = {"docs/lamp.md": page, "lamp.go": code, "hall.ts": other}
+    root = write(tmp_path / "one", files)
+    options = {one["name"]: one for one in json.loads(run(str(root), "--json")[1])["options"]}
+    assert [options[name]["code"] for name in ("lamp.glow.patience", "lamp.rows")] == ["lamp.go:4", "lamp.go:5"]
+    after = {"lamp.go": code.replace("*20", "*45").replace("7", "9")}
+    assert sorted(moves(tmp_path / "two", files, after)) == [("patience", "first"), ("rows", "first")]

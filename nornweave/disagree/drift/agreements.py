@@ -361,7 +361,8 @@ def decided(
     owner: Sequence[str] = (name.owner if name else "").split() or (titles[0] if titles else ())
     pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
     pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
-    pairs = [pair for pair in pairs if _is_whole(pair, owner)] or pairs
+    path = name.owner.split() if name else []
+    pairs = [pair for pair in pairs if _is_whole(pair, owner) or _has_path(pair, path)] or pairs
     most = max(map(_standing, pairs))
     telling = [pair for pair in pairs if _standing(pair) == most]
     verdict = _verdict(telling, owner) if most > TESTED else None
@@ -380,6 +381,12 @@ def _is_whole(pair: CandidatePair, owner: Sequence[str]) -> bool:
     code, page = pair.code.name_words, pair.other.name_words
     lead = [*code[: -len(page)]] if page and [*code[-len(page) :]] == [*page] else []
     return bool(lead) and lead in ([*owner], pair.other.fact.owner.split()[-len(lead) :])
+
+
+def _has_path(pair: CandidatePair, path: Sequence[str]) -> bool:
+    """Tell whether code writes a documented key with its whole path: ``flag("lamp.glow.time", 5)``."""
+    is_same = match_names(pair.other, pair.code) is NameMatch.SAME
+    return bool(path) and is_same and pair.code.fact.owner.split()[-len(path) :] == [*path]
 
 
 def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
@@ -423,7 +430,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
         pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
     if owner and not is_whole:  # queue.size is not pool.size
         classes = {pair.code.fact.owner for pair in pairs} - {""}
-        if len(classes) > 1 and not any(map(path_run, pairs)):
+        if len(classes) > 1 and not any(path_run(pair) or _has_path(pair, owner) for pair in pairs):
             return None  # the path of the key names none of these classes
         own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner) for pair in pairs]
         pairs = [pair for pair, apart in zip(pairs, own, strict=True) if len(apart) == min(map(len, own))]

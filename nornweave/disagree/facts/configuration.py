@@ -416,6 +416,8 @@ _SYNTAX = {
     **dict.fromkeys(("json", "jsonc", "webmanifest"), bracket_entries),
     **dict.fromkeys(("spec", "configspec"), specified_entries),
 }
+_NESTED = frozenset("yaml yml toml json jsonc".split())  # noqa: SIM905
+"""Formats whose keys have a path."""
 # Lists of other people's versions, and data that nobody sets.
 _NO_CONFIGURATION = lazy_pattern(
     r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"
@@ -446,6 +448,11 @@ def _reader(format_: str, path: str) -> Callable[[str], Iterator[Entry]] | None:
 @lru_cache(maxsize=1024)
 def _is_read(path: str) -> bool:
     return _NO_CONFIGURATION.search(path) is None
+
+
+def entries_of(text: str, format_: str) -> Iterator[Entry]:
+    """Return the settings of a block of YAML, TOML or JSON on a page, in order; none for other formats."""
+    return iter(()) if format_ not in _NESTED else _SYNTAX[format_](text)
 
 
 def configuration_facts(passage: Passage) -> Iterator[Fact]:

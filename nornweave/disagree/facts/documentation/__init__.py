@@ -12,8 +12,10 @@ from itertools import islice
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side, Span
+from nornweave.disagree.facts.configuration import MAX_BLANKS, entries_of, is_secret, value_of
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import (
+    ANNOUNCES,
     Announced,
     announced,
     is_assigned,
@@ -218,6 +220,9 @@ class Reader:
         if only and only.value and (fact := self._fact(self.subject, "default", only.value, (only.start, only.end))):
             yield fact
             return
+        if block.kind == "code" and (settings := [*self._entries(block)]):
+            yield from settings
+            return
         for literal in self.walk.literals(self.text, block):
             if self.walk.item is not item and (item := self.walk.item):
                 self._enter(outer, block, item)
@@ -239,6 +244,18 @@ class Reader:
                 yield from self._stated(one, has_default=one in told)
             if self.side == "documentation" and self.root is None and self.subject is None:
                 yield from self._flagged(said)
+
+    def _entries(self, block: DocumentedBlock) -> Iterator[Fact]:
+        """Yield the settings in a block of YAML, TOML or JSON that is announced as the defaults."""
+        if not ANNOUNCES.search(self.text[max(0, block.start - 80) : block.start]):
+            return
+        first = self.text.rfind("\n", 0, block.start) + 1
+        for entry in entries_of(self.text[first : block.end], block.info.lower()):
+            value = None if is_secret(entry) else value_of(entry.value)
+            if value is not None and value.text.count(" ") <= MAX_BLANKS:
+                about = Subject(name=".".join((*entry.parents, entry.key)), form="list", owner=self.path)
+                fact = self._fact(about, "default", value, (first + entry.start, first + entry.end))
+                yield from filter(None, (fact,))
 
     def _enter(self, outer: Sequence[tuple[int, Subject]], block: DocumentedBlock, item: Item) -> None:
         if self.is_talk and item.role == "P":  # who speaks

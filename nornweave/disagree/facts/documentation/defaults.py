@@ -13,8 +13,10 @@ from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import HEADING, MARKS, VALUED, Literal
 
 ANNOUNCES = lazy_pattern(
-    r"(?:(?<![a-z])defaults?(?: values?)?[*_` ]*:+[*_` ]*\n\s*(?:(?:```|~~~).*\n)?"
-    r"|(?:```|~~~).*\btitle=[\"']defaults?(?: values?)?[\"'].*\n)\s*$",
+    r"(?:(?:(?<![a-z])WORDS[*_` ]*:+[*_` ]*|\n#+ WORDS[ \t]*)\n\s*(?:(?:```|~~~).*\n)?"
+    r"|(?:```|~~~).*\btitle=[\"']WORDS[\"'].*\n)\s*$".replace(
+        "WORDS", "defaults?(?: (?:values?|settings|config(?:uration)?))?"
+    ),
     re.IGNORECASE,
 )
 """Before a block of code that is the default of its section."""
