@@ -128,15 +128,6 @@ def test_conflicts_give_way_to_items_and_are_counted() -> None:
     assert small.conflicts > 0
 
 
-def test_a_conflict_about_something_else_is_counted_and_takes_no_room() -> None:
-    items = [ranked(f"c{place}", "A lamp.") for place in range(2)]
-    aside = replace(conflict("c0", "c1"), asked_about=False)
-    page = answer_page(answer_of(*items, conflicts=(conflict("c0", "c1"), aside)), 0, within(100_000))
-    assert (page.conflicts, page.conflicts_shown) == (2, 1)
-    alone = answer_page(answer_of(*items, conflicts=(aside,)), 0, within(100_000))
-    assert (alone.conflicts, alone.conflicts_shown, "x" * 200 in alone.text) == (1, 0, False)
-
-
 def test_long_items_are_shortened_before_conflicts_are_left_out() -> None:
     items = items_of(5000, 5000, 5000, 5000)
     page = answer_page(answer_of(*items, conflicts=(conflict("c0", "c1"),)), 0, within(5000))

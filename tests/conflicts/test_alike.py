@@ -53,12 +53,22 @@ def test_alike_is_not_the_same_thing(question: str, one: str, other: str, encode
     [
         ("how many fit in a ranked match?", "A ranked match holds eight players.", "CASUAL_MATCH_SIZE = 16\n"),
         ("how heavy may a parcel be?", "A parcel weighs no more than 18 kg.", "MAX_PARCEL_GRAMS = 18000\n"),
+        ("what is the fee for a mooring?", "The fee for a mooring is £890.", "Mooring Two takes 110 minutes to clear"),
+        (
+            "how many hours can a porter hold a cart?",
+            "A porter can hold a cart for 48 hours.",
+            "PORTER_REMINDER_HOURS = 24\n",
+        ),
+        ("how much is the deposit?", "The deposit is £150 for a tram.", "BELL_DEPOSIT_POUNDS = 40\n"),
+        ("how long does the press run?", "The press runs for 90 minutes.", "an hour and a half in the press is plenty"),
+        ("how long does the glue set?", "The glue sets for 150 minutes.", "the glue sets for two hours and a half"),
     ],
 )
 def test_numbers_are_compared_if_they_count_one_thing(
     question: str, one: str, other: str, encode: SentenceEncoder
 ) -> None:
-    assert find_contradictions([passage(one), code(other)], question=question, encode=encode) == []
+    second = code(other) if "=" in other else talk(other)
+    assert find_contradictions([passage(one), second], question=question, encode=encode) == []
 
 
 def test_what_was_not_asked_about_is_not_shown(encode: SentenceEncoder) -> None:

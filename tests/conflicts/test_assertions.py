@@ -181,6 +181,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("who may open the sluice?", "Only the depot manager may open the sluice.",
      '# People at the sluice.\nSLUICE_ROLES = ("manager", "driver")\n'),
     ("may trainees drive alone?", "Trainees must not drive without a tutor.", "trainees drive without a tutor"),
+    ("how long are tram keys kept?", "Tram keys are kept for 24 hours.", "TRAM_KEY_TTL_HOURS = 48\n"),
     ("how often are clocks set?", "The clocks are set once a day.", "clocks are set every 6 hours"),
     ("how many seats may a group book?", "A group can book 30 seats at most.", "MAX_SEATS_PER_GROUP = 24\n"),
     ("how much may a raft be loaded with?", "A raft may be loaded with 310 kg.", "a raft may be loaded with 210 kg"),
@@ -294,6 +295,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("Doors cool for twelve hours.", "doors cool for 24 hours, I think"),
     ("Ulla looks after the bell.", "the bell fell over and Bert saw it"),
     ("The tram with four axles carries 90 riders.", "the tram with six axles carries 140 riders"),
+    ("Hire of a tram costs £180 a week.", "Imagine a tram that is hired for three weeks. They pay £255."),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str, encode: SentenceEncoder) -> None:
     second = code(other) if "=" in other else talk(other)
@@ -351,6 +353,9 @@ def test_what_another_sentence_says_more_of_was_not_asked_about(encode: Sentence
     assert find_contradictions(pair, question="how many seats may a rider book?", encode=encode)
     assert find_contradictions(beside, question="when do riders swap seats?", encode=encode) == []
     assert find_contradictions(pair, question="what does a ticket for a tram cost?", encode=encode) == []
+    pair = [passage("A brass bell takes 45 hours to cast."), talk("for quotes: a brass bell takes 60 hours to cast")]
+    assert find_contradictions(pair, question="how long does a brass bell take to cast?", encode=encode)
+    assert find_contradictions(pair, question="what does a bell cost a week?", encode=encode) == []
 
 
 def test_nothing_is_compared_without_an_encoder_and_a_question() -> None:

@@ -118,12 +118,10 @@ def test_what_is_not_nearly_certain_is_shown_and_costs_nobody_anything() -> None
     "question",
     ["which storage does the tenant use", "what is the webhook", "delivery timeout of mails", "", "hooks of the web"],
 )
-def test_what_nobody_asked_about_changes_no_order(question: str) -> None:
+def test_what_nobody_asked_about_is_not_shown_and_changes_no_order(question: str) -> None:
     result = resolved(CODE, DOCS, question=question)
-    (conflict,) = result.conflicts
     assert [(one.relevance, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
-    assert (conflict.asked_about, conflict.resolved_to) == (False, None)
-    assert conflict.reason == "not what was asked about: both sides are kept; newer: 2026-01-20 against 2025-12-01"
+    assert result.conflicts == ()
 
 
 @pytest.mark.parametrize(
@@ -131,16 +129,16 @@ def test_what_nobody_asked_about_changes_no_order(question: str) -> None:
 )
 def test_what_is_asked_about_is_named_in_any_spelling(question: str) -> None:
     conflict = the_conflict(CODE, DOCS, question=question)
-    assert (conflict.asked_about, conflict.resolved_to) == (True, "c")
+    assert conflict.resolved_to == "c"
 
 
-def test_conflicts_that_are_asked_about_come_first() -> None:
+def test_only_conflicts_that_are_asked_about_are_shown() -> None:
     items = [
         fused(item("c", facts=(timeout(10, "code"), retries(3, "code")))),
         fused(item("d", domain="documentation", facts=(timeout(30, "documentation"), retries(5, "documentation")))),
     ]
-    for question, first in (("retry limit", "retry limit"), ("webhook delivery timeout", "webhook delivery timeout")):
-        assert resolved(*items, question=question).conflicts[0].entity == first
+    for asked in ("retry limit", "webhook delivery timeout"):
+        assert [each.entity for each in resolved(*items, question=asked).conflicts] == [asked]
 
 
 def test_by_default_nobody_loses_whom_the_ledger_would_let_hold() -> None:
@@ -203,9 +201,10 @@ def test_all_that_two_items_disagree_on_is_shown() -> None:
     page = item("d", denies, domain="documentation", facts=(timeout(30, "documentation"), retries(5, "documentation")))
     code = replace(code, item=replace(code.item, content=f'"""{says}"""'))
     values = {"retry limit", "webhook delivery timeout"}
-    assert {conflict.entity for conflict in resolved(code, fused(page)).conflicts} == values
+    asked = "the webhook delivery timeout and the retry limit"
+    assert {each.entity for each in resolved(code, fused(page), question=asked).conflicts} == values
     conflicts = resolved(code, fused(page), question="Does the gateway support OAuth?").conflicts
-    assert {conflict.entity for conflict in conflicts} == {"gateway oauth", *values}
+    assert {conflict.entity for conflict in conflicts} == {"gateway oauth"}
     (denial,) = (conflict for conflict in conflicts if conflict.attribute == "holds")
     stated = {side["chunk_id"]: side["value"] for side in conflict_document(denial)["claims"]}
     assert stated == {"c": "true", "d": "false"}

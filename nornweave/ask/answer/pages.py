@@ -139,7 +139,7 @@ def _page(
     answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int, *, names_more: bool = True
 ) -> AnswerPage:
     shown, conflicts = shown_conflicts(items, answer.conflicts)
-    kept = tuple(conflict for conflict in conflicts if conflict.asked_about)[:most_conflicts]  # they come first
+    kept = conflicts[:most_conflicts]
     numbers = {item.chunk_id: number for number, item in reversed([*enumerate(answer.items, 1)])}
     quoted = () if start else answer.extract
     cited = {item.chunk_id for item in items} | {sentence.chunk_id for sentence in quoted}

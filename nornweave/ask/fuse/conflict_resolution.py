@@ -120,8 +120,8 @@ def resolve_conflicts(
     documents. A pair that somebody has dismissed is no conflict.
 
     Returns:
-        The items in their order, and one record for each conflict: first those that the question asks about, then the
-        others, by confidence. An item that loses several conflicts is demoted once.
+        The items in their order, and one record for each conflict that the question asks about, by confidence. An item
+        that loses several conflicts is demoted once.
     """
     lines = _Lines(items, notes.origins)
     judge = _Judge(items, rules, lines)
@@ -129,6 +129,8 @@ def resolve_conflicts(
     losers: set[int] = set()
     found = find_disagreements(items, rules.question, encode)
     for group in _groups(pair for pair in found if pair_id(*pair.facts) not in notes.dismissed):
+        if not judge.is_asked_about(group):  # it is in the ledger
+            continue
         verdict = judge.settle(group)
         if verdict.winner is not None:
             losers |= group.against(verdict.winner)
@@ -138,7 +140,7 @@ def resolve_conflicts(
         for place, fused in enumerate(items)
         if rules.policy == "demote" or place not in losers
     )
-    return ResolvedItems(remaining, tuple(sorted(records, key=lambda record: not record.asked_about)))
+    return ResolvedItems(remaining, tuple(records))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +195,6 @@ class _Judge:
         verdict = self._decide(group)
         if group.confidence < self._rules.settle_from:
             kept = f"may disagree (confidence {group.confidence:.2f})"
-        elif not self.is_asked_about(group):
-            kept = "not what was asked about"
         elif (
             verdict.winner is not None
             and not self._rules.is_chosen
@@ -319,7 +319,6 @@ def _record(
         reason=verdict.reason,
         explanation=leading.explanation,
         confidence=leading.confidence,
-        asked_about=judge.is_asked_about(group),
     )
 
 

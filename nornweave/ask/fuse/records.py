@@ -149,7 +149,7 @@ class ConflictRecord:
         resolved_to: the item that holds; ``None`` for a flagged conflict.
         reason: why ``resolved_to`` holds, or why no item does.
         confidence: the probability that it is a contradiction, in [0, 1].
-        asked_about: whether the question names its subject; other conflicts do not change the order.
+        asked_about: always true, because other conflicts are only in the ledger; clients read it.
     """
 
     id: str

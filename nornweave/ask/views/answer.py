@@ -104,7 +104,7 @@ class ConflictDocument(TypedDict):
     detector: str
     entity: str
     attribute: str
-    asked_about: Annotated[bool, Field(description="the question names the entity; others change no order")]
+    asked_about: Annotated[bool, Field(description="always true: other conflicts are in `GET /conflicts` alone")]
     since: Annotated[
         SinceDocument | None, Field(description="the commit after which they disagree; null where git is not known")
     ]

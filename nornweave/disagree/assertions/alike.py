@@ -34,6 +34,8 @@ PAIRS_OF_CORPORA, MOST_HOLDERS = 2_500, 25
 ASKED_ABOUT, AS_NEAR, ANSWERING = 0.28, 0.55, 0.5
 """Cosine of a sentence and the question, and its share of the cosine of the sentence that is closest to it; cosine from
 which two sentences that answer the question need not be alike."""
+ELSEWHERE = 0.625
+"""Share of the cosine of two sentences that their cosine with the question has at least, if they say words of it."""
 LEAST_STEMS = 2
 _HEADING = lazy_pattern(r"\s*\d+(?:\.\d+)*\.? [A-Z][^.!?:]{0,60}")
 
@@ -154,10 +156,13 @@ def cosines(texts: Sequence[tuple[str, str]], encode: SentenceEncoder) -> list[f
     return [float(row[one] @ row[other]) for one, other in texts]
 
 
-def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder) -> list[tuple[AlikePair, bool]]:
+def alike_pairs(
+    question: str, pairs: Sequence[AlikePair], encode: SentenceEncoder
+) -> list[tuple[AlikePair, bool, bool]]:
     """Return the pairs that are near to the question, the most alike first.
 
-    The second value of an item tells whether the two sentences are alike enough to be about the same thing.
+    The second value of an item tells whether the two sentences are alike enough to be about the same thing, the third
+    one whether this is what the question asks about, and not only a thing that the question names.
     """
     told = list(dict.fromkeys(each.told for pair in pairs for each in (pair.one, pair.other)))
     vectors = encode([question, *told])
@@ -165,9 +170,10 @@ def alike_pairs(question: str, pairs: Sequence[AlikePair], encode: SentenceEncod
     asked_about = {text: float(vector @ vectors[0]) for text, vector in row.items()}
     least = max(ASKED_ABOUT, AS_NEAR * max(asked_about.values(), default=0.0))
     alike = [(float(row[pair.one.told] @ row[pair.other.told]), pair) for pair in pairs]
-    near = {pair: min(asked_about[pair.one.told], asked_about[pair.other.told]) for pair in pairs}
+    near = {pair: sorted((asked_about[pair.one.told], asked_about[pair.other.told])) for pair in pairs}
+    asked = stems(question)
     return [
-        (pair, cosine >= ALIKE)
+        (pair, cosine >= ALIKE, asked.isdisjoint(pair.shared) or sum(near[pair]) >= 2 * ELSEWHERE * cosine)
         for cosine, pair in sorted(alike, key=lambda each: -each[0])
-        if near[pair] >= least and (cosine >= ALIKE or near[pair] >= ANSWERING)
+        if near[pair][0] >= least and (cosine >= ALIKE or near[pair][0] >= ANSWERING)
     ]

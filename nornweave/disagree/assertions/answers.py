@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, word
+from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, find_words, word
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import Asked
@@ -37,7 +37,7 @@ from nornweave.disagree.assertions.reading import (
     stems,
 )
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.names import is_generic, read_name, words_of
 from nornweave.disagree.facts.values import UNITS, Value, measured_in
 
 Kind: TypeAlias = Literal["quantity", "date", "version", "owner", "presence", "role"]
@@ -85,7 +85,7 @@ _MARKS = lazy_pattern(r"[#/\s]+")
 _SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
 _SAYS_KIND = frozenset("max min maximum minimum limit size default per every in of at".split())  # noqa: SIM905
 """Words of a setting's name that say what kind of value it is."""
-_CURRENCIES = frozenset("eur usd nok sek dkk chf gbp euro euros dollar dollars kroner".split())  # noqa: SIM905
+_CURRENCIES = frozenset("eur usd nok sek dkk chf gbp euro euros dollar dollars pound pounds kroner".split())  # noqa: SIM905
 _PER = lazy_pattern(r"_per_(second|minute|hour|day)$", re.IGNORECASE)
 _QUOTED = lazy_pattern(r"[\"']([^\"']+)[\"']")
 _GRANTED = lazy_pattern(r"roles?|allow|permit|users|groups|admins?", re.IGNORECASE)
@@ -148,6 +148,7 @@ class Context:
         before: pairs of a stem and the stem directly before it.
         years: the years in which the sentence holds, from words such as ``in 2024``.
         names: the stems of a setting's name; empty for a sentence.
+        telling: those of ``names`` that say of what it is the setting, not what kind of value it has.
     """
 
     said: frozenset[str]
@@ -156,6 +157,7 @@ class Context:
     scopes: frozenset[frozenset[str]] = frozenset()
     before: frozenset[tuple[str, str]] = frozenset()
     names: frozenset[str] = frozenset()
+    telling: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     manners: frozenset[frozenset[str]] = frozenset()
     states: frozenset[str] = frozenset()
@@ -265,7 +267,12 @@ class Sentence:
                 self._read_number(at, "1")
 
     def _is_sure(self, at: int) -> bool:
-        """Tell whether nothing makes what is said at a place a guess. In a later clause a reason is none: *I think*."""
+        """Tell whether nothing makes what is said at a place a guess. In a later clause a reason is none: *I think*.
+
+        What a sentence that begins with a pronoun says of an example belongs to the example.
+        """
+        if self.lower[0] in forms.PRONOUNS and not forms.EXAMPLES.isdisjoint(find_words(self.before.lower())):
+            return False
         for place, token in enumerate(self.lower):
             is_reason = token in forms.WISHES or (
                 token in {"think", "thinks"} and self.clauses[place + 1 : place + 2] == [self.clauses[place]]
@@ -405,7 +412,7 @@ class Sentence:
         is_rate |= found.end > found.at + 2 and self.lower[found.end - 2] in forms.PER
         if found.kind != "quantity" or not self.asked.how.startswith(("how", "when")):
             return True
-        is_amount = found.key.partition("/")[0] not in {"count", "percent", "s"}
+        is_amount = found.key.partition("/")[0] not in {"count", "percent", "s" * is_rate}
         if is_amount and self.asked.how.startswith("how many ") and self.asked.how.split()[-1] not in SENTENCE_UNITS:
             return False  # how many falcons: not 35 km/h
         if "often" in self.asked.how:
@@ -463,6 +470,8 @@ class Sentence:
         measure = SENTENCE_UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
         if measure is not None:
             halves = 2 if "half" in self.lower[max(0, at - 2) : at + 1] else 1
+            if self.lower[end + 1 : end + 4] == ["and", "a", "half"]:
+                amount, end = amount + Fraction(1, 2), end + 3
             key, period, last = self._rate(end + 1)
             if self.lower[last : last + 1] == ["before"] and "for" not in before:  # three days before it ends
                 key += " before"
@@ -475,7 +484,7 @@ class Sentence:
         counted, previous = self._counted(end), self._previous(at)
         if at and self.lower[at - 1] in forms.ORDINALS:
             return
-        if at and self._is_name(at - 1) and (at > 1 or not counted):
+        if at and self._is_name(at - 1) and (at > 1 or not counted or self.written[at].istitle()):
             is_there = at > 2 and (
                 self.lower[at - 2] in {"has", "have"}
                 or (
@@ -834,11 +843,15 @@ def read_settings(settings: Iterable[Setting], asked: Asked, topic: frozenset[st
         own = _without_unit([each for each in words_of(setting.name) if each not in _CURRENCIES])
         # DOOR_ROLES says who may do something at a door: a sentence about the door need not say *role*.
         names = stems(" ".join(each for each in own if not _GRANTED.fullmatch(each)) or " ".join(own))
+        telling = [each for each in own if each not in _SAYS_KIND | UNITS.keys()]
+        while telling and is_generic(telling[-1]):  # of SHIFT_LENGTH, SHIFT
+            telling.pop()
         for kind, key, values in _held(setting, asked):
             unit = name.unit if kind == "quantity" and (name := read_name(setting.name)) else ""
             shown = f"{setting.value.strip(QUOTES)} {unit or ''}".strip()
             assertion = Assertion(kind, key, values, about, none, none, named, shown, span)
-            yield Answering(assertion, Context(said, topic, before=frozenset(before), names=names))
+            context = Context(said, topic, before=frozenset(before), names=names, telling=stems(" ".join(telling)))
+            yield Answering(assertion, context)
 
 
 def _without_unit(words: Sequence[str]) -> Sequence[str]:

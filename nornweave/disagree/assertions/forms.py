@@ -123,11 +123,12 @@ PER = _words("per a an every each")
 ORDINALS = _words(
     "step section issue table figure fig chapter page line phase part level rfc case example item note bug"
 )
+EXAMPLES = _words("example examples suppose imagine e.g")
 # What makes a sentence no assertion: somebody proposes, supposes or asks it.
-UNSURE = _words("""
-    whether suppose might maybe perhaps probably think thinks guess suggest suggests propose
-    proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully imagine example
-    examples supposedly allegedly apparently otherwise todo fixme expect expects recommend recommends e.g
+UNSURE = EXAMPLES | _words("""
+    whether might maybe perhaps probably think thinks guess suggest suggests propose
+    proposes proposed proposal let's planned want wants wish wished consider considering idea hopefully
+    supposedly allegedly apparently otherwise todo fixme expect expects recommend recommends
 """)
 MODALS = _words("should could would ought may")
 """Of which those behind what is said make it no supposition: ``is on, so that it finds what it should``."""

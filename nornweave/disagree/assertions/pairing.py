@@ -229,26 +229,30 @@ def _answered_alike(
         log.warning("sentences are compared by their words alone: %s", error)
         return
     unsettled = _unsettled(alike, read, pairs)
-    yield from _one_each((pair for pair in unsettled if _are_of_what_is_named(pair, asked, passages)), passages)
+    best = _one_each((pair for pair in unsettled if _are_of_what_is_named(pair, asked, passages)), passages)
+    yield from (pair for pair in best if pair.confidence)
 
 
 def _unsettled(
-    alike: Iterable[tuple[AlikePair, bool]],
+    alike: Iterable[tuple[AlikePair, bool, bool]],
     read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
     pairs: Mapping[AlikePair, Sequence[_Pair]],
 ) -> Iterator[_Pair]:
     """Yield the differing pairs, the most alike first.
 
-    A pair is left out if one of its sentences agrees with a sentence to which it is closer.
+    A pair is left out if one of its sentences agrees with a sentence to which it is closer. The confidence of a pair
+    about something else than the question is 0.
     """
     agreed: set[Statement] = set()
-    for each, is_alike in alike:
+    for each, is_alike, is_asked in alike:
         mine, theirs = read[each]
         if any(_states(mine, answer.assertion) for answer in theirs):
             agreed |= {each.one, each.other}
         if agreed.isdisjoint((each.one, each.other)):  # any two names differ
             yield from (
-                pair for pair in pairs[each] if is_alike or pair.one.key != ASKED or pair.one.kind == "presence"
+                pair._replace(confidence=SURE * (is_asked or pair.one.kind == "presence"))
+                for pair in pairs[each]
+                if is_alike or pair.one.key != ASKED or pair.one.kind == "presence"
             )
 
 
@@ -354,7 +358,7 @@ def _differing(
                 and first.kind == second.kind
                 and first.key.partition(" ")[0] == second.key.partition(" ")[0]
                 and differ(first, second)
-                and (first.key != "count" or _count_one_thing(one, other))
+                and _measure_one_thing(one, other)
                 and not are_of_two_cases(first, second, here, there, alike.shared)
                 and not _are_two_things(one.context, other.context, alike.shared, here, there)
                 and are_of_one_subject(
@@ -395,12 +399,17 @@ def _may_be_compared(one: Answering, other: Answering, here: AssertingPassage, t
     return len(said[0] & said[1]) >= COMMENT_ALIKE * len(said[0] | said[1])
 
 
-def _count_one_thing(one: Answering, other: Answering) -> bool:
-    """Tell whether two numbers without a unit count the same thing: two *tries*, *tried* twice.
+def _measure_one_thing(one: Answering, other: Answering) -> bool:
+    """Tell whether two numbers without a unit, or two durations, are of the same thing: two *tries*, *tried* twice.
 
-    A setting's number counts what its name says. The other sentence must have all words of a name of several words, or
-    one of its words beside the number.
+    A setting's number is of what its name says. The sentence must say more of these words than it leaves out.
     """
+    for each, rest in ((one, other), (other, one)):
+        left = each.context.telling - rest.context.said - rest.context.topic
+        if left and each.assertion.key in {"count", "s"} and 2 * len(left) >= len(each.context.telling):
+            return False
+    if one.assertion.key != "count":
+        return True
     sides = [(each.assertion.beside | each.context.names, each) for each in (one, other)]
     if any(each.context.names for each in (one, other)):
         is_named = any(len(each.context.names) > 1 and each.context.names <= rest.context.said
@@ -430,7 +439,7 @@ def _answer_differently(
         and _may_be_compared(one, other, here, there)
         and (first.kind, first.key) == (second.kind, second.key)
         and differ(first, second)
-        and (first.key != "count" or _count_one_thing(one, other))
+        and _measure_one_thing(one, other)
         and not _are_two_things(one.context, other.context, asked.words, here, there)
         and are_of_one_subject(one.context, other.context, asked, (here.near, there.near), _denier(first, second))
         and not are_of_two_cases(first, second, here, there, asked.words)
