@@ -733,3 +733,29 @@ def test_a_line_is_of_the_file_at_its_path_before_a_namesake() -> None:
         first, *_ = extract(items, f"{named}:3 what does this do")
         assert first.text == f"if {quoted}:\n        return 3"
         assert extract(items, f"{named}:2 what does this do")[0].text == first.text
+
+
+@pytest.mark.parametrize(("raised", "message"), [
+    ('return nil, fmt.Errorf("fired %d pots, kiln: %v", n, kiln)', "Error: fired 3 pots, kiln: ./shed/kiln.yaml"),
+    ("raise ValueError(f'fired {n} pots in {kiln}')", "ValueError: fired 12 pots in the big one"),
+])  # fmt: skip
+def test_a_message_with_its_values_is_that_of_its_format(raised: str, message: str) -> None:
+    code = f"def fire():\n    if n < least:\n        {raised}\n    return 'fired no pots'\n"
+    first, *_ = extract([ranked("code", code), ranked("other", "# A kiln for pots that are fired.\n")], message)
+    assert first.text == f"if n < least:\n        {raised}"
+
+
+def test_a_message_that_has_a_name_is_quoted_with_the_condition_of_its_use() -> None:
+    named = 'var (\n\terrHot = errors.New("kiln is above its highest heat")\n)\n'
+    used = "func fire(heat int) error {\n\tif heat >= 1300 {\n\t\treturn errHot\n\t}\n\treturn nil\n}\n"
+    items = [ranked("named", named), replace(ranked("used", used), score=0.1)]
+    said = [each.text for each in extract(items, "cannot go on: kiln is above its highest heat")]
+    assert said[0] == "if heat >= 1300 {\n\t\treturn errHot"
+
+
+def test_the_newest_release_is_named_by_its_heading_wherever_it_stands() -> None:
+    text = "## Changes\n\n### 2.1.0 (May 4, 2026)\n\n* Glazes dry faster.\n"
+    cited = replace(citation("documentation", "CHANGELOG.md"), section="Changes > 2.1.0 (May 4, 2026)")
+    item = ranked("changes", text, domain="documentation", cited=cited)
+    for question in ("what is the latest version", "what is the latest version and when did it come out?"):
+        assert extract([item], question)[0].text == "2.1.0 (May 4, 2026)"

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
@@ -29,6 +29,7 @@ from nornweave.ask.search.exact import (
     ASKS_QUANTITY,
     ASKS_VALUE,
     MEANS_DEFAULT,
+    OF_ITS_DAY,
     asks_for_newest,
     kinds_asked,
     own_names,
@@ -80,6 +81,8 @@ LONG = 10
 SMALL = 1e-3
 # A line repeats the question if it has this many words, and this share of them stands in the question.
 LEAST_ECHO, ECHO_SHARE = 5, 0.7
+# So many words of a message that is made of values stand in the question in its order.
+FIXED_WORDS = 3
 # Blanks around and between the words of a line that says too little to be told by it.
 MARKS = 2
 # What code says in words, to the end where it is cut, and the marks before it.
@@ -91,6 +94,10 @@ _HASH = re.compile(r"^[^\S\n]*#+(?:[^\S\n]+#)*(?=\s)", re.MULTILINE)
 _HEADED = re.compile(r"[^\S\n]*(?:(?:///?!?|\*|#)[^\S\n]+)?#{1,6}[^\S\n]+\S")
 # ``[1]: https://example.org``, of which there may be several.
 _LINKED = r"(?:\[[^\]\n]+\]:[^\S\n]+\S+\s*)+"
+_TEXT = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
+# What stands in a message for a value.
+_VALUE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z]|[#$]?\{[^{}\n]*\}|\\\([^()\n]*\)")
+_BOUND = re.compile(r"[^\S\n]*(?:[\w.]+[^\S\n]+)*?([A-Za-z_]\w{3,})[^\S\n]*(?::[^=\n]*)?:?=(?!=)")
 _COMMENT_LINE = re.compile(r"[^\S\n]*(?:#|//|--)")
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
 # Between back quotes a character reference is what the text is about.
@@ -254,6 +261,8 @@ class _Asked:
         manifest: what it asks the version of that a manifest may state; empty for other questions.
         lines: the lines of files that the question names.
         said: all words of the question, in lower case.
+        words: the same in their order.
+        bound: names to which code binds the message that the question is.
         kinds: the kinds of values that may answer; empty if no value is asked for.
         is_message: whether it is a text such as an error and asks nothing.
         pasted: the words of a question of several lines, because a text that only repeats them is no answer; empty for
@@ -275,6 +284,8 @@ class _Asked:
     manifest: str
     lines: tuple[Place, ...]
     said: frozenset[str]
+    words: str
+    bound: frozenset[str]
     kinds: frozenset[str]
     is_message: bool
     pasted: str
@@ -313,15 +324,19 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     asked = _read_asked(question)
     paths = frozenset(item.citation.source_path for item in holding)
     lines = tuple(Place(path, line) for named, line in asked.lines for path in nearest_paths(named, paths))
-    asked = replace(asked, lines=lines)
+    asked = replace(asked, lines=lines, bound=_bound_names(holding, asked))
     if not any(_stated_version(item, asked.manifest) for item in holding):
         asked = replace(asked, manifest="")
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     beside = _beside(holding, question)
     reading = sorted(
-        (item for item in holding if item.score >= least),
-        key=lambda item: (asked.for_definition and item.domain != Domain.CODE, item.chunk_id in beside),
+        (item for item in holding if item.score >= least or _uses(item.content, asked.bound)),
+        key=lambda item: (
+            asked.for_definition and item.domain != Domain.CODE,
+            item.chunk_id in beside,
+            not _uses(item.content, asked.bound),
+        ),
     )
     saying: Iterable[list[_Candidate]] = filter(None, map(list, map(read, reading)))
     if asked.for_default:  # a place that only reads a setting does not say its default
@@ -460,7 +475,7 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     asks = {word for word in words if not _NUMBER.fullmatch(word)}
     # Its own name says nothing of a release: *the newest release of Kiln*.
     own = frozenset[str]().union(*map(_own_names, items))
-    if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST:
+    if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST | OF_ITS_DAY:
         return ()
     item, versions = items[0], asked_versions(question)
     release = _release(item) or _tag(item)
@@ -479,8 +494,9 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     entries = [unit for unit in below if _ENTRY_MARK.match(text[slice(*unit)].lstrip())]
     columns = [_column(text, unit) for unit in entries]
     said = [unit for unit, column in zip(entries, columns, strict=True) if column == min(columns)] or below
-    is_named = not ASKS_FOR_NEWEST.isdisjoint(asks) and bool(_DIGITS.search(text, *units[0]))
-    head = [unit for unit in units[:1] if is_named and unit not in said]
+    is_newest = not ASKS_FOR_NEWEST.isdisjoint(asks)
+    leading = takewhile(lambda unit: unit == units[0] or _is_heading_or_question(text, unit), units)
+    head = [unit for unit in leading if is_newest and _NUMBER.search(text, *unit) and unit not in said][:1]
     return tuple(_sentence(item, unit) for unit in [*head, *said][:MOST_SENTENCES])
 
 
@@ -568,6 +584,8 @@ def _read_asked(question: str) -> _Asked:
         manifest=_manifest_asked(question),
         lines=places_in(question),
         said=frozenset(_WORDS.findall(question.lower())),
+        words=_said_words(question),
+        bound=frozenset(),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
         is_message=not is_question(question),
         pasted=_said_words(question) if "\n" in question.strip() else "",
@@ -746,7 +764,7 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
     for number, line in enumerate(text.split("\n")):
         lines.append((at, line))
         at += len(line) + 1
-        if number not in named and not _is_echo(line, asked):
+        if number not in named and not _uses(line, asked.bound) and not _is_echo(line, asked):
             continue
         above, indent = number, _indent(line) + 1
         while above >= 0:
@@ -767,6 +785,10 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
             yield lines[above][0] + _indent(lines[above][1]), end
 
 
+def _uses(text: str, names: frozenset[str]) -> bool:
+    return bool(names) and not names.isdisjoint(_WORDS.findall(text))
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -774,7 +796,30 @@ def _indent(line: str) -> int:
 def _is_echo(said: str, asked: _Asked) -> bool:
     """Tell whether a text says little but what the question says."""
     words = frozenset(_WORDS.findall(said.lower()))
-    return len(words) >= LEAST_ECHO and len(words & asked.said) >= ECHO_SHARE * len(words)
+    is_alike = len(words) >= LEAST_ECHO and len(words & asked.said) >= ECHO_SHARE * len(words)
+    return is_alike or _has_message(said, asked.words)
+
+
+def _has_message(line: str, words: str) -> bool:
+    return any(_is_filled_in("".join(text), words) for text in _TEXT.findall(line))
+
+
+def _is_filled_in(message: str, words: str) -> bool:
+    """Tell whether some words hold those of a message in their order, with anything in the place of its values."""
+    fixed, at = [_said_words(part) for part in _VALUE.split(message)], 0
+    if min(message.count(" ") + 1, sum(part.count(" ") - 1 for part in fixed if part)) < FIXED_WORDS:
+        return False
+    for part in filter(None, fixed):
+        if (at := words.find(part, at)) < 0:
+            return False
+        at += len(part) - 1
+    return True
+
+
+def _bound_names(items: Sequence[FusedItem], asked: _Asked) -> frozenset[str]:
+    """Return the names to which code binds the message that is asked for: what raises it may stand elsewhere."""
+    lines = chain.from_iterable(item.item.content.split("\n") for item in items if item.domain == Domain.CODE)
+    return frozenset(found[1] for line in lines if (found := _BOUND.match(line)) and _has_message(line, asked.words))
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:

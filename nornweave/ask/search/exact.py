@@ -139,6 +139,8 @@ _HOW = re.compile(r"\s*(?:how|why)\b", re.IGNORECASE)
 MOST_TRIED = 6
 ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently", "current"})
 """What a question says that asks for the newest release."""
+OF_ITS_DAY = frozenset({"came", "come", "date", "dated", "day", "published"})
+"""What a question says that asks when a release came out."""
 MAX_SETTING_WORDS = 4
 NEWEST_SHARES = 1.0, 0.95, 0.9
 """What the newest section of a changelog, the newest release and the version in a manifest count."""
@@ -585,7 +587,7 @@ def _newest(searched: _Searched) -> Scores | None:
     words = [word for word in searched.query.words if not word.is_function_word]
     newest_words = [word for word in words if word.whole in ASKS_FOR_NEWEST]
     is_now = not newest_words or any(word.whole == "current" for word in newest_words)
-    asks = ASKS_FOR_RELEASE | own if newest_words else frozenset[str]()
+    asks = ASKS_FOR_RELEASE | OF_ITS_DAY | own if newest_words else frozenset[str]()
     return reduce(
         np.maximum,
         (
