@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.text.analyzer import sequence
 from nornweave.core.types import Fact
+from nornweave.disagree.drift.options import documented_options
 from nornweave.disagree.facts.documentation import MAX_FACTS, documentation_facts
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
@@ -612,3 +613,28 @@ def test_what_describes_a_value_stands_before_it_or_in_the_paragraph_below(text:
     facts = extract_facts(Passage(text=text, format="markdown"))
     words = {"time", "valid", "bed", "width", "copi", "stay"}
     assert [words & {*sequence(text[slice(*told)])} for _, told in described(facts, text, 0)] == terms
+
+
+SET = """Lamp
+====
+
+**lanes=**\\ *NUMBER*
+    How many. The default
+    number of lanes is 12.
+**lanetimeout=**\\ *NUMBER*
+    In seconds. The default lane timeout is
+    300 seconds.
+**rows=**\\ *NUMBER*
+    The default is 7.
+**glow=**\\ [**0**\\ \\|\\ **1**]
+    Default is 1.
+**shade=**\\ *WORD*
+    The default color of lamps is 3.
+"""
+
+
+def test_a_bold_name_that_is_set_begins_an_entry_and_its_words_may_stand_behind_default() -> None:
+    stated = [(fact.name, fact.kind, fact.value) for fact in read(SET, format="rst")]
+    assert stated == [("lanes", "number", "12"), ("lanetimeout", "number", "300"), ("rows", "number", "7"),
+                      ("glow", "boolean", "true")]  # fmt: skip
+    assert [name for name, _ in documented_options(SET)] == ["lanes", "lanetimeout", "rows", "glow", "shade"]

@@ -139,7 +139,8 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
             continue
         is_lead = match.start() == 0 and block.kind != "paragraph"
         is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
-        if is_marked and (is_lead or len(words) == 1):
+        is_set = is_marked and text.startswith("=**", words[0].end)
+        if is_marked and (is_lead or is_set or len(words) == 1):
             yield words[0]
         if block.kind != "paragraph":
             return
@@ -148,7 +149,7 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
 def _is_bold(text: str, word: Token) -> bool:
     """Tell whether a word stands alone in bold and does not begin a sentence."""
     is_name = word.text[0].islower() or _SPELT.search(word.text) is not None
-    return is_name and text.endswith(("**", "__"), 0, word.start) and text.startswith(("**", "__"), word.end)
+    return is_name and text.endswith(("**", "__"), 0, word.start) and text.startswith(("**", "__", "=**"), word.end)
 
 
 def _words(text: str, start: int) -> list[Token]:

@@ -38,7 +38,7 @@ from nornweave.disagree.facts.documentation.tokens import MAX_LINE, Token, surfa
 from nornweave.disagree.facts.documentation.walk import Item, Literal, Walk, flag_of
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import Passage, fact_of
-from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.values import FALSE, TRUE, Value
 from nornweave.read.blocks.block import Block
 from nornweave.read.blocks.reader import read_blocks, shown_text
 from nornweave.read.chunking.languages import language_of
@@ -58,6 +58,8 @@ NEAR = 6
 _LABEL = lazy_pattern(r"[ \t]*(?:\*\*`?|__|`)(?P<name>[\w.$/-]{2,80})(?:`?\*\*|__|`):?[ \t]*(?:\([^()\n]*\))?\s*")
 _KEY = lazy_pattern(r"[\s*_]*\w+(?: \w+)?:")
 _COLUMN = lazy_pattern(r"\bdefaults?\b")
+_SWITCH = lazy_pattern(r"[^\n]*\[\W*0\W+1\W*\]")
+"""The head of an entry that takes 0 or 1: ``**glow=** [**0** | **1**]``."""
 _NEGATION = lazy_pattern(r"(?<!or )\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
 Stretch = tuple[int, int]
@@ -270,6 +272,8 @@ class Reader:
     def _default(self, literal: Literal, sentence: Stretch | None) -> Fact | None:
         """Return the fact of a literal that is announced as a default; ``None`` if it is not or has no subject."""
         token, row, text = literal.token, literal.row, self.text
+        if token.text in {"0", "1"} and literal.item and _SWITCH.match(text, literal.item.start):
+            literal = replace(literal, value=TRUE if token.text == "1" else FALSE)
         if literal.value.kind == "string" and not token.is_plain:
             return None
         subject = self.subject
@@ -285,7 +289,7 @@ class Reader:
             is_below = "\n" in text[start : token.start]  # a cell a line
             place = token.start if is_below else start, token.end
             return self._fact(subject, "default", literal.value, place) if says_all(literal, text) else None
-        said = announced(row, literal.at)
+        said = announced(row, literal.at, subject.name if subject else "")
         if said is not None:
             word = row[said.place]
             about = self._about(literal, said, subject)

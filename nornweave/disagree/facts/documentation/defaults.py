@@ -11,6 +11,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
 from nornweave.disagree.facts.documentation.tokens import Token, tokens_of
 from nornweave.disagree.facts.documentation.walk import HEADING, MARKS, VALUED, Literal
+from nornweave.disagree.facts.names import words_of
 
 ANNOUNCES = lazy_pattern(
     r"(?:(?:(?<![a-z])WORDS[*_` ]*:+[*_` ]*|\n#+ WORDS[ \t]*)\n\s*(?:(?:```|~~~).*\n)?"
@@ -22,8 +23,8 @@ ANNOUNCES = lazy_pattern(
 """Before a block of code that is the default of its section."""
 _LINKS = frozenset(
     """
-    value values setting settings is are was be to of being set as at the a an either just currently now only it this
-    that = : - – — ( ¶ " * _ ,
+    value values number setting settings is are was be to of being set as at the a an either just currently now only it
+    this that = : - – — ( ¶ " * _ ,
     """.split()  # noqa: SIM905
 )
 """What may stand between ``default`` and its value."""
@@ -36,6 +37,8 @@ _CLOSES = frozenset(("", ".", ",", ")", "]", ";", "|", "¶", "(", "of", "for", "
 _FOOTNOTE = lazy_pattern(r"\*(?!\*)")
 _DEFAULT = lazy_pattern(r"default(?:s|ed|ing)?$", re.IGNORECASE)
 _CLOSES_HEAD = frozenset(("", ".", ",", ":", "-", "–", "—", "]", "("))
+OWN = 4
+"""Letters of a word that stands for a part of a name."""
 LINKED = 2
 """A name and its ``=``."""
 FAR = 9
@@ -51,14 +54,20 @@ class Announced(NamedTuple):
     name: Token | None = None
 
 
-def announced(row: Sequence[Token], at: int) -> Announced | None:
-    """Return the words that announce a literal as a default (``default: 5``, ``5 by default``); ``None`` if none do."""
+def announced(row: Sequence[Token], at: int, subject: str = "") -> Announced | None:
+    """Return the words that announce a literal as a default (``default: 5``, ``5 by default``); ``None`` if none do.
+
+    Args:
+        subject: the name that is explained. Its words may stand behind *default*: *the default number of rows is 5*.
+    """
+    own = "".join(words_of(subject))
     before = [one.text.lower() for one in row[max(0, at - 3) : at]]
     if "be" in before and not _POSSIBLE.isdisjoint(before):
         return None
     stop, name = at - 1, None
     while stop >= max(0, at - FAR) and not _DEFAULT.match(row[stop].text):
-        if row[stop].text.lower() not in _LINKS and row[stop].text not in MARKS:
+        is_own = len(row[stop].text) >= OWN and row[stop].text.lower() in own
+        if row[stop].text.lower() not in _LINKS and row[stop].text not in MARKS and not is_own:
             if name or stop == at - 1 or not (row[stop].quoted or row[stop].is_identifier):
                 break
             name = row[stop]  # the default value of ``rows`` is 5

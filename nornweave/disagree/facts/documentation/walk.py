@@ -140,13 +140,16 @@ class Walk:
             is_term = term is not None and len(term["indent"]) == block.start - first
             begin = term.start("term") if term and is_term else begin
             tokens = list(tokens_of(text[begin : match.end()], begin)) if match.end() - begin <= MAX_LINE else []
-            is_bold = bool(tokens) and text.startswith("**", begin) and text.startswith("**", tokens[0].end)
+            is_set = bool(tokens) and text.startswith("=**", tokens[0].end)  # **rows=** *NUMBER*
+            is_bold = is_set or (bool(tokens) and text.startswith("**", tokens[0].end))
+            is_bold = is_bold and text.startswith("**", begin)
             if is_bold or (text[begin] == "`" and tokens[1:2] and tokens[1].text in "=:"):  # `limit = (integer)`
                 tokens[0] = replace(tokens[0], quoted=True)
             is_indented = block.kind != "item" and match[0][:1] in " \t"
             is_bullet = block.kind == "item" and begin == block.body
             is_inside = is_indented or block.indent > 0 or _RUNS_ON.match(text, match.end(), block.end) is not None
-            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term)
+            is_set = is_set and is_bold and is_term
+            yield from self._text(tokens, is_bullet=is_bullet, is_indented=is_inside and not is_term, is_set=is_set)
 
     def _code(self, text: str, block: DocumentedBlock) -> Iterator[Literal]:
         """Yield the literals of a code block. In a command's help, the lines below a flag are about that flag."""
@@ -245,11 +248,11 @@ class Walk:
                 if value is not None:
                     yield Literal(tokens, 0, value, f"T{columns[0] if columns else ''}|{column}", item, column)
 
-    def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool) -> Iterator[Literal]:
+    def _text(self, tokens: Sequence[Token], *, is_bullet: bool, is_indented: bool, is_set: bool) -> Iterator[Literal]:
         words = [one for one in tokens if one.text not in "`:<>(_"]
         lead = words[0] if words and self.is_name(words[0]) else None
         is_typed = [one.text for one in tokens[1:]].count("(") == 1 and tokens[1].text == "(" and tokens[-1].text == ")"
-        is_term = (len(words) == 1 or is_typed) and not is_indented
+        is_term = is_set or ((len(words) == 1 or is_typed) and not is_indented)
         is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
         is_entry = lead is not None and (lead.quoted or lead.is_identifier or is_term)
         is_alone = is_term or (is_bullet and len(words) > 1 and words[1].text not in _BESIDE)
