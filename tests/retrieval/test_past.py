@@ -28,6 +28,7 @@ from nornweave.ask.search.history import (
     commits_in,
     days_in,
     may_ask_for_past,
+    names_value,
     of_past,
     releases_in,
     weigh_changes,
@@ -820,6 +821,21 @@ def test_what_was_dropped_later_overrules_that_it_is_supported(kiln: Path, text:
     assert next(place for place, each in enumerate(places) if each.endswith("1.2.0") or "Burn wood" in each) < older
     said = " ".join(each["text"] for each in [*answer["extract"], *answer["nearest"]])
     assert "still supported" not in said and ("Drop" in said or "Burn wood alone" in said), said
+
+
+@pytest.mark.parametrize(("content", "is_named"), [
+    ("Merge branch 'py-39'", True), ("Drop python 3.8 and 3.9", True), ("Drop py3.9\n\nCommitted on 2024-03-09", True),
+    ("Drop python 3.7", False), ("Drop python 13.9", False), ("Drop it\n\nChanged:\n- python 3.9", False),
+])  # fmt: skip
+def test_a_commit_names_the_value_that_a_question_asks_about(content: str, *, is_named: bool) -> None:
+    assert names_value(content, "is python 3.9 still supported since 2.7?") == is_named
+    assert names_value(content, "who changed it in 1.2 or March 3")
+
+
+def test_what_ended_for_another_value_is_not_asserted(kiln: Path) -> None:
+    for text in ("is coal 2 still supported", "which commit dropped support for coal 4"):
+        answer = asked(kiln, text, "--domain", "code", "--filter", "code.kind=commit")
+        assert answer["answerable"]["probability"] < 0.5 and not answer["extract"], text
 
 
 def test_what_ended_in_the_body_of_a_commit_counts_and_its_first_sentence_is_why(kiln: Path) -> None:

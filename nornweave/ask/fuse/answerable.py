@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 
 from nornweave.ask.search.exact import ASKS_QUANTITY
-from nornweave.ask.search.history import is_named, unknown_release, without_past
+from nornweave.ask.search.history import is_named, names_value, unknown_release, without_past
 from nornweave.ask.search.pasted import without_lines
 from nornweave.ask.search.query import read_query, words_of
 from nornweave.ask.search.question import Question
@@ -140,6 +140,8 @@ def judge(
         probability = NAMED
     elif is_commit:
         probability = _of_commit([score for _, score in ranked])
+        if not names_value(ranked[0][0].content, question.text):  # of Python 3.7, where Python 3.9 is asked about
+            probability = min(probability, UNSURE_BELOW / 2)
     else:
         probability = _of_items(question.text, best_signals(signals), known)
     not_found = next(filter(None, (one.older for one in signals)), "")

@@ -280,6 +280,13 @@ _UNRELEASED = re.compile(
     r"|\b(?:un|not (?:yet )?)released\b",
     re.IGNORECASE,
 )
+_VALUE = re.compile(
+    rf"\b(?!(?:{_MONTH}|versions?|releases?|tags?|commits?|issues?|prs?|requests?|than|to|and|or|in|since|before|after"
+    r"|until|between|from|by|with|of|on|for|at|is|are|was|the|did|does)[ -])"
+    r"([a-z]{2,})[ -](?!(?:19|20)\d\d\b)(\d+(?:\.\d+)*)\b(?![-/.]?\w)",
+    re.IGNORECASE,
+)
+"""A name with its number: *Python 3.9*."""
 _UNTIL = re.compile(r"\b(?:before|until|up to)\b", re.IGNORECASE)
 _PREVIEW = re.compile(r"\d[-_.]?(?:alpha|beta|dev|pre|preview|rc|snapshot|[ab](?=\d))", re.IGNORECASE)
 _Release: TypeAlias = tuple[int, ...]
@@ -521,6 +528,8 @@ def weigh_changes(
         factors[place] = 1.0 if is_meant else OTHER_TIME
         if not about_pages and _is_beside(chunk, text, is_one=bool(is_one)):
             factors[place] *= BESIDE
+        if chunk.metadata.get("kind") == COMMIT and not names_value(chunk.content, text):
+            factors[place] *= BESIDE
         if is_one and chunk.metadata.get("kind") == RELEASE:
             factors[place] *= LISTED
         elif asked is not None:
@@ -703,6 +712,18 @@ def _is_beside(chunk: StoredChunk, text: str, *, is_one: bool) -> bool:
     is_aside_only = bool(changed) and all(_IS_PAGE.search(path) or is_aside(path) for path in changed)
     keeps = _KEEPS.search(title) is not None and not _KEEPS.search(text)
     return is_aside_only or keeps or (is_one and only_releases(title))
+
+
+def names_value(content: str, text: str) -> bool:
+    """Tell whether a commit's message names all values of a question: *Python 3.9*, for which ``py-39`` stands too."""
+    said = COMMITTED.sub("", content.partition(COMMIT_CHANGED)[0])
+
+    def is_named(name: str, number: str) -> bool:
+        short = number.replace(".", r"\.?")
+        alone = rf"|(?<![\w.]){re.escape(number)}(?!\d)" if len(number) > 1 else ""
+        return bool(re.search(rf"\b(?:{name}|{name[:2]})[-_ ]?v?{short}(?!\d){alone}", said, re.IGNORECASE))
+
+    return all(is_named(*value) for value in _VALUE.findall(text))
 
 
 def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: Releases | None) -> bool:
