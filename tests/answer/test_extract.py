@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import citation, ranked
 
-from nornweave.ask.answer.extract import LONGEST, MOST_SENTENCES, as_read, extract
+from nornweave.ask.answer.extract import LONGEST, MOST_SENTENCES, READ_PASSAGES, as_read, extract
 from nornweave.ask.fuse.records import FusedItem
 from nornweave.core.types import Span
 from nornweave.disagree.facts.extract import extract_facts
@@ -741,7 +741,8 @@ def test_a_line_is_of_the_file_at_its_path_before_a_namesake() -> None:
 ])  # fmt: skip
 def test_a_message_with_its_values_is_that_of_its_format(raised: str, message: str) -> None:
     code = f"def fire():\n    if n < least:\n        {raised}\n    return 'fired no pots'\n"
-    first, *_ = extract([ranked("code", code), ranked("other", "# A kiln for pots that are fired.\n")], message)
+    others = [ranked(f"{place}", "# A kiln for pots that are fired.\n") for place in range(READ_PASSAGES)]
+    first, *_ = extract([*others, replace(ranked("code", code), score=0.1)], message)
     assert first.text == f"if n < least:\n        {raised}"
 
 

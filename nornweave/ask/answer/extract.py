@@ -315,13 +315,15 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         changed in 2.1", these are the first three sentences of its section. For a question about the past, they are the
         subject of a commit with its author and date.
     """
-    holding = _fitting([item for item in items[:READ_PASSAGES] if not item.demoted], question)
+    asked = _read_asked(question)
+    formats = frozenset(item.chunk_id for item in items if asked.is_message and _formats(item, asked))
+    readable = [item for at, item in enumerate(items) if at < READ_PASSAGES or item.chunk_id in formats]
+    holding = _fitting([item for item in readable if not item.demoted], question)
     if holding and (begins := _extract_release(holding, question) or _extract_commit(holding[0], question)):
         return begins
     facts = [fact for item in holding for fact in item.facts if not _is_unset(fact)]
     declared = frozenset((fact.name, fact.value) for fact in facts if is_declared(fact))
     valued = frozenset(fact.name for fact in facts)
-    asked = _read_asked(question)
     paths = frozenset(item.citation.source_path for item in holding)
     lines = tuple(Place(path, line) for named, line in asked.lines for path in nearest_paths(named, paths))
     asked = replace(asked, lines=lines, bound=_bound_names(holding, asked))
@@ -330,12 +332,13 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     beside = _beside(holding, question)
+    raising = formats.union(item.chunk_id for item in holding if _uses(item.content, asked.bound))
     reading = sorted(
-        (item for item in holding if item.score >= least or _uses(item.content, asked.bound)),
+        (item for item in holding if item.score >= least or item.chunk_id in raising),
         key=lambda item: (
             asked.for_definition and item.domain != Domain.CODE,
             item.chunk_id in beside,
-            not _uses(item.content, asked.bound),
+            item.chunk_id not in raising,
         ),
     )
     saying: Iterable[list[_Candidate]] = filter(None, map(list, map(read, reading)))
@@ -814,6 +817,12 @@ def _is_filled_in(message: str, words: str) -> bool:
             return False
         at += len(part) - 1
     return True
+
+
+def _formats(item: FusedItem, asked: _Asked) -> bool:
+    """Tell whether code makes the message that is asked for out of values, of which a passage of values says less."""
+    texts = map("".join, _TEXT.findall(item.content) if item.domain == Domain.CODE else ())
+    return any(_VALUE.search(text) and _is_filled_in(text, asked.words) for text in texts)
 
 
 def _bound_names(items: Sequence[FusedItem], asked: _Asked) -> frozenset[str]:
