@@ -307,7 +307,7 @@ class Sentence:
         begun = (each for each in self._conditions() if self.clauses[each.start] <= self.clauses[at])
         supposed = {place for each in begun for place in each}
         condition = {form for form, (place, _) in about.items() if place in supposed}
-        condition |= {_IF} if at in supposed else set()
+        condition = condition - forms.SEEKS | ({_IF} if at in supposed else set())
         return Assertion(
             first.kind, first.key, frozenset().union(*(each.values for each in alike)), told, first.beside,
             frozenset(condition), MappingProxyType(subject), self._shown(alike), self.span,
@@ -344,7 +344,6 @@ class Sentence:
         at = found.at
         if not self._is_sure(at) or not self._lasts(found):
             return False
-        is_allowed = any(pair in {("up", "to"), ("at", "most")} for pair in pairwise(self.lower))
         modals = (
             modal
             for modal, clause in zip(self.written, self.clauses, strict=True)
@@ -352,7 +351,7 @@ class Sentence:
         )
         is_doubt = found.kind == "presence" and ("may", "not") in pairwise(self.lower) and self.asked.how != "may"
         may = self.asked.permits or found.key == "who may" or (found.key == ASKED and not is_doubt)
-        if any(modal != "may" or not is_allowed for modal in modals if modal != "may" or not may):
+        if any(modal != "may" or not may for modal in modals):
             return False
         said = next((place for place, token in enumerate(self.lower[:at]) if token in forms.REPORTS), None)
         if said is not None and forms.BUT.isdisjoint(self.lower[said:at]):
@@ -442,29 +441,17 @@ class Sentence:
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
-        is_of = following[0] == "of" and before[-1:] in (["version"], ["release"]) and self._are_names(at + 2)
-        if is_of and forms.SINCE.isdisjoint(before):
-            self._add("version", self.forms[at + 2], {figure}, at, at + 1, {self.forms[at + 2]})
-            return
         if self.asked.how.startswith(("when", "what year")) and before[-1:] == ["in"] and _YEAR.fullmatch(figure):
             self._add("date", "date", {f"year {figure}"}, at, at + 1)
             return
         if before[-1:] == ["between"] and "and" in following:  # a range is no single value
             self.taken.update(range(at, at + following.index("and") + 3))
             return
-        if self._is_since(before, figure):
-            self.taken.add(at)
-            return
         amount = None if self.lower[at][0] == "v" else _amount_of(figure)
         if amount is None:
             return
         end = at + 1
-        if following[0] in forms.SCALES and (following[0] != "m" or self.written[end].isupper()):
-            amount *= forms.SCALES[following.pop(0)]
-            end += 1
-        # At least Android 11 is what is required; at least three of anything may be four.
-        is_product = at > 0 and self._is_name(at - 1) and not forms.NEEDS.isdisjoint(self.lower)
-        if not is_product and not forms.LEAST.isdisjoint(before):
+        if not forms.LEAST.isdisjoint(before):  # at least three may be four
             self.taken.update(range(at, end + 1))
             return
         measure = SENTENCE_UNITS.get(following[0]) if len(following[0]) > 1 or following[0] in {"s", "h", "%"} else None
@@ -473,8 +460,6 @@ class Sentence:
             if self.lower[end + 1 : end + 4] == ["and", "a", "half"]:
                 amount, end = amount + Fraction(1, 2), end + 3
             key, period, last = self._rate(end + 1)
-            if self.lower[last : last + 1] == ["before"] and "for" not in before:  # three days before it ends
-                key += " before"
             self._add("quantity", measure[0] + key, {_number(amount * measure[1] / halves / period)}, at, last)
             return
         per, period, last = self._rate(end + (following[0] in {"time", "times"}))
@@ -482,17 +467,8 @@ class Sentence:
             self._add("quantity", "s", {_number(period / amount)}, at, last)
             return
         counted, previous = self._counted(end), self._previous(at)
-        if at and self.lower[at - 1] in forms.ORDINALS:
-            return
         if at and self._is_name(at - 1) and (at > 1 or not counted or self.written[at].istitle()):
-            is_there = at > 2 and (
-                self.lower[at - 2] in {"has", "have"}
-                or (
-                    self.lower[at - 2] in {"on", "at"}
-                    and not forms.COPULA.isdisjoint(self.lower[max(0, at - 4) : at - 2])
-                )
-            )
-            if (is_there or not forms.NEEDS.isdisjoint(self.lower)) and (not counted or "." in figure):
+            if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
         elif counted:
             behind = self.lower[end + len(counted) : end + len(counted) + 2]
@@ -507,17 +483,6 @@ class Sentence:
         elif previous and forms.HELPERS.isdisjoint(self.lower[end : end + 1]):
             unit, amount = _plain(amount)
             self._add("quantity", unit, {_number(amount)}, at, end, previous)
-
-    def _is_since(self, before: Sequence[str], figure: str) -> bool:
-        """Tell whether the words before a number make it an old value, or a version since which something holds."""
-        last = before[-1] if before else ""
-        if last == "from":  # raised from 30 seconds
-            return not forms.EVENTS.isdisjoint(self.lower)
-        if last == "in":
-            return not forms.THERE.keys().isdisjoint(before)
-        return last == "since" or (
-            "." in figure and last in forms.SINCE_VERSION and (last != "of" or before[-2:-1] == ["as"])
-        )
 
     def _counted(self, at: int) -> list[str]:
         """Return the stems of the words after a number that say what it counts: ``10 concurrent parts``."""
@@ -567,15 +532,11 @@ class Sentence:
         for at in places:
             _, place, end = self._thing(at + 1) if self.lower[at] in forms.NARROWS else (None, at, at)
             told = list(takewhile(lambda each: self.forms[each] not in self.asked.about, range(place, end)))
-            if told and self.written[place][0].isupper():  # in Linz closes
-                told = list(takewhile(lambda each: self.written[each][0].isupper(), told))
-            is_unsigned = any(self.forms[each].removeprefix("un") in self.asked.about for each in told)
             is_other = any(self.lower[each] in UNITS or "/" in self.lower[each] or each in value for each in told)
-            is_other |= forms.MOMENTS.issuperset(self.lower[each] for each in told)
             is_other |= self.sorts[end : end + 1] == [VALUE]  # in release 12
             is_other |= (forms.MONTHS | forms.OWNS).issuperset(self.lower[place:end])  # in the hands of
             is_other |= at > 0 and self.lower[at] == "for" and self.lower[at - 1] in forms.THERE  # closed for repairs
-            if told and not is_unsigned and not is_other and self.sorts[place] != VALUE:
+            if told and not is_other and self.sorts[place] != VALUE:
                 scopes.add(frozenset(self.forms[each] for each in told))
         return frozenset(scopes)
 
@@ -606,8 +567,18 @@ class Sentence:
 
     def _versions(self) -> Iterator[Found]:
         for at, token in enumerate(self.lower):
-            figure = _VERSION.match(token) if self.sorts[at] == VALUE and at not in self.dates else None
+            figure = (
+                _VERSION.match(token if token[0] == "v" else self.forms[at])
+                if self.sorts[at] == VALUE and at not in self.dates
+                else None
+            )
             is_named = at > 0 and (self.lower[at - 1] in {"version", "release"} or self._is_name(at - 1))
+            is_named |= (
+                at > 1
+                and self.lower[at - 1] == "on"
+                and self.lower[at - 2] in forms.COPULA
+                and not self._counted(at + 1)
+            )
             if figure and (is_named or "." in figure[1]):
                 yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
 
@@ -697,6 +668,9 @@ class Sentence:
         if verb is None:
             return
         before = [at for at in zone if at < verb and self.clauses[at] == self.clauses[verb]]
+        by = next((at for at in zone if at > verb and self.lower[at] == "by"), None)
+        if by and self.lower[verb + 1] == "be":  # may be opened only by the cashier
+            before = [at for at in zone if at > by or self.lower[at] == "only"]
         words = {self.lower[at] for at in before}
         told = [at for at in before if self._tells(at)]
         who = sorted(self.forms[at] for at in told)
@@ -710,8 +684,6 @@ class Sentence:
     def _yes_or_no(self) -> Iterator[Found]:
         """Yield *yes* or *no*, by the states and negations in the clauses that name the subject of the question."""
         clauses = {self.clauses[at] for at, form in enumerate(self.forms) if form in self.asked.about}
-        clauses |= {self.clauses[at] for at, token in enumerate(self.lower)
-                    if token in {"it", "they"} and self.clauses[at] - 1 in clauses}  # fmt: skip
         supposed = {at for condition in self._conditions() for at in condition}
         zone = [at for at in range(len(self.forms)) if self.clauses[at] in clauses and at not in supposed]
         switches = [at for at in zone if self.lower[at] in forms.SWITCH and self._is_switch(at)]

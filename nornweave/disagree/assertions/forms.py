@@ -44,7 +44,7 @@ THERE = _groups("""
     old: deprecated obsolete
     must: required mandatory obligatory compulsory
     may: optional voluntary
-    done: finished completed closed resolved
+    done: finished completed closed shut resolved
     open: open pending outstanding unfinished unresolved
 """)
 """Word → whether a thing is there, is not, or is deprecated; must be given or may be; whether work is done or open."""
@@ -110,6 +110,7 @@ PHRASES = _phrases("""
     need not: not have to
     able to: can
     no longer: not
+    turned away: not accepted
 """)
 """Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
@@ -118,11 +119,9 @@ EVERY = MappingProxyType(
 )
 ONE = _words("a an one half every each whole")
 WHOLE_UNITS = _words("second minute hour day week month year megabyte gigabyte")
-SCALES = MappingProxyType({"k": 1_000, "m": 1_000_000, "thousand": 1_000, "million": 1_000_000, "billion": 10**9})
 PER = _words("per a an every each")
-ORDINALS = _words(
-    "step section issue table figure fig chapter page line phase part level rfc case example item note bug"
-)
+SEEKS = _words("look need want wonder ask search find")
+"""Stems of what a reader is supposed to do in a condition that only leads in: *if you look for it*."""
 EXAMPLES = _words("example examples suppose imagine e.g")
 # What makes a sentence no assertion: somebody proposes, supposes or asks it.
 UNSURE = EXAMPLES | _words("""
@@ -152,7 +151,6 @@ EVENTS = _words("""
 """)
 BACK = _words("back again restored reinstated reverted")
 SINCE = _words("since from after before")
-SINCE_VERSION = SINCE | _words("version release until with of")
 # A sentence has one of them.
 GLUE = _words("""
     is are be has have was were the a an to of in on by with for from not no it we you they our at as can that through

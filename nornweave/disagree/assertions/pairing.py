@@ -356,7 +356,7 @@ def _differing(
                 and not _states(theirs, first)
                 and _may_be_compared(one, other, here, there)
                 and first.kind == second.kind
-                and first.key.partition(" ")[0] == second.key.partition(" ")[0]
+                and first.key == second.key
                 and differ(first, second)
                 and _measure_one_thing(one, other)
                 and not are_of_two_cases(first, second, here, there, alike.shared)

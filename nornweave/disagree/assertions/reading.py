@@ -43,7 +43,8 @@ _TOKEN = lazy_pattern(
     r"(?P<year>(?:19|20)\d\d)-(?P<month>[01]\d)-(?P<day>[0-3]\d)(?!\d)"
     rf"|(?P<month2>{_MONTH})\.? (?P<day2>[0-3]?\d)(?:st|nd|rd|th)?\b(?:,? (?P<year2>(?:19|20)\d\d)\b)?"
     rf"|(?P<day3>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month3>{_MONTH})\b(?:,? (?P<year3>(?:19|20)\d\d)\b)?)"
-    rf"|(?:[Ee]nd|[Mm]iddle|[Bb]eginning) of (?P<month4>{_MONTH})\b"
+    rf"|(?:[Ee]nd|[Mm]iddle|[Bb]eginning|(?P<week>first|second|third|last) week) of (?P<month4>{_MONTH})\b"
+    rf"|\bin (?P<month5>{_MONTH})\b(?! ?\d)"
     rf"|(?P<weekday>{_WEEKDAY})\b"
     rf"|\b(?:{_SPOKEN})"
     r"|(?<![\d:.])(?:(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?![\d:])(?: ?(?P<half>[ap])\.?m\b\.?)?"
@@ -193,7 +194,7 @@ def _moment(found: re.Match[str]) -> frozenset[str]:
     parts: dict[str, str] = {}
     for name, text in found.groupdict().items():
         if text and name != "date":
-            part = name.rstrip("234")
+            part = name.rstrip("2345")
             month = part == "month" and not text.isdigit()
             parts[part] = str(_MONTHS.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
     return frozenset(f"{part} {text}" for part, text in parts.items())
