@@ -10,6 +10,7 @@ from nornweave.core.text.index_fields import (
     asked_versions,
     language_of,
     lists_releases,
+    only_releases,
     release_of,
     variant_of,
 )
@@ -69,6 +70,14 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
 def test_sections_of_changelogs_are_about_a_release(path: str, section: str, release: tuple[int, ...]) -> None:
     assert release_of(path, None, section) == release
     assert release_of(path, None, section, {"kind": "release"}) == ()
+
+
+@pytest.mark.parametrize(("subject", "is_only"), [
+    ("Released kiln version 0.11.1", True), ("Merge tag 'v0.16.0' into develop", True), ("Cut 3.5.0 release", True),
+    ("Clean up for tag", True), ("Release the lid", False), ("Bump slip to 4.17", False), ("Release lock 3", False),
+])  # fmt: skip
+def test_a_commit_that_only_releases_is_known_by_its_first_line(subject: str, *, is_only: bool) -> None:
+    assert only_releases(subject) == is_only
 
 
 @pytest.mark.parametrize(("path", "headings", "is_changelog"), [

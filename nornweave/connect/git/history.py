@@ -52,7 +52,7 @@ from nornweave.read.access_statements import access_statements
 from nornweave.read.time_limits import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}11:"
+GATE = f"{HISTORY_GATE}12:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_TOUCHED = 2_000
@@ -335,7 +335,9 @@ class CommitHistory:
         for sha in fields:
             parents[sha] = next(fields, "").split()
             names = (each.removeprefix("tag: ") for each in next(fields, "").split(", "))
-            if found := [name for name in names if name in tags]:
+            versions = {name: tag_version(name) for name in names if name in tags}
+            floating = {version[:1] for version in versions.values() if len(version) > 1}  # ``v2`` moves on to v2.9.1
+            if found := [name for name, version in versions.items() if version not in floating]:
                 tagged[sha] = found
             said[sha] = next(fields, ""), next(fields, "").strip()
         return parents, tagged, said

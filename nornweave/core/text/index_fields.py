@@ -117,7 +117,10 @@ _ASIDE = re.compile(
 # An example of a configuration is the place that documents its settings.
 _EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|conf|cfg|env|properties)$)")
 _ONLY_RELEASES = re.compile(
-    r"(?:\W|\d|\bv\d|_|\b(?:(?:bump|releas|updat|prepar|increment)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
+    r"merge tag '[^']*\d[^']*'(?: of \S+)? into \S+"
+    r"|clean(?:ed|ing)?(?: ?up)? for (?:a |the )?(?:tag|release|v?\d+\.\d)\S*(?: release)?"
+    r"|(?:\W|\d|\bv\d|_|\b(?:releas(?:e|ed|ing)\ (?!for|of|to)[\w-]+\ (?=(?:version\ )?v?\d+\.\d)"
+    r"|(?:bump|releas|updat|prepar|increment|cut)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
     r"|the|a|of|in|and|new|next|number|chore|set|tag|draft|v)\b)*"
 )
 """What the first line of a commit says that does nothing but release."""
