@@ -127,6 +127,13 @@ def test_a_value_that_is_set_because_the_old_one_is_out_of_bounds_is_no_default(
     assert {one.standing for one in code_statements(code, "a.c", only_limit, Definitions(()))} == {TESTED}
 
 
+@pytest.mark.parametrize("code", [
+    "add('limit', metavar='WORD')", 'arg("limit").value_name("WORD")', 'log("none")\nif limit:\n    run()\n',
+])  # fmt: skip
+def test_what_help_calls_a_value_and_an_argument_before_a_condition_are_no_defaults(code: str) -> None:
+    assert {one.standing for one in code_statements(code, "a.py", only_limit, Definitions(()))} == {TESTED}
+
+
 @pytest.mark.parametrize(("said", "written"), [
     ("(default 0.0.0.0)", '"0.0.0.0"'), ("(default `{{.Reader}}`)", '"{{.Reader}}"'),
     ("(default: `10.1.0.0/16`)", '"10.1.0.0/16"'),

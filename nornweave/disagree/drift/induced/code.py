@@ -60,6 +60,8 @@ _DECLARES = frozenset("class struct interface enum trait namespace package modul
 """What a type or a package is declared with."""
 _TESTS = frozenset("match switch case if elif unless when while until assert enum".split())  # noqa: SIM905
 _BRANCHES = frozenset("match switch case when".split())  # noqa: SIM905
+_DESCRIBES = frozenset("metavar value_name placeholder dest".split())  # noqa: SIM905
+"""What a program calls a value in its help."""
 _COMPARES = frozenset("== != === !== <= >=".split())  # noqa: SIM905
 """What looks at a value, or lists those that there can be."""
 _GIVES = frozenset(("=", ":", "=>", ":="))
@@ -329,7 +331,8 @@ def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last
         or is_tested
         or not _BRANCHES.isdisjoint(one.text for one in between)
         or (between and between[-1].text in _COMPARES)
-        or (place < at and "let" in around)
+        or (place < at and ("let" in around or not _TESTS.isdisjoint(one.text for one in between)))
+        or (place > 1 and tokens[place - 2].text in _DESCRIBES)
         or _is_bound(tokens, at)
     ):
         return TESTED
