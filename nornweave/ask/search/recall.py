@@ -15,6 +15,7 @@ from nornweave.ask.search.exclusion import below_opposite
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.folding import fold
 from nornweave.ask.search.history import (
+    asks_for_past,
     known_commits,
     may_ask_for_past,
     newest_releases,
@@ -77,7 +78,8 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
         ranking = merge(ranking, [outcome.ranking for outcome in outcomes[1:]], share)
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
-        found, code = outcomes[-1].ranking, outcomes[0].ranking
+        found = outcomes[-1].ranking
+        code = outcomes[0].ranking if asks_for_past(question.text, named) else None  # else both are asked for
         changes = weigh_changes(found, question.text, whole.generation, whole.within, code, question.now)
         ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation, whole.within)
     elif context.domain != Domain.CODE:
