@@ -210,6 +210,26 @@ def test_all_that_two_items_disagree_on_is_shown() -> None:
     assert stated == {"c": "true", "d": "false"}
 
 
+def test_a_pair_whose_facts_disagree_on_a_thing_is_not_shown_again_by_its_sentences() -> None:
+    stated = {"code": ("2.1", 'API_VERSION = "v2.1"'), "documentation": ("2.0", "The current API version is v2.0.")}
+    sides = [
+        fused(
+            item(
+                domain,
+                text,
+                domain=domain,
+                facts=(fact("api_version", value, attribute="value", side=_SIDES.get(domain, domain)),),
+            )
+        )
+        for domain, (value, text) in stated.items()
+    ]
+    asked = "what is the current API version of payments"
+    (conflict,) = resolved(*sides, question=asked).conflicts
+    assert conflict.attribute == "value"
+    (of_sentences,) = resolved(*(replace(each, facts=()) for each in sides), question=asked).conflicts
+    assert (of_sentences.entity, of_sentences.attribute) == ("api version", "requires")
+
+
 @pytest.mark.parametrize(("path", "disagrees"), [
     ("docs/config.yml", False), ("conf/config.yml", True), ("docs/config.schema.json", True),
 ])  # fmt: skip
