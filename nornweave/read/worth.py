@@ -272,6 +272,11 @@ def minified_line(text: str) -> int:
     return max(map(len, lines)) if sum(map(len, dense)) > _MINIFIED_SHARE * sum(map(len, lines)) else 0
 
 
+def is_built(text: str) -> bool:
+    """Tell whether a tool wrote code from other code: it is generated, bundled or minified."""
+    return is_generated(text) or is_bundled(text) or minified_line(text) > 0
+
+
 _LEGAL = re.compile(
     r"\b(?:licen[sc]\w*|copyright\w*|warrant\w+|liab\w+|redistribut\w+|distribut\w+|copyleft|merchantab\w+|infring\w+|sublicens\w+|damages|"
     r"tort|hereby|herein|thereof|hereunder|indemnif\w+|permission\w*|permitted|conditions|patents?|contributors?|fitness|disclaim\w*|"

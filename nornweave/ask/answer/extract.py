@@ -37,7 +37,7 @@ from nornweave.ask.search.exact import (
     stated_version,
     version_asked_of,
 )
-from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, releases_in
+from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, release_noted, releases_in
 from nornweave.ask.search.pasted import Place, nearest_paths, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
@@ -48,7 +48,6 @@ from nornweave.core.text.index_fields import (
     is_data,
     is_identifier,
     is_version,
-    release_of,
     tag_version,
     variant_of,
 )
@@ -326,9 +325,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     valued = frozenset(fact.name for fact in facts)
     paths = frozenset(item.citation.source_path for item in holding)
     lines = tuple(Place(path, line) for named, line in asked.lines for path in nearest_paths(named, paths))
-    asked = replace(asked, lines=lines, bound=_bound_names(holding, asked))
-    if not any(_stated_version(item, asked.manifest) for item in holding):
-        asked = replace(asked, manifest="")
+    manifest = asked.manifest if any(_stated_version(item, asked.manifest) for item in holding) else ""
+    asked = replace(asked, lines=lines, bound=_bound_names(holding, asked), manifest=manifest)
     read = partial(_candidates, asked=asked, valued=valued, declared=declared)
     least = LEAST_SHARE * max((item.score for item in holding), default=0.0)
     beside = _beside(holding, question)
@@ -433,7 +431,7 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
         first = next(filter(None, versions), ())
         items = [item for item, version in zip(items, versions, strict=True) if version in {(), first}]
     if asks_for_past(question) and (asked := releases_in(question)):
-        told = [_release(item) for item in items]
+        told = [release_noted(item.item) for item in items]
         items = [item for item, of in zip(items, told, strict=True) if not of or asked[0] <= of <= asked[1]] or items
     if not (negated := negated_terms(question)):
         return items
@@ -481,7 +479,7 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST | OF_ITS_DAY:
         return ()
     item, versions = items[0], asked_versions(question)
-    release = _release(item) or _tag(item)
+    release = release_noted(item.item) or _tag(item)
     # A changelog that is no longer kept ends before the newest release.
     if release and not ASKS_FOR_NEWEST.isdisjoint(asks) and (newer := max(items, key=_tag)) and _tag(newer) > release:
         item, release = newer, _tag(newer)
@@ -507,11 +505,6 @@ def _column(text: str, unit: Unit) -> int:
     """Return the column, from 1, of a unit's first character that is no blank."""
     first = unit[0] + len(text[slice(*unit)]) - len(text[slice(*unit)].lstrip())
     return first - text.rfind("\n", 0, first)
-
-
-def _release(item: FusedItem) -> tuple[int, ...]:
-    place = item.citation
-    return release_of(place.source_path, place.title, place.section, item.item.metadata)
 
 
 def _tag(item: FusedItem) -> tuple[int, ...]:
@@ -560,7 +553,7 @@ def as_read(sentence: str, *, is_code: bool) -> str:
 
 
 def _read_asked(question: str) -> _Asked:
-    query, flag = read_query(question), FLAG.search(question)
+    query, flag, words = read_query(question), FLAG.search(question), _said_words(question)
     others = read_query(MEANS_DEFAULT.sub("", question)).words
     only = [word for word in others if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
@@ -586,12 +579,12 @@ def _read_asked(question: str) -> _Asked:
         versioned=frozenset(query_terms(version_asked_of(question))) - FUNCTION_TERMS,
         manifest=_manifest_asked(question),
         lines=places_in(question),
-        said=frozenset(_WORDS.findall(question.lower())),
-        words=_said_words(question),
+        said=frozenset(words.split()),
+        words=words,
         bound=frozenset(),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
         is_message=not is_question(question),
-        pasted=_said_words(question) if "\n" in question.strip() else "",
+        pasted=words if "\n" in question.strip() else "",
     )
 
 

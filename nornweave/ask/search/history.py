@@ -470,7 +470,7 @@ def unknown_release(text: str, items: Iterable[RecallItem], not_found: str = "")
 
 
 def _is_of(item: RecallItem, releases: Releases | None) -> bool:
-    release = _release_of(item)
+    release = release_noted(item)
     if item.metadata.get("kind") == RELEASE:
         release = tag_version(str(item.metadata.get("release") or ""))
     return bool(release) and releases is not None and releases[0] <= _filled(release) <= releases[1]
@@ -649,13 +649,13 @@ def _with_code(ranking: Ranking, code: Ranking, generation: Index) -> Ranking:
     The words of a commit may be far from a question although the code is near. The share is smaller the more commits
     changed a definition, as its square root.
     """
-    gains = np.zeros(len(ranking))
-    for number, chunk in generation.chunks(code.numbers[:CODE_READ]).items():
-        name = re.split(r"[.> ]+", str(chunk.title))[-1]
-        changed = np.flatnonzero(generation.within((AnyOf("touches", (name,)),))) if _DEFINED.fullmatch(name) else ()
-        if len(changed):
-            gain = CODE_SHARE * code.scores[code.numbers == number].item() / len(changed) ** 0.5
-            gains = np.where(np.isin(ranking.numbers, changed), np.maximum(gains, gain), gains)
+    gains, chunks = np.zeros(len(ranking)), generation.chunks(code.numbers[:CODE_READ])
+    for number, score in zip(code.numbers[:CODE_READ].tolist(), code.scores.tolist(), strict=False):
+        name = re.split(r"[.> ]+", str(chunks[number].title))[-1]
+        if _DEFINED.fullmatch(name):
+            changed = generation.within((AnyOf("touches", (name,)),))
+            share = CODE_SHARE / max(1, int(np.count_nonzero(changed))) ** 0.5
+            gains = np.maximum(gains, share * score * changed[ranking.numbers])
     return reorder(ranking, 1 + gains / np.maximum(ranking.scores, CODE_SHARE / WEIGHED))
 
 
@@ -716,14 +716,21 @@ def _is_beside(chunk: StoredChunk, text: str, *, is_one: bool) -> bool:
 
 def names_value(content: str, text: str) -> bool:
     """Tell whether a commit's message names all values of a question: *Python 3.9*, for which ``py-39`` stands too."""
+    if not (values := _values_in(text)):
+        return True
     said = COMMITTED.sub("", content.partition(COMMIT_CHANGED)[0])
+    return all(value.search(said) for value in values)
 
-    def is_named(name: str, number: str) -> bool:
+
+@lru_cache(maxsize=256)
+def _values_in(text: str) -> tuple[re.Pattern[str], ...]:
+    """Return for each value in a question a pattern of its spellings."""
+    spelt = []
+    for name, number in _VALUE.findall(text):
         short = number.replace(".", r"\.?")
         alone = rf"|(?<![\w.]){re.escape(number)}(?!\d)" if len(number) > 1 else ""
-        return bool(re.search(rf"\b(?:{name}|{name[:2]})[-_ ]?v?{short}(?!\d){alone}", said, re.IGNORECASE))
-
-    return all(is_named(*value) for value in _VALUE.findall(text))
+        spelt.append(re.compile(rf"\b(?:{name}|{name[:2]})[-_ ]?v?{short}(?!\d){alone}", re.IGNORECASE))
+    return tuple(spelt)
 
 
 def _is_within(chunk: StoredChunk, days: tuple[date, date] | None, releases: Releases | None) -> bool:
@@ -824,8 +831,7 @@ def overruled(question: str, items: Iterable[RecallItem]) -> dict[ChunkId, bool]
     subject = {*sequence(question)} - FUNCTION_TERMS - _OF_STILL
     said, sources = dict[ChunkId, tuple[_Release, str, bool | None]](), set[tuple[str, str]]()
     for item in items if subject else ():
-        place, made = item.citation, COMMITTED.search(item.content)
-        release = release_of(place.source_path, place.title, place.section, item.metadata)
+        made, release = COMMITTED.search(item.content), release_noted(item)
         if made and item.metadata.get("kind") == COMMIT:
             release = tag_version(str(item.metadata.get("release") or "")) or (LAST,)
         clauses = _CLAUSE.split(item.content[: made.start() if made else None])
@@ -833,7 +839,7 @@ def overruled(question: str, items: Iterable[RecallItem]) -> dict[ChunkId, bool]
         if release and turns:
             turn = True if True in turns else False if False in turns else None
             said[item.chunk_id] = _filled(release), made[0] if made else "", turn
-            sources.add((place.domain_id, place.source_id))
+            sources.add((item.citation.domain_id, item.citation.source_id))
     newest = max((each for each in said.values() if each[2] is not None), default=None, key=lambda each: each[:2])
     is_one = len(sources) == len({domain for domain, _ in sources})
     if newest is None or not is_one or True not in {each[2] for each in said.values()}:
@@ -856,14 +862,15 @@ def _in_order(response: RecallResponse, question: str) -> RecallResponse:
     is_since = SINCE.search(question) and not _is_between(question) and not topics_in(question)
     if not (releases and is_since and asks_for_release(question)):
         return response
-    of = {item.chunk_id: _release_of(item) for item in response.items if item.metadata.get("kind") != RELEASE}
+    of = {item.chunk_id: release_noted(item) for item in response.items if item.metadata.get("kind") != RELEASE}
     notes = [item for item in response.items if of.get(item.chunk_id) and _is_of(item, releases)]
     ordered = sorted(notes, key=lambda item: (_filled(of[item.chunk_id]), -item.score))
     scores = {each.chunk_id: item.score for each, item in zip(ordered, notes, strict=True)}
     return _scored(response, lambda item: scores.get(item.chunk_id, item.score))
 
 
-def _release_of(item: RecallItem) -> _Release:
+def release_noted(item: RecallItem) -> _Release:
+    """Return the release whose notes an item is; empty for other items."""
     place = item.citation
     return release_of(place.source_path, place.title, place.section, item.metadata)
 
@@ -872,7 +879,7 @@ def _notes(items: Iterable[RecallItem]) -> dict[_Release, float]:
     """Return release → the best score of its maintainers' notes."""
     best: dict[_Release, float] = {}
     for item in items:
-        if release := _release_of(item):
+        if release := release_noted(item):
             best[_filled(release)] = max(best.get(_filled(release), 0.0), item.score)
     return best
 

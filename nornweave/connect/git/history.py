@@ -133,6 +133,13 @@ class _Change:
         if found := _DEFINES.match(_decoded(line)):
             self.names[found[1]] = None
 
+    def open_hunk(self, removed: int, added: int, header: str) -> None:
+        """Count the lines of a hunk, and add the name of the definition around it, which git prints in its header."""
+        self.removed, self.added = self.removed + removed, self.added + added
+        found = (_DEFINES.match(header) or _CALLED.search(header)) if self.is_code else None
+        if found and found[1] not in _NO_NAME:
+            self.names[found[1]] = None
+
     def shown(self) -> str:
         """Return the change in words: ``src/a.py (+10 −2: parse, Loader)``."""
         counts = " ".join(f"{sign}{count}" for sign, count in (("+", self.added), ("−", self.removed)) if count)
@@ -735,8 +742,7 @@ def _read_commit(sha: str, given: IO[bytes], printed: IO[bytes]) -> tuple[str, l
             left = [1 if count is None else int(count) for count in (hunk[2], hunk[4])]
             at = [int(hunk[1]), int(hunk[3])]
             if current:
-                current.removed, current.added = current.removed + left[0], current.added + left[1]
-                _name_above(hunk[5], current.names if current.is_code else {})
+                current.open_hunk(left[0], left[1], hunk[5])
         elif line.startswith(b"diff --git "):
             current = None
     return _decoded(b"".join(message)), list(changes.values())
@@ -759,13 +765,6 @@ def _lines(printed: IO[bytes], end: bytes) -> Iterator[bytes]:
         read += len(line)
         if read <= MAX_PATCH_BYTES:
             yield line
-
-
-def _name_above(line: str, names: dict[str, None]) -> None:
-    """Add to ``names`` the name of the definition around a hunk, which git prints in the hunk's header."""
-    found = _DEFINES.match(line) or _CALLED.search(line)
-    if found and found[1] not in _NO_NAME:
-        names[found[1]] = None
 
 
 def _decoded(text: bytes) -> str:

@@ -96,6 +96,11 @@ class SourceFile:
         """The suffix of the file's language, with its dot: its own, or what its first line tells."""
         return PurePosixPath(self.path).suffix or self.told
 
+    @property
+    def program(self) -> str | None:
+        """The language of the program that the file is; ``None`` for other files."""
+        return program_of(self.path + self.told)
+
 
 def is_repository(root: Path) -> bool:
     """Tell whether a folder lies in the working tree of a git repository, and git is installed."""

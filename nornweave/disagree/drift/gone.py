@@ -24,7 +24,7 @@ from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts.records import PLACE_WORDS
-from nornweave.disagree.drift.files import GIT_S, SourceFile, format_of, git, is_for_tools, program_of
+from nornweave.disagree.drift.files import GIT_S, SourceFile, format_of, git, is_for_tools
 from nornweave.disagree.drift.findings import MAX_ALSO
 from nornweave.disagree.drift.induced.code import CodeToken, code_words, tokens_of_code
 from nornweave.disagree.drift.options import documented_options
@@ -401,7 +401,7 @@ def _texts(files: Iterable[SourceFile], text_of: TextOf, wanted: Collection[str]
     """Return the wanted strings that programs (not configuration) still have, each with its ``role_of``."""
     found = set()
     for file in files:
-        if program_of(file.path + file.told) not in {None, "json", "yaml", "toml"}:
+        if file.program not in {None, "json", "yaml", "toml"}:
             tokens = tokens_of_code(text_of(file), file.suffix)
             found |= {(_bare(_written(one)), role_of(tokens, at)) for at, one in enumerate(tokens)
                       if one.kind == "string" and _bare(_written(one)) in wanted}  # fmt: skip
@@ -453,7 +453,7 @@ def _declares(file: SourceFile, word: str) -> bool:
     A Dockerfile declares only variables, because its other words are commands. Configuration declares only words that
     are spelt as names are, because other words and paths may be those of libraries and systems.
     """
-    language = program_of(file.path + file.told)
+    language = file.program
     if language == "dockerfile":
         return _VARIABLE.fullmatch(word) is not None
     return language not in {None, "json", "yaml"} or (_TELLING.search(word) is not None and word[0] != "/")

@@ -17,7 +17,7 @@ from nornweave.disagree.drift.agreements import calls_default, option_of, plain_
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
-from nornweave.disagree.facts.configuration import entries_of
+from nornweave.disagree.facts.configuration import settings_of_block
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of, read_table
 from nornweave.disagree.facts.documentation.tokens import Token, surface_of, tokens_of
 from nornweave.disagree.facts.documentation.walk import flag_of
@@ -89,10 +89,8 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
     is_continued = block.info.lower() in _COMMANDS
     said = text[max(0, block.start - 600) : block.start].rstrip().rpartition("\n\n")
     is_reference = not is_continued and _SET_BELOW.search(said[0].rpartition("\n\n")[2] + said[2])
-    first = text.rfind("\n", 0, block.start) + 1
-    nested = [*entries_of(text[first : block.end], block.info.lower())] if is_reference else []
-    for entry in nested:
-        yield Token(".".join((*entry.parents, entry.key)), first + entry.start, first + entry.end, quoted=True)
+    nested = [*settings_of_block(text, block.start, block.end, block.info.lower())] if is_reference else []
+    yield from (Token(name, entry.start, entry.end, quoted=True) for name, entry in nested)
     for match in re.finditer(r"[^\n]+", text[block.start : block.end]):
         start, line = block.start + match.start(), match[0]
         is_command = is_continued or line.rstrip().endswith("\\")

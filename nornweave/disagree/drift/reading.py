@@ -20,7 +20,7 @@ from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.disagree.facts.extract import Extracted, extract
 from nornweave.disagree.facts.passage import Passage, fact_from
 from nornweave.read.chunking.languages import language_of
-from nornweave.read.worth import is_bundled, is_generated, minified_line
+from nornweave.read.worth import is_built
 
 PROCESSES = 2
 FILE_S = 10.0
@@ -87,7 +87,7 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
     text = without_tests(decode(raw), PurePosixPath(path).suffix)
     is_told = PurePosixPath(path).suffix == ""
     language = language_of(path, text if is_told else "") if kind == "code" else None
-    if language and (is_generated(text) or is_bundled(text) or minified_line(text)):
+    if language and is_built(text):
         return Extracted(())
     if kind == "code" and not language and not is_configuration("", path):
         return Extracted(())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from itertools import islice
@@ -450,9 +450,19 @@ def _is_read(path: str) -> bool:
     return _NO_CONFIGURATION.search(path) is None
 
 
-def entries_of(text: str, format_: str) -> Iterator[Entry]:
-    """Return the settings of a block of YAML, TOML or JSON on a page, in order; none for other formats."""
-    return iter(()) if format_ not in _NESTED else _SYNTAX[format_](text)
+def settings_of_block(text: str, start: int, end: int, format_: str) -> Iterator[tuple[str, Entry]]:
+    """Yield the settings of a block of YAML, TOML or JSON on a page, in order, each with its path: ``lamp.glow``.
+
+    Other formats have none.
+
+    Args:
+        text: the text of the page, in which the entries have their places.
+        start: the start of the block. Its first line counts as a whole.
+    """
+    first = text.rfind("\n", 0, start) + 1
+    for entry in _SYNTAX[format_](text[first:end]) if format_ in _NESTED else ():
+        place = replace(entry, start=first + entry.start, end=first + entry.end)
+        yield ".".join((*entry.parents, entry.key)), place
 
 
 def configuration_facts(passage: Passage) -> Iterator[Fact]:

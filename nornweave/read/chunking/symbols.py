@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from nornweave.core.text.spans import Lines, strip
 from nornweave.core.types import JsonValue, Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import C_FAMILY, Grammar, code_format_of, grammar_of
@@ -159,13 +160,9 @@ def definition_lines(values: Mapping[str, JsonValue], raw: bytes) -> list[tuple[
     tree = parse(grammar, mask(text)) if grammar else None
     if tree is None:
         return None
-    ends = [place for place, letter in enumerate(text) if letter == "\n"]
+    lines = Lines(text.replace("\r", " "))  # git ends a line at ``\n`` alone
     return [
-        (
-            bisect_left(ends, each.start) + 1,
-            bisect_left(ends, each.start + len(text[each.start : each.end].rstrip()) - 1) + 1,
-            each.name.rpartition(".")[2],
-        )
+        (*lines.range(strip(text, Span(each.start, each.end))), each.name.rpartition(".")[2])
         for each in Definitions(tree.root_node, grammar, text).all
         if not each.is_declared
     ]

@@ -17,7 +17,7 @@ from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.files import SourceFile, format_of, program_of
+from nornweave.disagree.drift.files import SourceFile, format_of
 from nornweave.disagree.drift.induced.believing import (
     BELIEVED_FROM,
     CodeFact,
@@ -44,7 +44,7 @@ from nornweave.disagree.facts.names import Name, is_generic, join_keys, read_nam
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.versions import PRODUCTS
 from nornweave.read.blocks.reader import shown_text
-from nornweave.read.worth import is_bundled, is_generated, minified_line
+from nornweave.read.worth import is_built
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -306,9 +306,9 @@ class CodeNotation:
         programs = [
             (file.path, text)
             for file in listed
-            if file.kind == "code" and program_of(file.path + file.told) is not None
+            if file.kind == "code" and file.program is not None
             for text in (self.text_of(file),)
-            if not (is_generated(text) or is_bundled(text) or minified_line(text))
+            if not is_built(text)
         ]
         constants = Definitions(programs)
         words = {word for _, text in programs for word in _IDENTIFIER.findall(text)}

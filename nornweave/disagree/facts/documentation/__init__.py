@@ -12,7 +12,7 @@ from itertools import islice
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side, Span
-from nornweave.disagree.facts.configuration import MAX_BLANKS, entries_of, is_secret, value_of
+from nornweave.disagree.facts.configuration import MAX_BLANKS, is_secret, settings_of_block, value_of
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of
 from nornweave.disagree.facts.documentation.defaults import (
     ANNOUNCES,
@@ -251,12 +251,11 @@ class Reader:
         """Yield the settings in a block of YAML, TOML or JSON that is announced as the defaults."""
         if not ANNOUNCES.search(self.text[max(0, block.start - 80) : block.start]):
             return
-        first = self.text.rfind("\n", 0, block.start) + 1
-        for entry in entries_of(self.text[first : block.end], block.info.lower()):
+        for name, entry in settings_of_block(self.text, block.start, block.end, block.info.lower()):
             value = None if is_secret(entry) else value_of(entry.value)
             if value is not None and value.text.count(" ") <= MAX_BLANKS:
-                about = Subject(name=".".join((*entry.parents, entry.key)), form="list", owner=self.path)
-                fact = self._fact(about, "default", value, (first + entry.start, first + entry.end))
+                about = Subject(name=name, form="list", owner=self.path)
+                fact = self._fact(about, "default", value, (entry.start, entry.end))
                 yield from filter(None, (fact,))
 
     def _enter(self, outer: Sequence[tuple[int, Subject]], block: DocumentedBlock, item: Item) -> None:
