@@ -217,6 +217,8 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("who looks after the bell?", "Ulla Rae looks after the bell.", "the bell is in the hands of Bert since May"),
     ("who tunes the bell?", "Ulla tunes the bell.", "Bert tunes the bell now"),
     ("who opens the shop?", "Ulla opens the shop.", "as of this week Bert opens the shop"),
+    ("how long before dusk are gates shut?", "Gates are shut two hours before dusk.",
+     'lines = [\n  "Gates are shut one hour before dusk.",\n]\n'),
 ])  # fmt: skip
 def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     question: str, one: str, other: str, encode: SentenceEncoder
@@ -306,6 +308,10 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("The tram with four axles carries 90 riders.", "the tram with six axles carries 140 riders"),
     ("The well is cleaned in March.", "the well is cleaned on 3 March"),
     ("The safe may be opened only by the cashier.", "only the cashier may open the safe"),
+    ("The break is 45 minutes.", "by decree the break is 4 minutes, as long as a tram needs for a bend 😂"),
+    ("Oak benches dry in the yard for 21 days. So do elm benches.", "elm benches dry in the yard for 10 days"),
+    ("There are 18 cold tanks.", "COLD_TANKS_HELD_AT_C = 4.0\n"),
+    ("day_ticket = 19\n", "the day ticket in 2014 was nine pounds"),
     ("Hire of a tram costs £180 a week.", "Imagine a tram that is hired for three weeks. They pay £255."),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str, encode: SentenceEncoder) -> None:

@@ -305,3 +305,17 @@ def test_sides_of_one_domain_are_the_agents_own_problem() -> None:
 def test_agreement_is_no_conflict() -> None:
     assert resolved(CODE, side("d", "documentation", 10)).conflicts == ()
     assert resolved().conflicts == ()
+
+
+def test_facts_whose_sentences_answer_the_question_are_asked_about_whatever_their_name() -> None:
+    sides = [
+        fused(item(domain, text, domain=domain, facts=(fact("retention", f"{days} days", attribute="value", side=said,
+                                                            statement=text),)))
+        for domain, said, days, text in (
+            ("documentation", "documentation", 90, "Lost hats are kept for 90 days."),
+            ("code", "code", 60, "# Lost hats are kept for 60 days."),
+        )
+    ]  # fmt: skip
+    (conflict,) = resolved(*sides, question="for how long are lost hats kept?").conflicts
+    assert conflict.entity == "retention"
+    assert resolved(*sides, question="where are gloves sold?").conflicts == ()

@@ -364,21 +364,24 @@ def find_disagreements(
     Returns:
         The disagreements, ordered by ``first``, then ``second``. For each pair, thing and attribute, only the
         disagreement with the highest confidence is returned. If a pair disagrees on an attribute or a thing by its
-        facts, a disagreement of its sentences on either is left out.
+        facts, a disagreement of its sentences on either is left out; facts of the same sentences are then asked about.
     """
     located = [fact for place, fused in enumerate(items) for fact in _locate_facts(place, fused)]
     best: dict[tuple[int, int, str, str], Disagreement] = {}
     for pair in map(_disagreement, find_conflicts(located, min_confidence=POSSIBLE_FROM)):
         if pair.first != pair.second:
             best.setdefault((pair.first, pair.second, pair.attribute, pair.entity), pair)
-    known = {(first, second, said) for first, second, *both in best for said in both}
+    known = tuple(best.items())
     present = [place for place, each in enumerate(items)
                if each.item.metadata.get("kind") not in {COMMIT, RELEASE} and not _is_aside(each)]  # fmt: skip
     read = sorted(present, key=lambda place: -items[place].relevance)[:READ]
     passages = [_passage(place, items[place]) for place in read]  # their order is their rank
     for pair in map(_disagreement, find_contradictions(passages, question=question or None, encode=encode)):
-        if known.isdisjoint({(pair.first, pair.second, pair.attribute), (pair.first, pair.second, pair.entity)}):
-            best[pair.first, pair.second, pair.attribute, pair.entity] = replace(pair, is_asked=bool(question))
+        key = (pair.first, pair.second, pair.attribute, pair.entity)
+        same = [(held, of) for held, of in known if held[:2] == key[:2] and (held[2] == key[2] or held[3] == key[3])]
+        for held, of in same or [(key, pair)]:
+            if all(said.statement in fact.statement for said, fact in zip(pair.facts, of.facts, strict=True)):
+                best[held] = replace(of, is_asked=bool(question))
     return tuple(sorted(best.values(), key=lambda pair: (pair.first, pair.second)))
 
 

@@ -246,7 +246,7 @@ class Sentence:
         pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
         scopes = self._scopes(near, value) | frozenset(filter(None, self._parts(zone)))
         return Context(
-            self.said, self.topic, self._subject(zone) - values, scopes,
+            self.said, self.topic, self._subject(zone) - values - {self.forms[at] for at in value}, scopes,
             frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
             years=self.years - {self.lower[at] for at in value},
             manners=self._scopes([at for at in near if self._is_manner(at, value)], value) if lasts else frozenset(),
@@ -441,8 +441,9 @@ class Sentence:
         at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
-        if self.asked.how.startswith(("when", "what year")) and before[-1:] == ["in"] and _YEAR.fullmatch(figure):
-            self._add("date", "date", {f"year {figure}"}, at, at + 1)
+        if not forms.IN_YEAR.isdisjoint(before[-1:]) and _YEAR.fullmatch(figure):
+            if self.asked.how.startswith(("when", "what year")) and before[-1] == "in":
+                self._add("date", "date", {f"year {figure}"}, at, at + 1)
             return
         if before[-1:] == ["between"] and "and" in following:  # a range is no single value
             self.taken.update(range(at, at + following.index("and") + 3))
@@ -850,13 +851,15 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
         yield "role", "path", frozenset((_plain_path(text),))
     elif value is not None and name is not None and value.kind == "number":
         per = _PER.search(setting.name)
-        key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
-        yield "quantity", key, frozenset((held,))
         words = words_of(setting.name)
-        last = next(filter(SENTENCE_UNITS.get, ("/".join(words[-2:]), words[-1])), "")  # MIN: minutes, or a minimum
-        if value.unit is None and not per and last and (name.unit is None or "/" in last):
+        last = next(filter(SENTENCE_UNITS.get, ("/".join(words[-2:]), words[-1])), "")
+        is_measured = value.unit is None and not per and last and (name.unit is None or "/" in last)
+        if is_measured:
             base, factor = SENTENCE_UNITS[last]
             yield "quantity", base, frozenset((_number(Fraction(value.text) * factor),))
+        if not is_measured or last == "min":  # minutes, or a minimum
+            key, held = measure_of(measured_in(value, None if per else name.unit), per and per[1])
+            yield "quantity", key, frozenset((held,))
     elif "may" in asked.kinds and _GRANTED.search(setting.name):
         roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(setting.value))
         yield "role", "who may", frozenset((f"only {'|'.join(roles)}",))

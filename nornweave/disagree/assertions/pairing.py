@@ -347,7 +347,8 @@ def _differing(
 ) -> Iterator[_Pair]:
     """Yield the values that two sentences state differently, unless one sentence is only about a part of the thing."""
     here, there = passages[alike.one.number], passages[alike.other.number]
-    subject = Asked(frozenset(), _about(alike), alike.shared, is_shared=True)
+    kinds = frozenset("who" for each in mine if each.assertion.kind == "owner")
+    subject = Asked(kinds, _about(alike), alike.shared, is_shared=True)
     for one in mine:
         for other in theirs:
             first, second = one.assertion, other.assertion
@@ -468,12 +469,9 @@ def are_of_one_subject(
         is_said = is_set or not asked.about.isdisjoint(one.said & other.said)
         if not is_said or not (named or is_set or _outweighs(shared, asked.words, 0.5, is_same)):
             return False
-    if (
-        one.subject - other.said - asked.about
-        and other.subject - one.said - asked.about
-        and one.subject & other.subject
-    ):
-        return False  # a failed mail, a failed letter
+    unsaid = one.subject - other.said - asked.about and other.subject - one.said - asked.about
+    if unsaid and ("who" not in asked.kinds or one.subject & other.subject):
+        return False  # a failed mail, a failed letter; ask Ulla, talk to Ulla
     for number, (here, there, known) in enumerate(((one, other, near[1]), (other, one, near[0]))):
         if no >= 0 and any(
             {noun, left} <= here.subject

@@ -20,7 +20,7 @@ REMEMBERED, REMEMBERED_CHARACTERS = 2_048, 4_000
 _I = re.IGNORECASE
 # Questions, code, tables (of a PDF's text, whose cells are numbers side by side), directives, synopses, advice.
 NO_PROSE = lazy_pattern(
-    r"\?|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\[\W?--|\d\s\d(?s:.*)\d\s\d"
+    r"\?|[😂🤣😉😜😆]|[:;]-\)|[|{}=<]|>(?!\s\W*[A-Z])|^\s*>|;$|```|://|\\|::|^\s*\.\.\s|\[\W?--|\d\s\d(?s:.*)\d\s\d"
     r"|^\s*#{1,6}\s|^\W*(?:check|verify|ensure|please|do not|don['’]t|never|make sure|better|set your)\b(?!-)", _I,
 )  # fmt: skip
 _MONTH = (
@@ -60,7 +60,10 @@ _ORDINAL = lazy_pattern(rf"\b({'|'.join(_NTH)}|\d+(?:st|nd|rd|th)) ({'|'.join(so
 _NAMED = lazy_pattern(r"(?!v\d)[^\W\d][\w-]*\d")
 _PART = lazy_pattern(r"(?:[^;?]|[;?](?!\s)){8,}\??")
 DOCSTRING = r"\"\"\"(?:[^\"]|\"(?!\"\")){1,4000}\"\"\""
-_COMMENT = lazy_pattern(rf"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|{DOCSTRING}", re.MULTILINE)
+_COMMENT = lazy_pattern(
+    rf"(?:^[ \t]*(?:#(?!!)|//|/\*|\*(?!/))[^\n]*\n?)+|{DOCSTRING}"
+    r"|(?<=[\"'])[A-Z][^\"'\n{}<>\\%]{15,200}\.(?=[\"'])", re.MULTILINE,
+)  # fmt: skip
 _MARK = lazy_pattern(r"^[ \t]*(?:#+|//+|/?\*+/?)|\"\"\"|\*/", re.MULTILINE)
 # Who speaks in a thread, and code.
 _MARKED = lazy_pattern(
@@ -102,7 +105,7 @@ def remembered_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
 
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
-    """Yield the start and the text of each sentence. In a program only comments and docstrings have sentences."""
+    """Yield the start and the text of each sentence. In a program, of comments, docstrings and quotes."""
     for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
         for first, last in sentences(prose, 0, len(prose)):
             if last - first <= LONGEST:
