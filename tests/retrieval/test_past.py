@@ -32,6 +32,7 @@ from nornweave.ask.search.history import (
     of_past,
     releases_in,
     weigh_changes,
+    with_titles,
     without_past,
 )
 from nornweave.connect.connectors import load_settings
@@ -84,6 +85,7 @@ PAST = [
     "what prompted the move to a single repository",
     "who is behind the new scheduler",
     "whose idea was the plugin folder",
+    "The dial was put back in spring: which change undid it?",
     "when could people first plan a post",
     "what is in the 1.2.3 release",
     "what's new in 3.15",
@@ -183,6 +185,8 @@ MAY_BE_PAST = [
     "how is the history of orders kept",
     "what was measured about latency in 2022",
     "was the old wording restored",
+    "My jars are gone from the shelf: why is there no lid on them?",
+    "When the kiln is read over https, does it still take any name?",
 ]
 
 
@@ -623,8 +627,14 @@ def test_the_first_and_last_change_of_a_name_are_found_whatever_the_commits_say(
         )
         (repository.root / "page.py").write_text(f'"""Tells how to fit a lid, {day}."""\n')
         repository.git("add", "-A")
-        date = f"2026-02-0{day}T10:00:00Z"
+        date = f"2026-02-{day:02}T10:00:00Z"
         repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+    repository.git("checkout", "-q", "-b", "quiet")
+    write(repository.root, {"cellar.py": "LABELS = 3\n"})
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", 'Revert "Oil the cellar door"')
+    repository.git("checkout", "-q", "-")
+    repository.git("merge", "-q", "--no-ff", "quiet", "-m", "Less noise")
     settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
     (tmp_path / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
     assert nornweave(tmp_path, "sync").returncode == 0
@@ -703,13 +713,22 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"badge.py": '"""Nothing."""\n'},
         ),
         ("Drop the badge printer for jars", {"badge.py": "", "windows.py": ""}),
+        ("Print the label of the cellar door twice", {"cellar.py": "LABELS = 2\n"}),
+        ("fix: do not ask the printer for the size that was provided", {"size.py": "SIZE = 1\n"}),
+        ("Oil the cellar door", {"cellar.py": "LABELS = 3\nDOOR = 2\n"}),
     ]
     for day, (message, files) in enumerate(commits, 1):
         for name, text in files.items():
             (repository.root / name).write_text(text, encoding="utf-8")
         repository.git("add", "-A")
-        date = f"2026-02-0{day}T10:00:00Z"
+        date = f"2026-02-{day:02}T10:00:00Z"
         repository.git("commit", "-q", "-m", message, "--date", date, GIT_COMMITTER_DATE=date)
+    repository.git("checkout", "-q", "-b", "quiet")
+    write(repository.root, {"cellar.py": "LABELS = 3\n"})
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", 'Revert "Oil the cellar door"')
+    repository.git("checkout", "-q", "-")
+    repository.git("merge", "-q", "--no-ff", "quiet", "-m", "Less noise")
     settings = {"data_dir": "var", "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api"}]}
     (folder / "nornweave.yaml").write_text(json.dumps({**settings, "domains": {"code": HASHED}}), encoding="utf-8")
     assert nornweave(folder, "sync").returncode == 0
@@ -724,6 +743,7 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("why don't we support the badge printer on jars any more", "Drop the badge", "Add the badge"),
         ("is the badge printer for jars still supported", "Drop the badge", "Support the badge"),
         ("who added the badge printer for jars", "Add the badge", "Drop the badge"),
+        ("why was oiling the cellar door reverted", "Less noise", "Oil the cellar"),
     ],
 )
 def test_what_began_does_not_lead_where_its_end_is_asked_for(turns: Path, text: str, before: str, behind: str) -> None:
@@ -738,6 +758,28 @@ def test_why_is_answered_with_the_sentence_that_gives_the_reason(turns: Path, te
     answer = asked(turns, text)  # of a word that no commit holds (left) the sentences are called the nearest
     _, why, made = [each["text"] for each in answer["extract"] + answer["nearest"]]
     assert why == "It goes because its ink is no longer sold." and made.startswith("Committed on 2026-02-03")
+
+
+def test_a_first_line_counts_by_its_verb_and_by_the_words_that_it_shares(turns: Path) -> None:
+    with (
+        Engine(load_settings(turns / "nornweave.yaml", {}), [Domain.CODE], watch=False) as engine,
+        engine.agents[Domain.CODE].generation.using(OPERATOR, None) as (generation, _),
+    ):
+        commits = of_past(generation)
+        alike = Ranking(commits, half := np.full(len(commits), 0.2), {}, half)
+
+        def scores(ranking: Ranking) -> dict[str, float]:
+            held = generation.chunks(ranking.numbers)
+            return {str(held[n].title): s for n, s in zip(ranking.numbers.tolist(), ranking.scores, strict=True)}
+
+        printer = scores(with_titles(alike, "who dropped the badge printer for jars", generation))
+        assert (
+            printer["Drop the badge printer for jars"] > printer["Support the badge printer on jars of Windows"] > 0.2
+        )
+        assert printer["Oil the cellar door"] == 0.2
+        ended = scores(weigh_changes(alike, "why is no size asked for any more", generation))
+        provided = ended["fix: do not ask the printer for the size that was provided"]
+        assert provided > ended["Add the badge printer for jars"], "*provided* is not its verb"
 
 
 def test_a_commit_found_by_a_later_part_leads_with_its_first_line(tmp_path: Path) -> None:

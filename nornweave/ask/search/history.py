@@ -43,7 +43,9 @@ MAX_ASKED = 2_000
 """A longer text is pasted, and asks for no history."""
 PRESENT = 0.5
 """What passages of today count where the past is asked for."""
-_PAST_TENSE = r"(?:[a-z]{2,30}ed|made|(?:re)?wrote|broke|built|began|brought|chose|put|took|did|let|gave|got|kept|came)"
+_PAST_TENSE = (
+    r"(?:[a-z]{2,30}ed|made|(?:re)?wrote|broke|built|began|brought|chose|put|took|(?:un)?did|let|gave|got|kept|came)"
+)
 _DEVELOPED = (
     r"(?:(?:un)?(?:add|introduce|create|write|wrote|written|rewrite|rewrote|rewritten|implement|invent|develop|design"
     r"|build|built|contribute|port|translate|remove|delete|drop|deprecate|retire|withdraw|withdrew|withdrawn|abandon"
@@ -133,6 +135,8 @@ _ASKS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_PART = re.compile(r"[.:;,!?]\s+(?=\S+\s)")
+"""Where another part of a question begins, which may ask: *My jobs are gone: why is it so?*"""
 _HOW_TO = re.compile(r"\W*how (?:to|(?:do|can|could|should|would) (?:i|we|you|one))\b", re.IGNORECASE)
 """It asks for a way to do something, not for what was done: *how do I search what changed since yesterday*."""
 _MONTH = "|".join(MONTHS)
@@ -202,6 +206,8 @@ LISTED = 0.7
 """What a release counts, which lists what others did, where one change is asked for."""
 MOST_PARTS = 5
 """A commit has fewer passages."""
+TITLE_GAIN = 1.5
+"""What a commit gains whose first line is made of the words of a question; else the square of what both share."""
 CODE_READ, CODE_SHARE = 10, 0.3
 """Passages of today's code whose commits gain, and what share of their scores these gain at most."""
 _DEFINED = re.compile(r"[\w$]{3,}")
@@ -216,6 +222,10 @@ _IS_PAGE = re.compile(
 )
 OPPOSITE = {True: 0.5, None: 0.8, False: 1.0}
 """What a change counts that did the opposite of what is asked for, and one whose lines only look so."""
+_LABEL = re.compile(r"\A(?:\[[^\]]*\]|[\w#/-]+(?:\([^()]*\))?!?:|\W+)\s*")
+"""Before what a commit's first line says it does: *fix(serve):*, *[CI]*, *#12:*."""
+VERB_WITHIN = 3
+"""So many words of it may hold its verb: *provided* further on is something else."""
 LOPSIDED = 3
 """So many times more lines written than removed, or removed than written, tell what a commit did."""
 _ASKS_STILL = re.compile(
@@ -232,7 +242,7 @@ _ENDS = re.compile(
 )
 _TURNS = re.compile(
     r"\b(?:(?P<ends>(?:remov|delet|drop|deprecat|retir|withdr[ae]w|abandon|discontinu|revert|disappear|vanish"
-    r"|kick|stop)\w*|und(?:o|id|one)|rid|gone|lost|(?:throw|threw|took|take|taken|left) (?:out|off|away)|without"
+    r"|kick|stop)\w*|und(?:o|id|one)|rid|gone|lost|(?:throw|threw|took|take|taken|left) (?:out|off|away)"
     r"|cease[sd]?)"
     r"|(?:add|introduc|support|allow|implement|creat|provid)(?:e|s|es|ed|ing)?|initial|new|beg[aiu]n|start(?:s|ed)?)\b",
     re.IGNORECASE,
@@ -325,7 +335,8 @@ def _asks(text: str) -> bool:
 
 def may_ask_for_past(text: str, commits: Iterable[str] = ()) -> bool:
     """Tell whether commits may answer a question, also together with the present: "why is it so?"."""
-    return asks_for_past(text, commits) or (len(text) <= MAX_ASKED and bool(_MAY_ASK.search(text)))
+    parts = [text, *_PART.split(text)] if len(text) <= MAX_ASKED else ()
+    return asks_for_past(text, commits) or any(_MAY_ASK.search(part) for part in parts)
 
 
 def known_commits(text: str, generation: Index) -> list[str]:
@@ -603,14 +614,20 @@ def _undoing(ranking: Ranking, generation: Index, within: Mask | None) -> dict[i
     keys = {f"name:{named}" for chunk in best for named in THREAD_NUMBER.findall(str(chunk.title))}
     numbers = np.concatenate([ranking.numbers[:WEIGHED], *generation.named(keys).values()])
     near = generation.chunks(numbers if within is None else numbers[within[numbers]])
-    undoing = [each for each in near.values() if each.char_range[0] == 0 and _UNDOES.search(str(each.title))]
+    undoing = [each for each in near.values() if each.char_range[0] == 0 and _undoes(each)]
     pairs = ((undone, by) for undone in best if not _UNDOES.search(str(undone.title)) for by in undoing)
-    return {by.chunk_no: by for undone, by in pairs if _names(by, undone)}
+    return {by.chunk_no: by for undone, by in pairs if by.document_id != undone.document_id and _names(by, undone)}
+
+
+def _undoes(chunk: StoredChunk) -> str:
+    """Return the lines of a commit, and of the commits that it merged, that say that something was undone."""
+    lines = (line for line in chunk.content.splitlines() if line == chunk.title or line.startswith("- "))
+    return "\n".join(line for line in lines if _UNDOES.search(line))
 
 
 def _names(chunk: StoredChunk, other: StoredChunk) -> bool:
-    """Tell whether a commit names another one by its title, a number in both titles, or its first digits."""
-    title, said = str(other.title), str(chunk.title)
+    """Tell whether a commit that undoes names another one by its title, a number, or its first digits."""
+    title, said = str(other.title), _undoes(chunk)
     digits = other.path.rpartition("/")[2][: COMMIT_DIGITS[0]]
     is_named = THREAD_NUMBER.sub("", title).strip(" ()") in said or digits in chunk.content
     return is_named or not {*THREAD_NUMBER.findall(title)}.isdisjoint(THREAD_NUMBER.findall(said))
@@ -635,6 +652,17 @@ def _whole(numbers: Numbers, generation: Index) -> dict[int, StoredChunk]:
         for key, each in parts.items()
     }
     return {number: whole[chunk.document_id] for number, chunk in held.items()}
+
+
+def with_titles(ranking: Ranking, text: str, generation: Index) -> Ranking:
+    """Return a ranking in which a commit gains by how much of its first line and of a question are the same words."""
+    asked, factors = {*sequence(text)} - FUNCTION_TERMS - _OF_RELEASES, np.ones(len(ranking))
+    chunks = generation.chunks(ranking.numbers[: 2 * WEIGHED])
+    for place, number in enumerate(ranking.numbers[: 2 * WEIGHED].tolist()):
+        if chunks[number].metadata.get("kind") == COMMIT:
+            said = {*sequence(THREAD_NUMBER.sub("", str(chunks[number].title)))} - FUNCTION_TERMS
+            factors[place] += TITLE_GAIN * (2 * len(asked & said) / max(1, len(asked) + len(said))) ** 2
+    return reorder(ranking, factors)
 
 
 def _with_first_parts(ranking: Ranking, whole: Mapping[int, StoredChunk]) -> Ranking:
@@ -690,8 +718,10 @@ def _is_opposite(chunk: StoredChunk, topics: set[str], *, ends: bool) -> bool | 
     clauses = _CLAUSE.split(COMMITTED.split(chunk.content)[0])
     if any(_ends(each) == ends and len(topics & {*sequence(each)}) * 3 >= len(topics) for each in clauses):
         return False
-    if (said := _ends(str(chunk.title))) is not None:
-        return said != ends
+    title = str(chunk.title)
+    said = _ends(" ".join(_LABEL.sub("", title).split()[:VERB_WITHIN]))
+    if said is not None or _ENDS.search(title):
+        return (said is None or said) != ends
     lines = {"+": 0, "−": 0}
     for sign, count in _LINES.findall(_changed_of(chunk)):
         lines[sign] += int(count)

@@ -23,6 +23,7 @@ from nornweave.ask.search.history import (
     of_past,
     past_first,
     weigh_changes,
+    with_titles,
 )
 from nornweave.ask.search.items import citation_of, item_of
 from nornweave.ask.search.query import Query, read_query
@@ -78,7 +79,7 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
         ranking = merge(ranking, [outcome.ranking for outcome in outcomes[1:]], share)
     if len(past):
         outcomes.append(search(query, _within(past, whole)))
-        found = outcomes[-1].ranking
+        found = with_titles(outcomes[-1].ranking, question.text, whole.generation)
         code = outcomes[0].ranking if asks_for_past(question.text, named) else None  # else both are asked for
         changes = weigh_changes(found, question.text, whole.generation, whole.within, code, question.now)
         ranking = past_first(merge(ranking, [changes], 1), question.text, whole.generation, whole.within)
