@@ -113,7 +113,7 @@ def _lines(answer: Answer, link: Link) -> Iterator[str]:
     if (left := len(answer.conflicts) - CONFLICTS_SHOWN) > 0:
         yield f"and {counted(left, 'more conflict')}"
     if answer.items:
-        yield "*Passages*" if sentences else "*No sentence answers by itself. The nearest passages*"
+        yield "*Passages*"
     elif not answer.answerable.words:
         yield "Nothing was found."
     for item in answer.items:

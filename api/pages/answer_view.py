@@ -173,7 +173,7 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice], form:
         "query_id": document["query_id"],
         "extract": _extract(sentences, results, terms),
         "is_unsure": not document["extract"],
-        "doubt": _doubt(document) if results else "",
+        "doubt": document["answerable"]["words"] if results else "",
         "results": results[:shown],
         "tail": results[shown:],
         "conflicts": [
@@ -207,11 +207,6 @@ def _extract(
             runs = stated(sentence["text"], terms, is_code=is_code)
             quoted.append({"result": result, "is_code": is_code, "runs": runs})
     return quoted
-
-
-def _doubt(document: FusionResult) -> str:
-    words = document["answerable"]["words"]
-    return words or ("" if document["extract"] else "No single sentence answers this. These passages come nearest.")
 
 
 def before_gap(scores: Sequence[float]) -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from nornweave.ask.answer.context_budget import fit, shown_conflicts
 from nornweave.ask.answer.extract import extract
@@ -82,7 +83,8 @@ def answer_from(
     answerable = judge(question, recalled.responses, [(each.item, each.score) for each in items])
     with clock.step("extract"):
         best = extract(items, question.text) if answerable.may_answer or not answerable.is_doubtful else ()
-    context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
+    answerable = replace(answerable, is_quoted=bool(best) or not items)
+    context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.doubt)
     return Answer(
         question=question,
         recalled=recalled,

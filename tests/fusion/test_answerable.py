@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fusion_support import item
 
-from nornweave.ask.fuse.answerable import UNKNOWN_NAME, UNSURE_BELOW, Answerable, judge, shipped
+from nornweave.ask.fuse.answerable import NO_SENTENCE, UNKNOWN_NAME, UNSURE_BELOW, Answerable, judge, shipped
 from nornweave.ask.search.query import words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse, SearchSignals
@@ -185,3 +185,16 @@ def test_a_last_change_that_is_older_than_what_is_read_is_doubted_and_said() -> 
     signals = replace(told.signals, older="None of the 9 commits that are read is known to change lid.py.")  # type: ignore[type-var]
     judged = judge(asked("who last changed lid.py"), [replace(told, signals=signals)], [(item("a"), 0.9)])
     assert judged.is_doubtful and judged.words == signals.older  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("is_quoted", "probability", "words"), [
+    (False, 0.9, NO_SENTENCE), (False, None, NO_SENTENCE), (True, 0.9, ""),
+])  # fmt: skip
+def test_an_answer_without_a_sentence_says_so(is_quoted: bool, probability: float | None, words: str) -> None:
+    answerable = Answerable(probability=probability, is_quoted=is_quoted)
+    assert (answerable.words, answerable.doubt) == (words, "")
+
+
+def test_a_doubt_is_enough_where_no_sentence_is_quoted() -> None:
+    answerable = Answerable(probability=0.3, is_quoted=False)
+    assert answerable.words == answerable.doubt == "It is not sure that anything here answers this."

@@ -33,7 +33,7 @@ class StreamedAnswer:
             A future of the text, or of the reason why there is none. Cancelling it ends the model's call.
         """
         answer = self._answer
-        gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.words
+        gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.doubt
         context = PromptContext(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
         return self._synthesizer.start(context, timeout_ms=timeout_ms, on_text=on_text)
 

@@ -81,7 +81,8 @@ def render_answer(answer: Answer, max_chars_per_source: int) -> str:
         conflicts=answer.conflicts,
         coverage_gaps=answer.recalled.coverage_gaps,
         synthesis=answer.synthesis,
-        doubt=answer.answerable.words,
+        doubt=answer.answerable.doubt,
+        note=answer.answerable.words,
         max_chars_per_source=max_chars_per_source,
     )
 
@@ -93,6 +94,7 @@ def render_text(
     coverage_gaps: Sequence[CoverageGap] = (),
     synthesis: Synthesis | None = None,
     doubt: str = "",
+    note: str = "",
     max_chars_per_source: int = 1500,
 ) -> str:
     """Render an answer as text.
@@ -103,6 +105,7 @@ def render_text(
             why one side holds, or that none does.
         synthesis: a model's text about the items; it comes first.
         doubt: why the items may not answer; it comes before them.
+        note: what stands there without a doubt.
         max_chars_per_source: the limit for a section below its header, ≥ 100, if there are several sources;
             cuts are marked, and items left out are still cited as far as there is room. A single source is shown
             whole, without a header.
@@ -115,7 +118,7 @@ def render_text(
     }
     blocks = [
         _answer(synthesis),
-        f"{DOUBT} {one_line(doubt, 2 * LINE_CHARACTERS)}" if doubt and items else "",
+        " ".join(filter(None, [DOUBT if doubt else "", one_line(note or doubt, 2 * LINE_CHARACTERS)])) if items else "",
         *_rendered_sections(pieces, max_chars_per_source),
         "" if items else NOTHING_FOUND,
         _conflicts(conflicts, items),

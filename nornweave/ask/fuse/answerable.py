@@ -26,6 +26,7 @@ from nornweave.core.text.negation import is_question, not_left_out
 from nornweave.core.types import COMMIT
 from nornweave.disagree.conflicts.decision import Model
 
+NO_SENTENCE = "No single sentence answers this; the passages that come nearest are below."
 # More probably not than yes.
 UNSURE_BELOW = 0.5
 UNKNOWN_NAME = 5
@@ -72,6 +73,7 @@ class Answerable:
         was_searched: whether there was a passage to search.
         read_as: a note on how the question was changed (shortened, or words left out); empty if it was not changed.
         missing: a sentence on a release or a change that is asked for and not known; empty if there is none.
+        is_quoted: whether the answer quotes a sentence, or has no passage to quote from.
     """
 
     probability: float | None = None
@@ -79,6 +81,7 @@ class Answerable:
     was_searched: bool = True
     read_as: str = ""
     missing: str = ""
+    is_quoted: bool = True
 
     @property
     def is_doubtful(self) -> bool:
@@ -95,6 +98,12 @@ class Answerable:
 
     @property
     def words(self) -> str:
+        """Return ``doubt``. If nothing is quoted although the answer is not doubtful, a sentence says so."""
+        is_silent = not self.is_quoted and not self.is_doubtful
+        return " ".join(filter(None, [self.doubt, NO_SENTENCE if is_silent else ""]))
+
+    @property
+    def doubt(self) -> str:
         """Return ``read_as`` and a warning, which an answer that is doubtful always has; empty if there is neither."""
         return " ".join(filter(None, [self.read_as, self._doubt]))
 
