@@ -760,3 +760,76 @@ def test_the_newest_release_is_named_by_its_heading_wherever_it_stands() -> None
     item = ranked("changes", text, domain="documentation", cited=cited)
     for question in ("what is the latest version", "what is the latest version and when did it come out?"):
         assert extract([item], question)[0].text == "2.1.0 (May 4, 2026)"
+
+
+@pytest.mark.parametrize(("code", "quoted"), [
+    ('def fire():\n    if dry:\n        go()\n    else:\n        stop(\n            "bowl {} is wet inside",\n    )\n',
+     'if dry:\n        go()\n    else:\n        stop(\n            "bowl {} is wet inside",'),
+    ('WET = {\n    A: 1,\n    TooWet { bowl } = "bowl {bowl} is wet inside",\n}\n',
+     'TooWet { bowl } = "bowl {bowl} is wet inside",'),
+])  # fmt: skip
+def test_a_message_is_quoted_with_the_condition_above_else_or_alone_if_there_is_none(code: str, quoted: str) -> None:
+    assert extract([ranked("code", code)], "Error: bowl 7 is wet inside")[0].text == quoted
+
+
+def test_a_manifest_that_names_tests_states_the_version_alone() -> None:
+    setup = (
+        "setup(\n    name='kiln',\n    python_requires='>=3.12',\n    packages=find(exclude=['tests', 'tests.*']),\n"
+    )
+    setup += "    test_suite='tests',\n    data={'tests': ['tests/*.txt']},\n)\n"
+    conf = "# The version of modules that you need, as strings.\nextensions = ['a.b', 'c.d']\n"
+    facts = extract_facts(Passage(text=conf, language="python", domain="code", path="conf.py"))
+    items = [
+        ranked("setup", setup, cited=citation("code", "setup.py", char_range=(0, len(setup)))),
+        ranked("conf", conf, facts=facts, cited=citation("code", "conf.py", char_range=(0, len(conf)))),
+    ]
+    assert [each.text for each in extract(items, "Which python version do I need?")] == ["python_requires='>=3.12',"]
+
+
+def test_what_is_compared_is_quoted_from_below_its_heading_and_with_its_class() -> None:
+    def page(name: str, text: str) -> FusedItem:
+        cited = replace(citation("documentation", "firing.md"), section=f"Kilns > **`{name}`**")
+        return ranked(name, text, domain="documentation", cited=cited)
+
+    pages = [page("slow", "`fire(mode='slow')`\n\nThe oven is heated over a night.\n"),
+             page("fast", "It is heated in an hour.\n")]  # fmt: skip
+    said = [each.text for each in extract(pages, "fire: what is the difference between mode slow and fast")]
+    assert said == ["The oven is heated over a night.", "It is heated in an hour."]
+
+    def of(name: str, words: str) -> FusedItem:
+        code = f"/**\n * {words}\n */\nclass {name} extends Oven\n{{\n}}\n"
+        cited = replace(citation("code", f"{name}.php", char_range=(0, len(code))), title=name)
+        return ranked(name, code, cited=cited, metadata={"class_name": name})
+
+    ovens = [of("SlowOven", "An oven that is heated over a night."), of("FastOven", "This is heated in an hour.")]
+    for question in ("SlowOven vs FastOven, what do I get", "difference between SlowOven and FastOven?"):
+        first, second = (as_read(each.text, is_code=True) for each in extract(ovens, question))
+        assert first == "An oven that is heated over a night. */ class SlowOven extends Oven"
+        assert second.endswith("class FastOven extends Oven")
+
+
+@pytest.mark.parametrize(("page", "quoted"), [
+    ("Bowls are glazed before they are fired.\n\nHere is an example:\n\n```yaml\nglaze: blue\n```\n\nDone.\n",
+     "Bowls are glazed before they are fired.\n\nHere is an example:\n\n```yaml\nglaze: blue"),
+    ("Bowls are glazed before they are fired.\n\nFor example ::\n\n    glaze: blue\n\nDone.\n",
+     "Bowls are glazed before they are fired.\n\nFor example ::\n\n    glaze: blue"),
+    ("Bowls are glazed before they are fired.\n\nThe colour is said here:\n\n- blue\n",
+     "Bowls are glazed before they are fired."),
+    ("Glazes.\n\n```python\ndef glazed(bowls):\n    fired = [*bowls]\n    return fired\n```\n",
+     "def glazed(bowls):\n    fired = [*bowls]\n    return fired"),
+])  # fmt: skip
+def test_a_sentence_is_quoted_with_its_example_and_a_line_with_its_block(page: str, quoted: str) -> None:
+    assert extract([ranked("page", page, domain="documentation")], "how do I get fired bowls")[0].text == quoted
+
+
+def test_a_sentence_of_a_block_comment_goes_on_over_its_lines_up_to_a_tag() -> None:
+    code = (
+        "/**\n * Heats the kiln.\n *\n * This keeps the bowls warm for those who take\n * them out late.\n *\n"
+        " * @param hours of heat\n */\nfunction hold(hours) {\n}\n"
+    )
+    item = ranked("hold", code, cited=citation("code", "hold.js"))
+    (alone,) = extract([item], "how do the bowls stay warm")
+    assert alone.text == "This keeps the bowls warm for those who take\n * them out late."
+    named = replace(item, item=replace(item.item, metadata={"function_name": "hold"}))
+    (said,) = extract([named], "how do the bowls stay warm")  # what *this* is stands below
+    assert said.text == code[code.index("This") : code.index("\n}")]

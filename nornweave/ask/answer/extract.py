@@ -5,7 +5,8 @@ weighed by how rare they are among the sentences, on its passage, and on whether
 value, a reason, a place. In code the sentences of comments and docstrings are read. Lines of code are read only if the
 question has a name as code writes names, if they state the value of a setting in the question, if they define what it
 asks for, or if they are the condition of a line that it names or repeats. In prose that states a default, the quotation
-runs from the name to the value, and what leads to a list or to code is quoted with that.
+runs from the name to the value, and what leads to a list or to code is quoted with that. Of things that are compared
+each has a sentence.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ LONG = 10
 SMALL = 1e-3
 # A line repeats the question if it has this many words, and this share of them stands in the question.
 LEAST_ECHO, ECHO_SHARE = 5, 0.7
+# What is compared has a name; more words ask something about it.
+WORDS_COMPARED = 4
+# More words say something themselves.
+WORDS_OF_LEAD = 12
 # So many words of a message that is made of values stand in the question in its order.
 FIXED_WORDS = 3
 # Blanks around and between the words of a line that says too little to be told by it.
@@ -88,6 +93,9 @@ MARKS = 2
 _COMMENT = re.compile(
     r'"""(.*?)(?:"""|\Z)|/\*(.*?)(?:\*/|\Z)|((?:^[^\S\n]*(?:#|//|--)[^\n]*(?:\n|\Z))+)', re.DOTALL | re.MULTILINE
 )
+STARRED = 2  # the group of what stands between /* and */
+# What begins a line of it is no entry of a list, unless a tag follows.
+_STAR = re.compile(r"^[^\S\n]*\*(?=[^\S\n]+[^@\s]|[^\S\n]*$)", re.MULTILINE)
 _HASH = re.compile(r"^[^\S\n]*#+(?:[^\S\n]+#)*(?=\s)", re.MULTILINE)
 # In Markdown within a comment: below other marks, or a line of its own above an empty one.
 _HEADED = re.compile(r"[^\S\n]*(?:(?:///?!?|\*|#)[^\S\n]+)?#{1,6}[^\S\n]+\S")
@@ -118,6 +126,8 @@ _LABEL = re.compile(
 )
 _FENCE = re.compile(r"^[^\S\n]*(?:```|~~~)", re.MULTILINE)
 _WORDS = re.compile(r"\w+")
+# What such a sentence is about stands elsewhere.
+_REFERS = re.compile(r"\W*(?:this|it|its|these|they|that) ", re.IGNORECASE)
 _TESTS = re.compile(r"(?<![^\W_])(?:tests?|testing|fixtures?|mocks?)(?![^\W_])", re.IGNORECASE)
 # ``test_time`` in code is a name like others.
 _OF_TESTS = re.compile(rf"{_TESTS.pattern}(?!_)", re.IGNORECASE)
@@ -207,11 +217,19 @@ _ASKS_FOR_DEFAULT = frozenset({"default", "defaults"})
 _UNDERLINE = re.compile(r"([=~^*+#\"'-])\1{2,}\s*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"[.!?][\"')*_`]*(?=\s|\Z)")
 # Below a line of text such signs underline a heading.
-_FENCED = re.compile(r"^(```|(?:(?<=\n\n)|(?<!\n))~~~)[^\n]*\n(.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^(```+|(?:(?<=\n\n)|(?<!\n))~~~)[^\n]*\n(?P<code>.*?)(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+# In reStructuredText, below a directive or a line that ends with two colons.
+_INDENTED = re.compile(
+    r"(?:^\.\. (?:code|code-block|sourcecode)::[^\n]*|::)\n(?:[^\S\n]*\n)+"
+    r"(?P<code>(?:[^\S\n]+\S[^\n]*(?:\n|\Z)|[^\S\n]*\n)+)",
+    re.MULTILINE,
+)
+_MARKUP = re.compile(r"^(?:```|~~~|\.\. )[^\n]*", re.MULTILINE)
 # What stands above a line that is reached only then.
 _CONDITION = re.compile(
     r"[^\S\n]*(?:[}\])]\s*)?(?:else\s+|[}])?(?:if|elif|elsif|unless|when|case|except|catch|rescue|while|guard)\b[^\n]*"
 )
+_ELSE = re.compile(r"[^\S\n]*(?:[}\])]\s*)?else\b")
 
 
 class _Worth(NamedTuple):
@@ -263,6 +281,7 @@ class _Asked:
         words: the same in their order.
         bound: names to which code binds the message that the question is.
         kinds: the kinds of values that may answer; empty if no value is asked for.
+        compared: the things that it compares, at most three.
         is_message: whether it is a text such as an error and asks nothing.
         pasted: the words of a question of several lines, because a text that only repeats them is no answer; empty for
             a question of one line.
@@ -286,6 +305,7 @@ class _Asked:
     words: str
     bound: frozenset[str]
     kinds: frozenset[str]
+    compared: tuple[str, ...]
     is_message: bool
     pasted: str
 
@@ -342,15 +362,19 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     saying: Iterable[list[_Candidate]] = filter(None, map(list, map(read, reading)))
     if asked.for_default:  # a place that only reads a setting does not say its default
         saying = sorted(saying, key=lambda passage: not any(each.is_declared for each in passage))
-    passages = [*islice(saying, MOST_SENTENCES)]
+    passages = [*islice(saying, READ_PASSAGES if asked.compared else MOST_SENTENCES)]
     passages = [each for each in passages if each[0].item.chunk_id not in beside] or passages
-    candidates = [candidate for passage in passages for candidate in passage]
+    if len(entries := _entries([*chain(*passages)], asked.compared)) > 1:
+        return tuple(_sentence(each.item, each.unit) for each in entries)
+    candidates = [*chain(*passages[:MOST_SENTENCES])]
+    if manifest:
+        candidates = [
+            each for each in candidates if each.is_told or (each.says_value and asked.versioned <= each.terms)
+        ]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
     weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
     if not candidates or not (weights or asked.lines or any(candidate.is_told for candidate in candidates)):
         return ()
-    if len(entries := _entries(candidates, question)) > 1:
-        return tuple(_sentence(each.item, each.unit) for each in entries)
     whole, top = math.fsum(weights.values()) or 1.0, max(item.score for item in holding) or 1.0
     first = passages[0][0].item
 
@@ -405,17 +429,34 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     return tuple(said.values())
 
 
-def _entries(candidates: Sequence[_Candidate], question: str) -> list[_Candidate]:
-    """Return, for each thing that a question compares, the first sentence that begins with it and is said of it."""
-    found = _COMPARED.search(question)
-    things = _BETWEEN_THINGS.split((found["things"] or found["versus"]).strip(" ?.")) if found else []
+def _entries(candidates: Sequence[_Candidate], things: Sequence[str]) -> list[_Candidate]:
+    """Return, for each thing that a question compares, the first sentence that begins with it, or stands below it."""
     said = list[list[_Candidate]]()
-    for thing in filter(None, (thing.strip(QUOTES) for thing in things[:MOST_SENTENCES])):
-        begins = re.compile(rf"[^\w/\[]*{re.escape(thing)}\W+\w+\W+\w", re.IGNORECASE)
-        said.append([each for each in candidates if begins.match(each.item.item.content[slice(*each.unit)])])
+    for thing in things:
+        name = r"[\s_-]?".join(map(re.escape, thing.split()))
+        begins = re.compile(rf"[^\w/\[]*{name}\W+\w+\W+\w", re.IGNORECASE)
+        of_thing = [each for each in candidates if begins.match(each.item.item.content[slice(*each.unit)])]
+        of_thing = [each for each in of_thing if each.item.domain != Domain.CODE or _says(each)]
+        below = (each for each in candidates if _is_below(each, frozenset(sequence(thing))) and _says(each, SAID))
+        said.append(of_thing or [*below])
     together = Counter(item for of_thing in said for item in {each.item.chunk_id for each in of_thing})
-    best = (max(of_thing, key=lambda each: together[each.item.chunk_id]) for of_thing in said if of_thing)
+    best = (
+        max(of_thing, key=lambda each: (together[each.item.chunk_id], each.says_value, len(each.terms)))
+        for of_thing in said
+        if of_thing
+    )
     return list(dict.fromkeys(best))
+
+
+def _is_below(candidate: _Candidate, words: frozenset[str]) -> bool:
+    """Tell whether a text stands under a heading, or is of a class, that is called by some words."""
+    place = candidate.item.citation
+    named = frozenset(sequence((place.section or place.title or "").rpartition(" > ")[2]))
+    return bool(named) and named <= words
+
+
+def _says(candidate: _Candidate, words: int = 1) -> bool:
+    return len(_OF_SENTENCES.findall(candidate.item.item.content, *candidate.unit)) >= words
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
@@ -450,16 +491,10 @@ def _beside(items: Sequence[FusedItem], question: str) -> frozenset[ChunkId]:
     def is_beside(item: FusedItem) -> bool:
         place, text = item.citation, item.item.content
         is_of_tests = is_aside(place.source_path) or len(_OF_TESTS.findall(f"{place.section}\n{text}")) >= TESTING
-        return (
+        return not _stated_version(item, manifest) and (
             (is_of_tests and not _TESTS.search(question))
             or (bool(_OPTIONS.search(place.section or "")) and not _ASKS_FOR_OPTIONS.search(question))
-            or (
-                item.domain == Domain.CODE
-                and is_data(place.source_path)
-                and item.item.told is None
-                and not has_name
-                and not _stated_version(item, manifest)
-            )
+            or (item.domain == Domain.CODE and is_data(place.source_path) and item.item.told is None and not has_name)
         )
 
     found = [item for item in items if is_beside(item)]
@@ -583,9 +618,17 @@ def _read_asked(question: str) -> _Asked:
         words=words,
         bound=frozenset(),
         kinds=kinds_asked(question) if ASKS_VALUE.search(question) else frozenset(),
+        compared=_compared(question),
         is_message=not is_question(question),
         pasted=words if "\n" in question.strip() else "",
     )
+
+
+def _compared(question: str) -> tuple[str, ...]:
+    found = _COMPARED.search(question)
+    things = _BETWEEN_THINGS.split((found["things"] or found["versus"]).strip(" ?.")) if found else []
+    named = (thing.strip(QUOTES) for thing in things if len(thing.split()) <= WORDS_COMPARED)
+    return tuple(islice(filter(None, named), MOST_SENTENCES))
 
 
 def _manifest_asked(question: str) -> str:
@@ -672,6 +715,7 @@ def _candidates(
     of_use = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
     own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
     reached = [*_definition(item, asked), *_reached(item, asked)] if is_code else []
+    line = _signature(text, _defined(item)) if is_code and not asked.for_code and not stated else None
     units += reached
     named_text = f"{citation.title or ''}\n{text}"  # of what it defines
     whole = terms_of_units(named_text, [(0, len(named_text))] if asked.for_definition else [], asked.wanted)
@@ -700,8 +744,15 @@ def _candidates(
             )
             is_declared = any(_overlap(unit, at) for at in own_defaults)
             is_of_use = not is_declared and any(_overlap(unit, at) for at in of_use)
-            join = _with_neighbour if asked.is_message and _is_echo(words, asked) else _with_block
-            shown = unit if is_code else join(text, units, place)
+            is_enough = asked.for_code or says_value or terms[place] >= asked.wanted
+            join = _with_block if is_enough else _with_example
+            join = _with_neighbour if asked.is_message and _is_echo(words, asked) else join
+            needs = _REFERS.match(text, *unit)
+            shown = (
+                (_with_definition(text, unit, line) if line and needs else unit)
+                if is_code
+                else join(text, units, place)
+            )
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
 
 
@@ -723,19 +774,16 @@ def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
 
     The question asks for it if it names or quotes a line of the passage, or asks where something is.
     """
-    text, metadata = item.item.content, item.item.metadata
-    name = metadata.get("function_name") or metadata.get("class_name")
-    if _BARE.fullmatch(f"def {name}"):  # every class has it
-        name = metadata.get("class_name")
+    text, name = item.item.content, _defined(item)
     is_asked = bool(_named_lines(item, asked)) if asked.lines else asked.for_place
+    is_asked |= bool(asked.compared) and str(name).lower() in asked.said
     if asked.pasted:
         is_asked = any(
             words in asked.pasted for words in map(_said_words, text.split("\n")) if words.count(" ") > MARKS
         )
-    signature = rf"^[^\S\n]*(?!#|//|--|/?\*)(\S[^\n]*\b{re.escape(str(name))}\b[^\n]*)"
-    if not name or not is_asked or not (found := re.search(signature, text, re.MULTILINE)):
+    if not is_asked or not (line := _signature(text, name)):
         return
-    first, last = found.span(1)
+    first, last = line
     comments = [unit for unit in _comments(text) if _WORDS.search(text, *unit)]
     above, below = [unit for unit in comments if unit[1] <= first], [unit for unit in comments if unit[0] >= last]
     for start, end in [*reversed(above), *below[:1]]:
@@ -744,6 +792,30 @@ def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
             break
         first, last = both
     yield first, last
+
+
+def _defined(item: FusedItem) -> str:
+    """Return the name of the function or class that a passage defines; empty if there is none."""
+    metadata = item.item.metadata
+    name = str(metadata.get("function_name") or "")
+    # every class has it
+    return name if name and not _BARE.fullmatch(f"def {name}") else str(metadata.get("class_name") or "")
+
+
+def _signature(text: str, name: str) -> Unit | None:
+    """Return the line that defines a name, without its indentation."""
+    found = re.search(rf"^[^\S\n]*(?!#|//|--|/?\*)(\S[^\n]*\b{re.escape(name)}\b[^\n]*)", text, re.MULTILINE)
+    return found.span(1) if name and found else None
+
+
+def _with_definition(text: str, unit: Unit, line: Unit | None) -> Unit:
+    """Return a sentence of the comment right above or below the line of a definition together with that line."""
+    comments = (comment.span() for comment in _COMMENT.finditer(text))
+    begin, end = next((span for span in comments if span[0] <= unit[0] < span[1]), unit)
+    if line is None or _WORDS.search(text, min(end, line[1]), max(begin, line[0])):
+        return unit
+    both = min(unit[0], line[0]), max(unit[1], line[1])
+    return both if both[1] - both[0] <= LONGEST else unit
 
 
 def _named_lines(item: FusedItem, asked: _Asked) -> set[int]:
@@ -768,7 +840,7 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
             if said.strip() and _indent(said) < indent:
                 if _CONDITION.match(said):
                     break
-                indent = _indent(said)
+                indent = _indent(said) + (_ELSE.match(said) is not None)  # its condition stands beside it
             above -= 1
         while above > 0 and _COMMENT_LINE.match(lines[above - 1][1]):
             above -= 1
@@ -777,8 +849,10 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
         end = max(at - 1, closed)
         if above == number and (body := _LINE.search(text, at)) and body.start() - at > _indent(line):
             end = body.end()  # a condition says nothing without what it leads to
-        if above >= 0 and end - lines[above][0] <= (LONGEST_SENTENCE if closed else LONGEST):
-            yield lines[above][0] + _indent(lines[above][1]), end
+        is_near = above >= 0 and end - lines[above][0] <= (LONGEST_SENTENCE if closed else LONGEST)
+        begin = lines[above if is_near else number]
+        if is_near or (not asked.bound and end - at <= LONGEST and _has_message(line, asked.words)):
+            yield begin[0] + _indent(begin[1]), end
 
 
 def _uses(text: str, names: frozenset[str]) -> bool:
@@ -953,6 +1027,24 @@ def _with_neighbour(text: str, units: Sequence[Unit], place: int) -> Unit:
     return (first, behind[1]) if behind[1] - first <= LONGEST else (first, last)
 
 
+def _with_example(text: str, units: Sequence[Unit], place: int) -> Unit:
+    """Return a unit of prose. A line of code in it becomes the whole block.
+
+    If the line behind a unit introduces such a block (*For example:*), both are included.
+    """
+    unit, *others = units[place:]
+    behind = next((other for other in others if _WORDS.search(text, *other)), unit)
+    is_lead = 0 < len(_WORDS.findall(text, *behind)) <= WORDS_OF_LEAD and text[slice(*behind)].rstrip().endswith(":")
+    for block in chain(_FENCED.finditer(text), _INDENTED.finditer(text)):
+        first, last = block.span("code")
+        if first <= unit[0] < last:
+            return (first, last) if last - first <= LONGEST else unit
+        is_behind = is_lead and last - unit[0] <= LONGEST and behind[1] <= first
+        if is_behind and not _WORDS.search(_MARKUP.sub("", text[behind[1] : first])):
+            return unit[0], last
+    return _with_block(text, units, place)
+
+
 def _with_block(text: str, units: Sequence[Unit], place: int) -> Unit:
     """Return a unit. If it introduces a list or a block of code and denies nothing, include that block too."""
     units = units[place:]
@@ -1011,14 +1103,16 @@ def _units_in(text: str, first: int, last: int, *, is_code: bool = False, is_man
 def _comments(text: str) -> Iterator[Unit]:
     """Yield the sentences of comments and docstrings."""
     for comment in _COMMENT.finditer(text):
-        first, last = comment.span(comment.lastindex or 0)
+        first, close = comment.span(comment.lastindex or 0)
         # Each line of a comment begins with its sign, which is no heading there: a sentence goes on.
-        said = text[first:last]
-        is_marked = comment.lastindex == comment.re.groups and (said.count("\n") > 1 or text[last : last + 1] != "\n")
-        read = _HASH.sub(lambda sign: " " * len(sign[0]), said) if is_marked else said
+        said = text[first:close]
+        is_marked = comment.lastindex == comment.re.groups and (said.count("\n") > 1 or text[close : close + 1] != "\n")
+        mark = _STAR if comment.lastindex == STARRED else _HASH if is_marked else None
+        read = mark.sub(lambda sign: " " * len(sign[0]), said) if mark else said
         for start, end in units_of(read, LONGEST_SENTENCE, is_code=False):
-            marked = _COMMENT_MARK.match(text, first + start, first + end)
-            unit = marked.end() if marked else first + start, first + end
+            last = first + start + len(read[start:end].rstrip())
+            marked = _COMMENT_MARK.match(text, first + start, last)
+            unit = marked.end() if marked else first + start, last
             is_heading = _HEADED.match(read, start, end) and not _OF_SENTENCES.search(read, start, end)
             if not is_heading and not re.fullmatch(_LINKED, text[slice(*unit)]):
                 yield unit
