@@ -833,3 +833,15 @@ def test_a_sentence_of_a_block_comment_goes_on_over_its_lines_up_to_a_tag() -> N
     named = replace(item, item=replace(item.item, metadata={"function_name": "hold"}))
     (said,) = extract([named], "how do the bowls stay warm")  # what *this* is stands below
     assert said.text == code[code.index("This") : code.index("\n}")]
+
+
+def test_where_the_first_passage_lost_a_conflict_what_holds_is_quoted_first() -> None:
+    page = ranked("page", "The current API version is v2.0.", domain="documentation", score=0.7)
+    notes = "## Changes\n\n### 2.1.0 (May 4, 2026)\n\n* Glazes dry faster.\n"
+    cited = replace(citation("documentation", "CHANGELOG.md"), section="Changes > 2.1.0 (May 4, 2026)")
+    release = ranked("release", notes, domain="documentation", score=0.6, cited=cited)
+    said = 'CURRENT_VERSION = "v2.1"\n'
+    facts = extract_facts(Passage(text=said, language="python", domain="code", path="a.py"))
+    code = ranked("code", said, score=0.3, facts=facts, cited=citation(char_range=(0, len(said))))
+    lost, holds = replace(page, conflict=0, demoted=True), replace(code, conflict=0)
+    assert extract([lost, release, holds], "what is the current version of payments")[0].text == said.strip()

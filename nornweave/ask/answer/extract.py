@@ -337,7 +337,7 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     asked = _read_asked(question)
     formats = frozenset(item.chunk_id for item in items if asked.is_message and _formats(item, asked))
     readable = [item for at, item in enumerate(items) if at < READ_PASSAGES or item.chunk_id in formats]
-    holding = _fitting([item for item in readable if not item.demoted], question)
+    holding = _fitting(_undemoted(readable), question)
     if holding and (begins := _extract_release(holding, question) or _extract_commit(holding[0], question)):
         return begins
     facts = [fact for item in holding for fact in item.facts if not _is_unset(fact)]
@@ -457,6 +457,15 @@ def _is_below(candidate: _Candidate, words: frozenset[str]) -> bool:
 
 def _says(candidate: _Candidate, words: int = 1) -> bool:
     return len(_OF_SENTENCES.findall(candidate.item.item.content, *candidate.unit)) >= words
+
+
+def _undemoted(items: Sequence[FusedItem]) -> list[FusedItem]:
+    """Return the passages that lost no conflict. What holds against the first passage comes in its place."""
+    held = [item for item in items if not item.demoted]
+    if not items or not items[0].demoted:
+        return held
+    instead = [item for item in held if item.conflict == items[0].conflict]
+    return [replace(item, score=items[0].score) for item in instead] + [item for item in held if item not in instead]
 
 
 def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
