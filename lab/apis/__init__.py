@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from lab.apis import confluence, feed, github, gitlab, jira, site, slack, stackexchange
 from lab.apis.server import Api
+from nornweave.config.sources import MirroredSettings
 from nornweave.connect.confluence import ConfluenceFeed
 from nornweave.connect.connectors import (
     ConfluenceSettings,
@@ -26,7 +27,6 @@ from nornweave.connect.github import GithubFeed
 from nornweave.connect.gitlab import GitlabFeed, GitlabWiki
 from nornweave.connect.jira import JiraFeed
 from nornweave.connect.mirror.feed import Feed
-from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.slack.feed import SlackFeed
 from nornweave.connect.stackexchange.feed import StackExchangeFeed
 from nornweave.connect.web.feed import WebFeed

@@ -19,11 +19,11 @@ import yaml
 from rich.text import Text
 
 from nornweave.cli.options import JsonOption, output
-from nornweave.connect.chat_log import is_chat
 from nornweave.connect.connectors import load_settings
 from nornweave.connect.edit import add_source
 from nornweave.connect.files.skip import WITH_FOLDERS, Rules, tree_of_folder
 from nornweave.connect.git.tree import look_at
+from nornweave.connect.transcripts import is_chat
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import open_regular
 from nornweave.core.files.writing import write_whole

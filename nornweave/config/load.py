@@ -19,7 +19,7 @@ from nornweave.config.domain import DomainFilters, DomainSettings, FilterSetting
 from nornweave.config.sources import SourceSettings
 from nornweave.config.workspace import AnswersSettings, FusionSettings, Settings, WorkspaceSettings, with_environment
 from nornweave.core.errors import ConfigError
-from nornweave.core.files.yaml_lines import line_of
+from nornweave.core.files.yaml_files import line_of
 from nornweave.core.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"

@@ -15,8 +15,15 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from nornweave.config import Settings, read_settings
 from nornweave.config.base import EnvironmentName, FrozenSettings, Name, formed
-from nornweave.config.sources import AddressedSettings, HookedSettings, RightsSettings, SourceSettings
-from nornweave.connect.mirror.settings import ApiSettings, AtlassianSettings, MirroredSettings
+from nornweave.config.sources import (
+    AddressedSettings,
+    ApiSettings,
+    AtlassianSettings,
+    HookedSettings,
+    MirroredSettings,
+    RightsSettings,
+    SourceSettings,
+)
 from nornweave.connect.protocol import AT_ONCE, Connector, Lag, Source, UnopenedSource
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.paths import OwnFiles, check_place
@@ -512,7 +519,7 @@ def repository_of(settings: SourceSettings) -> tuple[Path, str] | None:
 
 def lag_of(settings: SourceSettings, commit: str) -> Lag | None:
     """Ask git how far a source's repository is ahead of a commit; ``None`` if unknown."""
-    from nornweave.connect.git.lag import lag_of
+    from nornweave.connect.git.source import lag_of
 
     place = repository_of(settings)
     return lag_of(*place, commit) if place else None

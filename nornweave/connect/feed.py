@@ -19,8 +19,7 @@ from nornweave.core.files.paths import read_regular
 from nornweave.core.sandbox import run_apart
 from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
 from nornweave.read.file import assemble
-from nornweave.read.parsed import Parsed
-from nornweave.read.time_limits import seconds_for
+from nornweave.read.parsed import Parsed, seconds_for
 
 # The elements with content, the likeliest first.
 _FIELDS = {

@@ -39,7 +39,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.files.exports import FolderSource
+from nornweave.connect.files.source import FolderSource
 from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import (
     PER_PAGE,

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from nornweave.connect.chat_log import read_log
 from nornweave.connect.conversation import (
     clean,
     clean_name,
@@ -24,12 +23,12 @@ from nornweave.connect.conversation import (
     mappings,
     parse_time,
 )
-from nornweave.connect.files.exports import FolderSource
-from nornweave.connect.transcripts import date_of
+from nornweave.connect.files.source import FolderSource
+from nornweave.connect.transcripts import date_of, read_log
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Entry, Message, SourceId
-from nornweave.read.formats.mbox import MAIL, read_mail
+from nornweave.read.formats.eml import MAIL, read_mail
 
 _JSON = (".jsonl", ".ndjson", ".json")
 SUFFIXES = (".txt", ".log", ".weechatlog", *_JSON, *MAIL)

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from nornweave.core.access import HELD, account, group_name, is_principal, storable_groups
 from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.files.writing import write_whole
-from nornweave.core.files.yaml_lines import line_of
+from nornweave.core.files.yaml_files import line_of
 
 log = logging.getLogger(__name__)
 

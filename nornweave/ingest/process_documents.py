@@ -54,7 +54,7 @@ from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.holders import FOREIGN, Holders, Notice, is_kept_for_others
 from nornweave.read.isolated import Fields, metadata_from
 from nornweave.read.kinds import is_licence_name
-from nornweave.read.time_limits import seconds_for
+from nornweave.read.parsed import seconds_for
 from nornweave.read.worth import HEAD_CHARACTERS
 
 logger = logging.getLogger(__name__)

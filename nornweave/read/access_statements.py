@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from nornweave.core.access import ACCESS_NOTICE, KEY, UNCONFIGURED, every_of
+from nornweave.core.files.yaml_files import Pairs, load_pairs
 from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.inline_markup import closing_fence, unescaped
 from nornweave.core.text.legible import LINE_ENDS
 from nornweave.core.types import JsonValue
-from nornweave.read.plain_yaml import Pairs, load_pairs
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -9,8 +9,7 @@ from nornweave.core.access import KEY
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import ENCODING, check_size, decode
 from nornweave.core.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
-from nornweave.read.blocks.man import is_called_manual, is_man
-from nornweave.read.blocks.pod import is_pod
+from nornweave.read.blocks.man import is_called_manual, is_man, is_pod
 from nornweave.read.blocks.reader import shown_text
 from nornweave.read.chunking.languages import PAGES, PROGRAMS, is_program_page, is_template_page
 from nornweave.read.formats.reader import CONVERTED, read_converted
@@ -30,7 +29,7 @@ from nornweave.read.kinds import (
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
-from nornweave.read.pdf.ocr import version as ocr_version
+from nornweave.read.pdf.document import version as ocr_version
 from nornweave.read.pdf.port import library_version
 from nornweave.read.worth import (
     PROSE_SHARE,

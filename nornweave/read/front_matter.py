@@ -14,16 +14,15 @@ from types import MappingProxyType
 import yaml
 
 from nornweave.core.access import VALUE_NOTICE
+from nornweave.core.files.yaml_files import load_plain_yaml
 from nornweave.core.text.dates import iso_moment, utc
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
 from nornweave.core.text.legible import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
-from nornweave.read.blocks import pod
-from nornweave.read.blocks.man import title_of
+from nornweave.read.blocks.man import pod_title_of, title_of
 from nornweave.read.blocks.reader import read_blocks
 from nornweave.read.parsed import Parsed
-from nornweave.read.plain_yaml import load_plain_yaml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
@@ -161,7 +160,7 @@ def _man_fields(text: str) -> dict[str, object]:
 
 
 def _pod_fields(text: str) -> dict[str, object]:
-    return {"title": pod.title_of(text)}
+    return {"title": pod_title_of(text)}
 
 
 def _html_fields(text: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.frames import address_of, function_at
 from nornweave.core.types import Document, Domain, Entry, JsonValue, Message, Metadata, Section, SourceId, Span, freeze
 from nornweave.read.formats.reader import CONVERTED
-from nornweave.read.time_limits import CONVERTED_SECONDS, pdf_seconds, seconds_for
+from nornweave.read.parsed import CONVERTED_SECONDS, pdf_seconds, seconds_for
 
 Options = ParamSpec("Options")
 Fields: TypeAlias = Mapping[str, Any]

@@ -13,8 +13,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Domain
-from nornweave.read.blocks.man import is_called_manual, is_man
-from nornweave.read.blocks.pod import is_pod
+from nornweave.read.blocks.man import is_called_manual, is_man, is_pod
 from nornweave.read.chunking.languages import PAGES, UNTOLD, below_example, code_format_of, program_suffix
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.front_matter import FORMATS

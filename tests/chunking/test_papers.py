@@ -20,7 +20,7 @@ from nornweave.core.types import (
     document_id,
     freeze,
 )
-from nornweave.read.chunking.papers import chunk_papers
+from nornweave.read.chunking.sections import chunk_papers
 
 
 def document(*parts: tuple[str, int, SectionKind, str], pages: tuple[int, ...] = (), context: str = "") -> Document:

@@ -22,9 +22,9 @@ from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.file import read_document
 from nornweave.read.parsed import Parsed
-from nornweave.read.pdf import ocr
+from nornweave.read.pdf import document as ocr
 from nornweave.read.pdf.document import parse_pdf
-from nornweave.read.pdf.glyphs import read_page
+from nornweave.read.pdf.layout import read_page
 from nornweave.read.pdf.paragraphs import Hyphens
 from nornweave.read.pdf.picture import page_picture
 from nornweave.read.pdf.port import VARIABLE, GlyphLine, GlyphRun, PageGlyphs
@@ -450,7 +450,7 @@ def test_scanned_pages_are_read_by_ocr_and_marked() -> None:
 
 @pytest.mark.usefixtures("with_ocr")
 def test_scanned_pages_beyond_the_limit_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ocr, "MAX_PAGES", 1)
+    monkeypatch.setattr(ocr, "MAX_SCANNED_PAGES", 1)
     parsed = parse_pdf(scanned("First page of many.", "Second page of many."))
     assert "First page" in parsed.text
     assert "Second page" not in parsed.text

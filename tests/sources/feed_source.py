@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lab.apis.server import Api, serving
+from nornweave.config.sources import MirroredSettings
 from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Entry, Listing, SourceId
 

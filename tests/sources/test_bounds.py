@@ -11,9 +11,9 @@ import yaml
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.files.walk import IgnoreFiles
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.files.yaml_files import load_plain_yaml
 from nornweave.core.types import Domain, SourceId
 from nornweave.read.front_matter import describe
-from nornweave.read.plain_yaml import load_plain_yaml
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join([f'*{below}'] * 8)}]\n" for below, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -64,7 +64,7 @@ def test_front_matter_with_aliases_deep_nesting_or_endless_numbers_says_nothing(
 
 def test_nesting_does_not_end_the_process() -> None:
     """libyaml's parser overflows the stack at some tens of thousands."""
-    script = "from nornweave.read.plain_yaml import load_plain_yaml as load\n" + (
+    script = "from nornweave.core.files.yaml_files import load_plain_yaml as load\n" + (
         "import yaml\ntry: load('[' * 1_000_000)\nexcept yaml.YAMLError as error: print(error.problem)"
     )
     done = forked.run([sys.executable, "-c", script], text=True, check=True)

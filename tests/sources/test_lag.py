@@ -8,7 +8,7 @@ import pytest
 from git_repository import Repository, write
 
 from nornweave.connect.connectors import FilesSettings, GitSettings, lag_of, repository_of
-from nornweave.connect.git import lag
+from nornweave.connect.git import source
 from nornweave.connect.protocol import Lag
 from nornweave.core.types import Domain
 
@@ -96,5 +96,5 @@ def test_nothing_is_said_where_it_is_not_known(
     assert repository_of(elsewhere) is None and lag_of(elsewhere, read) is None
     repository.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
     assert lag_of(GitSettings(id="x", domain=Domain.CODE, path=tmp_path / "bare.git"), read) == Lag(0, None)
-    monkeypatch.setattr(lag, "MAX_FILES", 2)
+    monkeypatch.setattr(source, "MAX_FILES", 2)
     assert lag_of(of(repository), read) == Lag(0, None)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.connectors import TranscriptsSettings
-from nornweave.connect.files.exports import split_speaker
+from nornweave.connect.files.source import split_speaker
 from nornweave.connect.transcripts import TranscriptSource, date_of, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.text.messages import indented_body

@@ -49,7 +49,7 @@ from nornweave.core.types import (
     freeze,
 )
 from nornweave.read.access_statements import access_statements
-from nornweave.read.time_limits import seconds_for
+from nornweave.read.parsed import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
 GATE = f"{HISTORY_GATE}12:"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from nornweave.config.sources import AtlassianSettings
 from nornweave.connect.conversation import as_is, clean_name, mappings
 from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, Limits, Trouble
 from nornweave.connect.mirror.feed import PositionLostError
-from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.core.access import account
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.membership import ATLASSIAN_USER, Grant

@@ -23,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from nornweave.config.sources import MirroredSettings
 from nornweave.connect.mirror.feed import (
     IN_RANGE,
     LEFT_OUT,
@@ -35,7 +36,6 @@ from nornweave.connect.mirror.feed import (
     RecordPage,
     in_range,
 )
-from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.core.access import KEY, RIGHTS, every_of
 from nornweave.core.errors import DocumentError, SourceUnavailableError, StoreError, TransientDocumentError
 from nornweave.core.files.lock import hold_lock

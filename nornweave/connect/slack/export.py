@@ -25,7 +25,7 @@ from nornweave.connect.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.connect.files.exports import FolderSource
+from nornweave.connect.files.source import FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.text.messages import line_of

@@ -10,10 +10,9 @@ from nornweave.core.types import Span
 from nornweave.read.blocks.asciidoc import read_asciidoc
 from nornweave.read.blocks.block import Blocks, blanked, paragraphs
 from nornweave.read.blocks.html import hidden_spans
-from nornweave.read.blocks.man import read_man
+from nornweave.read.blocks.man import read_man, read_pod
 from nornweave.read.blocks.markdown import read_markdown
 from nornweave.read.blocks.org import read_org
-from nornweave.read.blocks.pod import read_pod
 from nornweave.read.blocks.rst import read_rst
 from nornweave.read.blocks.unseen import UnseenParts, internal_fields
 

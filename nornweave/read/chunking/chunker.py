@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import COMMIT, RELEASE, Chunk, Document, Domain, Span, freeze
 from nornweave.read.blocks.reader import CONVERTED, FORMATS
-from nornweave.read.chunking import code, messages, papers, sections
+from nornweave.read.chunking import code, messages, sections
+from nornweave.read.chunking.division import Sections
 from nornweave.read.chunking.languages import LANGUAGES
-from nornweave.read.chunking.plain import Sections
 from nornweave.read.worth import is_encoded, licence_span, without
 
 _VERSION = "recursive-6"
@@ -40,7 +40,7 @@ class Chunker:
     @property
     def version(self) -> str:
         """Return a version that changes whenever a document may be cut differently."""
-        versions = (code.VERSION, messages.VERSION, papers.VERSION, _VERSION, sections.VERSION)
+        versions = (code.VERSION, messages.VERSION, sections.PAPERS_VERSION, _VERSION, sections.VERSION)
         settings = (self.strategy, str(self.limit), ",".join(sorted(self.grammars)))
         return "/".join((*versions, *settings))
 
@@ -63,7 +63,7 @@ class Chunker:
         if document.format in CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
             return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
         if document.sections:
-            return papers.chunk_papers(document, index, section_limit=2 * self.limit, limit=self.limit)
+            return sections.chunk_papers(document, index, section_limit=2 * self.limit, limit=self.limit)
         if document.format in self.grammars:
             return code.chunk_code(document, index, limit=self.limit)
         if document.format in MARKUP and self.strategy == "HIERARCHICAL_SECTIONS":

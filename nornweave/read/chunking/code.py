@@ -18,9 +18,8 @@ from tree_sitter import Node
 from nornweave.core.text.spans import Lines, TokenIndex, pack, pack_outermost, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import parsing, regions, syntax
-from nornweave.read.chunking.division import Division
+from nornweave.read.chunking.division import BANNERS, TEXT_CUTS, Division, Sections
 from nornweave.read.chunking.languages import C_FAMILY, Grammar, grammar_of
-from nornweave.read.chunking.plain import BANNERS, TEXT_CUTS, Sections
 from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows_blank_line
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without

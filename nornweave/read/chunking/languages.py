@@ -14,7 +14,7 @@ from typing import cast
 
 import yaml
 
-from nornweave.read.plain_yaml import Pairs, load_pairs
+from nornweave.core.files.yaml_files import Pairs, load_pairs
 from nornweave.read.worth import is_empty_page
 
 _TABLES = resources.files("nornweave.read.chunking").joinpath("grammars.yaml")

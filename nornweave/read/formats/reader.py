@@ -60,7 +60,8 @@ def read_converted(format_: str, raw: bytes) -> Parsed:
 def _read(format_: str, raw: bytes) -> Parsed:
     # Loaded when they are needed: the libraries take a second, and most documents need none of them.
     with optional("office", f"{format_} files", DocumentError):
-        read: Callable[..., Parsed] = getattr(import_module(f"{_FOLDER}.{format_}"), f"read_{format_}")
+        module = import_module(f"{_FOLDER}.{'eml' if format_ == 'mbox' else format_}")
+        read: Callable[..., Parsed] = getattr(module, f"read_{format_}")
     try:
         return read(raw, read_attachment) if format_ in {"eml", "mbox"} else read(raw)
     except (DocumentError, MemoryError):

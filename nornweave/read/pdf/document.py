@@ -1,38 +1,159 @@
-"""Read a PDF file: text in reading order, with sections and pages.
+"""Read a PDF file: text in reading order, with sections and pages, of scanned pages too.
 
-Its metadata are read from its properties, stamps and first page.
+Its metadata are read from its properties, stamps and first page. The Tesseract inside MuPDF recognises scanned pages.
+MuPDF 1.28 reads its language data, all that has to be installed, from a folder (Debian: package ``tesseract-ocr``); no
+program is started, no file written.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from statistics import median
 from threading import Lock
 
 from nornweave.core.errors import DocumentError
+from nornweave.core.process import allow_more_cpu
 from nornweave.core.text.legible import counted
 from nornweave.core.types import JsonValue, Section, Span, freeze
-from nornweave.read.parsed import Parsed
-from nornweave.read.pdf import ocr
-from nornweave.read.pdf.glyphs import PdfPage, read_page
+from nornweave.read.parsed import OCR_SECONDS, PDF_SECONDS_AT_MOST, Parsed
+from nornweave.read.pdf.layout import PdfPage, read_page
 from nornweave.read.pdf.margins import without_margins
-from nornweave.read.pdf.outline import Outline, letters_of, outline_of
 from nornweave.read.pdf.paragraphs import (
     Hyphens,
+    Outline,
     Paragraph,
     body_size,
     continues,
     interrupted,
     last_sentence,
+    letters_of,
+    outline_of,
     paragraphs_of,
     with_whole_rows,
 )
-from nornweave.read.pdf.port import PdfFile, load_library
-from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
+from nornweave.read.pdf.port import PageGlyphs, PdfFile, load_library
+
+MAX_SCANNED_PAGES = 50
+"""Of one document; a page takes 0.5 to 4 s."""
+MAX_LANGUAGES = 4
+"""Each makes recognition slower."""
+_DPI = 300
+_MAX_PIXELS = 20_000_000
+_FOLDERS = ("/usr/share/tesseract-ocr/*/tessdata", "/usr/share/tessdata", "/usr/local/share/tessdata",
+            "/opt/homebrew/share/tessdata")  # fmt: skip
+_NO_LANGUAGES = frozenset({"osd", "equ", "snum"})
+
+NEEDS_PYMUPDF = "OCR needs PyMuPDF; install the extra 'pymupdf' and sync again, or run OCR first (ocrmypdf)"
+INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sync again, or run OCR first (ocrmypdf)"
+
+
+@dataclass(frozen=True, slots=True)
+class Tesseract:
+    """The installed language data of Tesseract: its folder and its languages, with English first."""
+
+    folder: str
+    languages: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        """A version that changes whenever a page may be read differently."""
+        return f"ocr-2-{'+'.join(self.languages)}"
+
+
+@cache
+def installed() -> Tesseract | None:
+    """Return the language data in ``TESSDATA_PREFIX`` or at the usual places; ``None`` if none is installed."""
+    stated = os.environ.get("TESSDATA_PREFIX")
+    folders = [Path(stated)] if stated else [found for place in _FOLDERS for found in sorted(_matching(place))]
+    for folder in reversed(folders):
+        names = {file.stem for file in folder.glob("*.traineddata")} - _NO_LANGUAGES
+        if names:
+            ordered = sorted(names, key=lambda name: (name != "eng", name))
+            return Tesseract(str(folder), tuple(ordered[:MAX_LANGUAGES]))
+    return None
+
+
+def _matching(place: str) -> list[Path]:
+    return list(Path("/").glob(place.removeprefix("/")))
+
+
+def version() -> str:
+    """Return a version that changes whenever scanned pages may be read differently."""
+    found = installed()
+    return found.version if found else "no-ocr"
+
+
+@dataclass(slots=True)
+class Recogniser:
+    """Recognises the pages of one document until the limit of pages or of processor time is reached.
+
+    Attributes:
+        has_ocr: whether the PDF library that opened the file can recognise pages.
+        recognised: the numbers of the pages that were recognised.
+        left_out: the numbers of the pages that were not recognised.
+    """
+
+    tesseract: Tesseract | None
+    has_ocr: bool = True
+    recognised: list[int] = field(default_factory=list)
+    left_out: list[int] = field(default_factory=list)
+    _spent_s: float = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether pages can be recognised at all."""
+        return self.has_ocr and self.tesseract is not None
+
+    @property
+    def remedy(self) -> str:
+        """Return what a person can do so that scanned pages are read."""
+        return INSTALL if self.has_ocr else NEEDS_PYMUPDF
+
+    def read(self, page: PdfPage, file: PdfFile) -> PdfPage:
+        """Return the page with its recognised text. If a limit is reached, return the page unchanged."""
+        if (
+            not self.has_ocr
+            or self.tesseract is None
+            or len(self.recognised) >= MAX_SCANNED_PAGES
+            or self._spent_s > OCR_SECONDS
+        ):
+            self.left_out.append(page.number)
+            return page
+        if not self.recognised:
+            allow_more_cpu(OCR_SECONDS)
+        before = time.process_time()
+        languages, folder = "+".join(self.tesseract.languages), self.tesseract.folder
+        glyphs = file.recognise(page.number - 1, _dpi(page), languages, folder)
+        self._spent_s += time.process_time() - before
+        self.recognised.append(page.number)
+        return replace(read_page(page.number, _levelled(glyphs)), images=page.images)
+
+
+def _dpi(page: PdfPage) -> int:
+    """Return a resolution at which the page has at most ``_MAX_PIXELS`` pixels."""
+    inches = max(1.0, page.width * page.height) / 72**2
+    return max(36, min(_DPI, int(math.sqrt(_MAX_PIXELS / inches))))
+
+
+def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
+    """Return the page with the same size for all words, because OCR gives each word a slightly different size."""
+    sizes = [run.size for lines in glyphs.blocks for line in lines for run in line.runs]
+    usual = median(sizes) if sizes else 0.0
+    blocks = [
+        [replace(line, runs=[replace(run, size=usual) for run in line.runs]) for line in lines]
+        for lines in glyphs.blocks
+    ]
+    return replace(glyphs, blocks=blocks)
+
 
 VERSION = "pdf-13"
 
@@ -88,7 +209,7 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     """
     library = load_library()
     until = _Deadline(time.monotonic() + deadline_s)
-    scanned = ocr.Recogniser(ocr.installed(), has_ocr=library.has_ocr)
+    scanned = Recogniser(installed(), has_ocr=library.has_ocr)
     _check_bytes(raw)
     with _ONE_AT_A_TIME, library.opened(raw) as file:
         _check_file(file, len(raw))
@@ -98,9 +219,9 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     return _parsed(pages, declared, contents, until, scanned)
 
 
-def _unread(scanned: ocr.Recogniser) -> Iterator[str]:
+def _unread(scanned: Recogniser) -> Iterator[str]:
     """Yield a phrase for each scanned page that was not read. If there are many, the last phrase counts the rest."""
-    reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
+    reason = f"beyond {MAX_SCANNED_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
     yield from (f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     if (more := len(scanned.left_out) - _NAMED_PAGES) > 0:
         yield f"{more} more scanned pages"
@@ -130,7 +251,7 @@ def _check_file(file: PdfFile, size: int) -> None:
         raise DocumentError(f"too long: {file.page_count} pages, at most {MAX_PAGES} are read; split the file")
 
 
-def _pages(file: PdfFile, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[PdfPage]:
+def _pages(file: PdfFile, until: _Deadline, scanned: Recogniser) -> Iterator[PdfPage]:
     letters = 0
     for number in range(file.page_count):
         page = read_page(number + 1, file.page(number))
@@ -179,7 +300,7 @@ def _parsed(
     declared: Mapping[str, str],
     contents: Sequence[tuple[int, str]],
     until: _Deadline,
-    scanned: ocr.Recogniser,
+    scanned: Recogniser,
 ) -> Parsed:
     body = body_size(pages)
     paragraphs: list[Paragraph] = []

@@ -15,8 +15,7 @@ from itertools import pairwise
 from operator import attrgetter, itemgetter
 from statistics import median
 
-from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage
-from nornweave.read.pdf.layout import CELL, LayoutRow, rows_of, runs_on
+from nornweave.read.pdf.layout import CELL, GlyphBlock, GlyphFragment, LayoutRow, PdfPage, rows_of, runs_on
 
 _AT_MOST = 2  # running lines at an edge
 _APART, _APART_OF_SIZE = 1.2, 1.3  # times the usual distance of rows, and the font's size: more is apart

@@ -11,8 +11,21 @@ from typing import Any
 import pymupdf
 
 from nornweave.core.errors import DocumentError
-from nornweave.read.pdf.port import ENCRYPTED, Box, GlyphLine, GlyphRun, PageGlyphs, Picture, broken, lacks_end
-from nornweave.read.pdf.unseen import FAINT, covering, filled_areas, is_light, without_unseen
+from nornweave.read.pdf.port import (
+    ENCRYPTED,
+    FAINT,
+    Box,
+    GlyphLine,
+    GlyphRun,
+    PageGlyphs,
+    Picture,
+    broken,
+    covering,
+    filled_areas,
+    is_light,
+    lacks_end,
+    without_unseen,
+)
 
 has_ocr = True
 

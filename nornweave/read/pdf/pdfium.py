@@ -24,6 +24,7 @@ import pypdfium2.raw as c
 from nornweave.core.errors import DocumentError
 from nornweave.read.pdf.port import (
     ENCRYPTED,
+    FAINT,
     Box,
     GlyphLine,
     GlyphRun,
@@ -32,9 +33,12 @@ from nornweave.read.pdf.port import (
     Point,
     around,
     broken,
+    covering,
+    filled_areas,
+    is_light,
     lacks_end,
+    without_unseen,
 )
-from nornweave.read.pdf.unseen import FAINT, covering, filled_areas, is_light, without_unseen
 
 has_ocr = False
 

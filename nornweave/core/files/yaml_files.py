@@ -1,4 +1,4 @@
-"""Read untrusted YAML: plain values only, within limits of size and depth.
+"""Read untrusted YAML: plain values only, within limits of size and depth; find the line of a key, for messages.
 
 An alias (``*name``) repeats what an anchor names: nested, kilobytes become gigabytes. libyaml's parser ends the process
 when values are nested tens of thousands deep, and reading a number takes time quadratic in its length.
@@ -6,10 +6,31 @@ when values are nested tens of thousands deep, and reading a number takes time q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import yaml
+
+
+def line_of(file: Path, path: Sequence[str]) -> str:
+    """Return ``:LINE`` of a key in a YAML file, or of the nearest key that contains it; empty if there is neither."""
+    try:
+        node = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return ""
+    line = None
+    for part in path:
+        children = {}
+        if isinstance(node, yaml.SequenceNode):
+            children = {str(place): (child, child) for place, child in enumerate(node.value)}
+        elif isinstance(node, yaml.MappingNode):
+            children = {key.value: (key, child) for key, child in node.value}
+        if part not in children:
+            break
+        line, node = children[part][0].start_mark.line, children[part][1]
+    return "" if line is None else f":{line + 1}"
+
 
 MAX_DEPTH = 50
 """Lists and mappings inside each other."""
