@@ -919,6 +919,25 @@ def test_a_release_that_does_not_exist_is_said_to_be_unknown(kiln: Path, text: s
         assert "is known here" not in asked(kiln, text.format(known))["answerable"]["words"]
 
 
+def test_a_release_of_which_a_page_tells_is_not_said_to_be_unknown(tmp_path: Path) -> None:
+    lines = "v3.5.8 2026-01-09\n\n* The lid of the kiln is green.\n\nv3.5.7 2026-01-08\n\n* It has a lid.\n"
+    repository = Repository(tmp_path / "kiln")
+    write(
+        repository.root, {"NOTES.md": "# Notes\n\n## 2.4.6\n\n- The door of the kiln is red.\n", "HISTORY.txt": lines}
+    )
+    write(repository.root, {"kiln.py": "DOOR = 1\n"})
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "Begin")
+    git = {"type": "git", "path": "kiln"}
+    sources = [{"id": "kiln", "domain": "code", **git}, {"id": "kiln-docs", "domain": "documentation", **git}]
+    settings = {"data_dir": "var", "sources": sources, "domains": {"code": HASHED, "documentation": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    said = {version: asked(tmp_path, f"what changed in {version}")["answerable"]["words"]
+            for version in ("2.4.6", "3.5.8", "3.5.7", "2.4.7")}  # fmt: skip
+    assert [version for version, words in said.items() if "is known here" in words] == ["2.4.7"]
+
+
 def test_a_commit_and_a_release_are_found_by_name(folder: Path) -> None:
     sha = subprocess.run(["git", "rev-parse", "HEAD~1"], cwd=folder / "api", capture_output=True, check=True).stdout
     sha = sha.decode()

@@ -30,6 +30,7 @@ from nornweave.core.text.index_fields import (
     only_releases,
     release_keys,
     release_of,
+    released,
     tag_version,
     versions_in,
 )
@@ -476,8 +477,14 @@ def unknown_release(text: str, items: Iterable[RecallItem], not_found: str = "")
     if not (version := _one_release(text)) or (SINCE.search(text) and not not_found):
         return not_found
     release = tuple(map(int, version.split(".")))
-    is_known = any(_is_of(item, (release, (*release, LAST))) for item in items)
+    is_known = any(_is_of(item, (release, (*release, LAST))) or _tells_of(item, release) for item in items)
     return "" if is_known else not_found or _UNKNOWN_RELEASE.format(version)
+
+
+def _tells_of(item: RecallItem, release: _Release) -> bool:
+    """Tell whether a heading or a line of a page begins with a release, as in a changelog without headings."""
+    lines = (item.citation.title or "", *(item.citation.section or "").split(" > "), *item.content.splitlines())
+    return item.metadata.get("kind") not in {COMMIT, RELEASE} and any(released(line) == release for line in lines)
 
 
 def _is_of(item: RecallItem, releases: Releases | None) -> bool:
