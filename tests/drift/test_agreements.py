@@ -327,6 +327,11 @@ def test_values_that_are_not_held_are_listed_with_what_code_says(tmp_path: Path)
      ["--length", "max_rows"]),
     ("All keys with their default values:\n\n.. code-block:: yaml\n\n    lamp:\n        max_age: 0\n        hosts: []\n"
      "\nFor example:\n\n.. code-block:: yaml\n\n    wide: 1\n", ["max_age", "hosts"]),
+    ("`max_age` (values: [0-9], default: 3)\n\n  Days.\n\n`port`: of it\n\n`wide` rooms are many.\n",
+     ["max_age", "port"]),
+    ("## Slow row size\n\nHow `slow_row_size` is set.\n\n## Last words\n\nOf `max_rows`.\n", ["Slow row size"]),
+    ("&#9200;``max_age``<br/>\nDays.\n\n🎉 `port`\nOf it.\n\n> `wide`\n", ["max_age", "port", "wide"]),
+    (".. lamp-setting:: glow\n\n  :default: 3\n\n.. image:: glow\n", ["glow"]),
     ("```sh\ntool --wide \\\n  --port 3\nTOOL_MODE=fast tool\n```\n", ["TOOL_MODE"]),
     ("# ``MAX_AGE: int``\n\nDays.\n\n## `max_rows: Sequence[str]`\n", ["MAX_AGE", "max_rows"]),
     ("The contents of the config file:\n\n```php\nreturn [\n    'max_age' => env('AGE', 3),\n    'hosts' => [\n"
@@ -708,6 +713,71 @@ def test_a_commented_configuration_beside_documentation_states_defaults(tmp_path
     assert moves(tmp_path, {path: page, "src/conf.c": f"{code}}}\n"}, after) == [("buffer size", "first")]
 
 
+POD = "=head1 OPTIONS\n\n=over 4\n\n=item B<glow> (values: [0-9], default: 3)\n\nHow much.\n\n=back\n"
+NOT_SET = {
+    "glow.go": 'type Lamp struct {\n\tGlow bool `json:"glow,omitempty"`\n}\n',
+    "glow.ts": "interface Lamp {\n  glow?: boolean;\n}\n",
+    "Lamp.java": "class Lamp {\n    private boolean isGlow;\n}\n",
+    "glow.h": "struct lamp {\n    bool glow;\n};\n",
+    "glow.rs": "pub struct Lamp {\n    pub glow: Option<bool>,\n}\n",
+    "glow.py": 'parser.add_argument("--glow",\n    action="store_true", help="shine")\n',
+    "glow.js": 'program.option("-g, --glow", "shine");\n',
+    "parse.js": "const options = {\n  glow: { type: 'boolean', short: 'g' },\n};\n",
+}
+
+
+@pytest.mark.parametrize("path", NOT_SET)
+@pytest.mark.parametrize(("said", "state"), [("`false`", "held"), ("`true`", "not_compared"), ("3", "not_compared")])
+def test_what_nothing_sets_is_off(tmp_path: Path, path: str, said: str, state: str) -> None:
+    write(tmp_path, {"a.md": f"- `glow`: whether it shines. Default: {said}\n", path: NOT_SET[path]})
+    (option,) = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert (option["state"], option["code"].partition(":")[0]) == (state, path if state == "held" else "")
+
+
+def test_what_something_sets_is_not_taken_to_be_off(tmp_path: Path) -> None:
+    code = f"{NOT_SET['glow.go']}\nvar defaultLamp = Lamp{{Glow: true}}\n"
+    write(tmp_path, {"a.md": "- `glow`: whether it shines. Default: `false`\n", "glow.go": code})
+    (option,) = json.loads(run(str(tmp_path), "--json")[1])["options"]
+    assert option["state"] != "held"
+
+
+@pytest.mark.parametrize(("path", "page"), [("docs/lamp.5.pod", POD), ("docs/lamp.txt.in", POD)])
+def test_a_page_in_pod_is_held_to_a_table_of_options(tmp_path: Path, path: str, page: str) -> None:
+    code = 'static struct option all[] = {\n    {\n        .name = "glow",\n        .section = "lamp",\n'
+    code += '        .description = "How much it shines",\n        .type = NUMBER,\n'
+    code += '        .default_value = "3",\n    },\n};\n'
+    root = write(tmp_path, {path: page, "lamp.c": code})
+    (option,) = json.loads(run(str(root), "--json")[1])["options"]
+    assert (option["name"], option["line"], option["state"], option["code"]) == ("glow", 5, "held", "lamp.c:7")
+    assert run(str(root), "--lock")[0] == 0
+    write(root, {"lamp.c": code.replace('"3"', '"4"')})
+    assert "glow" in run(str(root), "--lock")[1]
+
+
+@pytest.mark.parametrize(("said", "written"), [
+    ("Default: /var/lib/lamp.db", '"/var/lib/lamp.db"'), ("Default: INFO (of seven)", '"INFO"'),
+    ("By default, it is ~/.lamp/glow.", '"~/.lamp/glow"'), ("Default: `HH:mm on ss`", '"HH:mm on ss"'),
+])  # fmt: skip
+def test_words_without_marks_that_are_given_as_a_default_are_held(tmp_path: Path, said: str, written: str) -> None:
+    root = write(tmp_path, {"a.md": f"- `glow_at`: where. {said}\n", "a.py": f"glow_at = {written}\n"})
+    (option,) = json.loads(run(str(root), "--json")[1])["options"]
+    assert option["state"] == "held"
+    write(root, {"a.py": 'glow_at = "/srv/none"\n'})
+    (option,) = json.loads(run(str(root), "--json")[1])["options"]
+    assert option["state"] == ("differs" if "`HH" in said else "not_compared")
+
+
+def test_the_lines_of_a_configuration_in_a_string_are_read(tmp_path: Path) -> None:
+    names = {"lamp.rows": 3, "lamp.glow": 14, "lamp.moths": 25, "lamp.hall": 36}
+    page = "".join(f"- `{name}`: of it. Default: {value}\n" for name, value in names.items())
+    lines = "".join(f'  "{name}={value}  # how many of them\\n"\n' for name, value in names.items())
+    root = write(tmp_path, {"a.md": page, "a.cpp": f"std::string defaults =\n{lines};\n"})
+    options = json.loads(run(str(root), "--json")[1])["options"]
+    assert [(one["name"], one["code"]) for one in options if one["state"] == "held"] == [
+        (name, f"a.cpp:{at}") for at, name in enumerate(names, 2)
+    ]
+
+
 @pytest.mark.parametrize(("first", "second"), [("conf", "db"), ("glow", "io"), ("lamp", "id")])
 def test_a_default_under_a_short_heading_is_of_that_heading(tmp_path: Path, first: str, second: str) -> None:
     page = "Options\n=======\n" + "".join(
@@ -717,7 +787,8 @@ def test_a_default_under_a_short_heading_is_of_that_heading(tmp_path: Path, firs
     code = f'define("{first}", default="one.py")\ndefine("{second}", default="moths")\n'
     root = write(tmp_path, {"docs/a.rst": page, "a.py": code})
     report = json.loads(run(str(root), "--json")[1])
-    assert [(one["name"], one["value"]) for one in report["options"] if one["state"] == "held"] == [(second, '"moths"')]
+    held = {one["name"]: one["value"] for one in report["options"] if one["state"] == "held"}
+    assert held == {first: '"one.py"', second: '"moths"'}
     assert "differs" not in {one["state"] for one in (*report["options"], *report["not_held"])}
 
 

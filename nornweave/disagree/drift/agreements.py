@@ -31,9 +31,13 @@ BROKEN_CONFIDENCE = 0.9
 LEARNED: Final = "learned"
 _STATED = frozenset(("default", "value", "setting"))
 NO_DEFAULT = "the code gives it no one default"
+OTHER_TEXT = "the code gives it another text"
+"""Of a word without marks: what is a value is not certain."""
 NO_CLAIM = "the page does not call it a default"
 _HELP = lazy_pattern(r"^--?[A-Za-z]|[(\[]defaults?[ :]")
 """In the text of an option that is read from a program's help."""
+CALLED_DEFAULT = DECLARED + 1
+"""How a value stands in a class or file of defaults."""
 CLEARLY = 0.8
 """Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
 _EMPTY = frozenset(("", "[]", "{}"))
@@ -273,7 +277,7 @@ def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     for pair in pairs:
         place, line, fact = _documented_place(pair), _line(pair.other), pair.code.fact
         programs |= {place} if fact.side == "code" else set()
-        is_declared = fact.form != "fallback" and _standing(pair) == DECLARED
+        is_declared = fact.form != "fallback" and standing(pair) >= DECLARED
         declared |= {(place, fact.name)} if is_declared else set()
         named |= {(pair.other.path, pair.other.name_words)}
         agreeing |= {(line, _line(pair.code))} if pair.outcome is FactComparison.AGREE else set()
@@ -281,7 +285,7 @@ def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     found = []
     for pair in pairs:
         place, line, page, code = _documented_place(pair), _line(pair.other), pair.other.fact, pair.code.fact
-        is_sample = code.side != "code" and _standing(pair) < DECLARED and place in programs
+        is_sample = code.side != "code" and standing(pair) < DECLARED and place in programs
         is_use = code.form == "fallback" and ((place, code.name) in declared or page.value in _EMPTY)
         is_also_said = pair.outcome is not FactComparison.AGREE and (line, _line(pair.code)) in agreeing
         is_of_another = path_run(pair, paths.get(line)) < run[line] or (
@@ -339,8 +343,13 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     """
     verdict, pair = decided(pairs, written, line)
     page, code = pair.other, pair.code
+    quoted = [
+        one.other.fact for one in pairs if any(mark + page.fact.value in one.other.fact.statement for mark in "\"'`")
+    ]
+    is_text = verdict is FactComparison.DIFFER and page.fact.kind == "string" and not quoted
+    verdict = None if is_text else verdict
     state: State = "not_compared" if verdict is None else "held" if verdict is FactComparison.AGREE else "differs"
-    why = NO_DEFAULT if calls_default(page.fact) else NO_CLAIM
+    why = OTHER_TEXT if is_text else NO_DEFAULT if calls_default(page.fact) else NO_CLAIM
     said = {"held": "", "differs": f"the code says {shown(code.fact)}", "not_compared": why}
     return DocumentedOption(
         path=page.path, line=(page.fact.line if line is None else line) + 1, name=written,
@@ -363,8 +372,10 @@ def decided(
     pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
     path = name.owner.split() if name else []
     pairs = [pair for pair in pairs if _is_whole(pair, owner) or _has_path(pair, path)] or pairs
-    most = max(map(_standing, pairs))
-    telling = [pair for pair in pairs if _standing(pair) == most]
+    # What stands for *not set* is decided elsewhere.
+    pairs = [pair for pair in pairs if pair.outcome is FactComparison.AGREE or not _is_unset(pair)] or pairs
+    most = max(map(standing, pairs))
+    telling = [pair for pair in pairs if standing(pair) == most]
     verdict = _verdict(telling, owner) if most > TESTED else None
     is_default = calls_default(telling[0].other.fact)
     if verdict is FactComparison.DIFFER and (
@@ -372,8 +383,12 @@ def decided(
     ):
         verdict = None  # an example, or a value that the code only uses
     pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
-               key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
+               key=lambda one: (_shared_folder(one), _has_one_stem(one), one.strength, _shared_owner(one)))  # fmt: skip
     return verdict, pair
+
+
+def _is_unset(pair: CandidatePair) -> bool:
+    return pair.code.fact.value in {*_EMPTY, "-1"}
 
 
 def _is_whole(pair: CandidatePair, owner: Sequence[str]) -> bool:
@@ -404,11 +419,11 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
     """
     said = _nearest([pair for pair in pairs if calls_default(pair.other.fact)], line)
     own = [pair for pair in said if match_names(pair.code, pair.other) is NameMatch.SAME]
-    most = max(map(_standing, own), default=TESTED)
-    declared = [pair for pair in own if _standing(pair) == most > TESTED and pair.code.fact.side == "code"]
+    most = max(map(standing, own), default=TESTED)
+    declared = [pair for pair in own if standing(pair) == most > TESTED and pair.code.fact.side == "code"]
     values = {shown(pair.code.fact) for pair in declared}, {shown(pair.other.fact) for pair in said}
     # A longer name that agrees, as with the prefix of an application, is what the page means.
-    rivals = [pair for pair in said if pair in declared or _standing(pair) == DECLARED]
+    rivals = [pair for pair in said if pair in declared or standing(pair) >= DECLARED]
     is_one = max(map(len, values)) == 1 and all(pair.outcome is FactComparison.DIFFER for pair in rivals)
     if not declared or not is_one or any(pair.other.fact.qualifiers for pair in said):
         return None
@@ -438,7 +453,7 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
     for pair in pairs:
         code, page = pair.code.fact, pair.other.fact
         is_longer = not is_whole and match_names(pair.code, pair.other) is NameMatch.LONGER
-        is_other = code.kind != page.kind or code.value in {*_EMPTY, "-1"} or is_longer
+        is_other = code.kind != page.kind or _is_unset(pair) or is_longer
         if pair.outcome is FactComparison.AGREE or not is_other:
             found[pair.outcome] = max(found.get(pair.outcome, 0.0), pair.strength)
     if len(found) == 2 and min(found.values()) >= CLEARLY * max(found.values()):
@@ -446,8 +461,8 @@ def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactCompar
     return max(found, key=lambda outcome: found[outcome]) if found else None
 
 
-def _standing(pair: CandidatePair) -> int:
-    """Return the role of the code's value: ``DECLARED`` for a default, ``TESTED`` in a condition, 1 beside a name.
+def standing(pair: CandidatePair) -> int:
+    """Return the role of a value: ``CALLED_DEFAULT``, ``DECLARED``, ``TESTED`` in a condition, 1 beside a name.
 
     Help texts, and samples of a configuration that the page does not call defaults either, are no better than tests.
     """
@@ -458,8 +473,8 @@ def _standing(pair: CandidatePair) -> int:
     if fact.form == "option" and _HELP.search(fact.statement):
         return TESTED
     is_default = fact.side == "code" and fact.attribute == "default"
-    standing = code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
-    return DECLARED if is_of_defaults and standing > TESTED else standing
+    role = code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
+    return CALLED_DEFAULT if is_of_defaults and role > TESTED else role
 
 
 def calls_default(fact: Fact) -> bool:
@@ -471,6 +486,12 @@ def _shared_folder(pair: CandidatePair) -> int:
     """Return how many folders a page and a code file share, because a page usually means its own module."""
     both = zip(pair.other.path.split("/")[:-1], pair.code.path.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda one: one[0] == one[1], both))
+
+
+def _has_one_stem(pair: CandidatePair) -> bool:
+    """Tell whether page and code are called the same, as ``index.d.ts`` and ``index.js``."""
+    page, code = (PurePosixPath(one.path).name.partition(".")[0] for one in (pair.other, pair.code))
+    return page == code
 
 
 def _shared_owner(pair: CandidatePair) -> int:

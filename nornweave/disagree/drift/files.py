@@ -37,7 +37,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.comparable import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration
-from nornweave.read.blocks.man import as_definitions, is_called_manual
+from nornweave.read.blocks.man import as_definitions, is_called_manual, is_pod
 from nornweave.read.chunking.languages import code_format_of, language_of, program_suffix
 from nornweave.read.kinds import BINARY_SUFFIXES
 
@@ -55,7 +55,7 @@ MAX_HEAD = 1_000
 
 FORMATS = {
     ".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text", ".adoc": "asciidoc",
-    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html",
+    ".asciidoc": "asciidoc", ".html": "html", ".htm": "html", ".pod": "pod",
 }  # fmt: skip
 
 
@@ -305,7 +305,8 @@ class Texts:
 
     def written(self, path: str, line: int, shown: str) -> str:
         """Return a line, counted from 1, as its file has it, of which ``shown`` is what a manual page says there."""
-        return lines_of(decode(self.read(path)))[line - 1] if format_of(path) == "man" else shown
+        text = decode(self.read(path))
+        return lines_of(text)[line - 1] if format_of(path, text) in {"man", "pod"} else shown
 
 
 def kind_of(path: str) -> Kind | None:
@@ -373,20 +374,20 @@ def without_tests(text: str, suffix: str) -> str:
     return _INLINE_TESTS.sub(lambda match: re.sub(r"\S", " ", match[0]), text) if suffix == ".rs" else text
 
 
-def format_of(path: str) -> str:
-    """Return the format of documentation for ``Passage.format``; empty for other files."""
-    return _format_of(_without_template(path))
+def format_of(path: str, text: str = "") -> str:
+    """Return the format of documentation for ``Passage.format``; empty for other files. A text may be POD."""
+    found = _format_of(_without_template(path))
+    return "pod" if found in {"text", "man"} and is_pod(text) else found
 
 
 def _format_of(page: PurePosixPath) -> str:
     suffix = page.suffix.lower()
-    is_manual = suffix != ".pod" and is_called_manual(page.name)
-    return FORMATS.get(suffix) or ("man" if is_manual else "")
+    return FORMATS.get(suffix) or ("man" if is_called_manual(page.name) else "")
 
 
 def text_of_page(text: str, path: str) -> str:
     """Return a page with the same lines, as drift looks for names in it: a manual page as a list of definitions."""
-    return as_definitions(text) if format_of(path) == "man" else text
+    return as_definitions(text) if format_of(path, text) in {"man", "pod"} else text
 
 
 def _without_template(path: str) -> PurePosixPath:

@@ -18,7 +18,7 @@ from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
 from nornweave.disagree.facts.configuration import settings_of_block
-from nornweave.disagree.facts.documentation.blocks import DocumentedBlock, blocks_of, read_table
+from nornweave.disagree.facts.documentation.blocks import INNERMOST, DocumentedBlock, blocks_of, read_table
 from nornweave.disagree.facts.documentation.tokens import Token, surface_of, tokens_of
 from nornweave.disagree.facts.documentation.walk import flag_of
 from nornweave.disagree.facts.names import read_name, words_of
@@ -30,14 +30,17 @@ NO_PARTNER = "no value beside the name in code is read"
 _SPELT = re.compile(r"\w[._-]\w|[a-z][A-Z]|^--?\w")
 """As only names are spelt."""
 _AROUND = frozenset("`:<>(_*[|")
-_NOT_OPTIONS = re.compile(r"[/\\(){}<>=\s]|\.\w{1,4}$|^\d|^__\w+__$|\w#\w")
+_NOT_OPTIONS = re.compile(
+    r"[/\\(){}<>=\s]|^\d|^__\w+__$|\w#\w|^\.\w{1,4}$|\.(?:md|rst|te?xt|json|ya?ml|toml|ini|cfg|conf|xml|html?|[sp]?css|less"
+    r"|lock|log|env|[bz]?sh|py|rb|[cm]?[jt]sx?|go|rs|java|kts?|[ch]|cc|[ch]pp|cs|php|vue|svg|png|jpe?g|gif|sql|db|exe|bat"
+    r"|csv|tf|zip|t?gz|tar|pem|crt|so|lua|exs?|swift)$"
+)
 """Of a name in code markup: a path, a call, a file, an expression, a sentence, a placeholder, a method."""
 _WRITTEN = lazy_pattern(
     r"`(?:-\w(?:,[ ]?|[ ]?[|/][ ]?|[ ]))?"
     r"(?P<name>\.[A-Za-z]\w*(?=\()|--\w[\w.-]*(?=[= \[])|[A-Za-z_][\w.-]*(?=[ ]?=(?![=>])|[ ][<\[$(]|:[ ]\w))[^`\n]+`"
 )
 """A name in code markup with what it takes: ``.rows(int)``, ``--rows=<n>``, ``a.b=10``, ``rows <n>``, ``rows: int``."""
-_EMOJI = lazy_pattern(r"^[ \t]*:\w+:(?=[ \t]*`)", re.MULTILINE)
 _KEY = lazy_pattern(r"[ \t]*[#!]?[ \t]*(?P<name>[A-Za-z][\w-]*(?:\.[\w-]+)+)=(?!.*[;({])")
 """On a line of properties."""
 _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"))
@@ -47,6 +50,8 @@ _BELOW = lazy_pattern(r"[ \t]{2,}[^\s-]|:[ \t]")
 _FLAGS = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*")
 _TAKEN = lazy_pattern(r"[ \t]+([a-z]\w+)(?==|[ \t]*$)")
 """A flag with its explanation below it, and what a letter takes: ``-o name=VALUE``."""
+_EXPLAINS = lazy_pattern(r"[*_]*(?:[ \t]*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))?[ \t]*(?::|[-\u2013\u2014]+[ \t]|$)")
+"""Behind a name that begins a paragraph about it."""
 _BETWEEN = frozenset(("or", "and", ",", "/", "|", "]", ")", "**", "alias", "aliases"))
 """What may stand between the spellings of a name."""
 _SET_BELOW = lazy_pattern(
@@ -72,7 +77,7 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
     Entries are headings, items of lists, rows of tables, terms that stand on a line of their own, and in blocks of code
     the flags of a help text and variables of the environment.
     """
-    plain = _EMOJI.sub(lambda match: " " * len(match[0]), surface_of(text, comment=False))
+    plain = surface_of(text, comment=False)
     written = {match.start() for match in _WRITTEN.finditer(plain)}
     plain = _WRITTEN.sub(lambda match: f"`{match['name']}`".ljust(len(match[0])), plain)
     starts = [0, *(match.end() for match in re.finditer("\n", plain))]
@@ -81,7 +86,9 @@ def documented_options(text: str) -> Iterator[tuple[str, int]]:
             name = read_name(token.name)
             is_option = token.start in written or block.kind == "code" or not _NOT_OPTIONS.search(token.name)
             if name is not None and (len(name.name) > 1 or token.name.startswith("-")) and is_option:
-                yield token.name, bisect_right(starts, token.start) - 1
+                as_written = text[token.start : token.end]  # *Row size* for ``row_size``
+                is_title = " " in as_written and "_" in token.name
+                yield as_written if is_title else token.name, bisect_right(starts, token.start) - 1
 
 
 def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
@@ -122,7 +129,8 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
                 one.value is not None or "".join(words_of(one.name)).endswith("".join(words_of(words[0].name)))
                 for one in said
             )
-            if _SPELT.search(words[0].text) if not said else is_given and (words[0].quoted or words[0].is_identifier):
+            is_name = block.level == INNERMOST or _SPELT.search(words[0].text)
+            if is_name if not said else is_given and (words[0].quoted or words[0].is_identifier):
                 yield words[0]
             return
         following = text[block.body + match.end() + 1 : block.body + match.end() + 200].lstrip("\n")
@@ -138,7 +146,8 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         is_lead = match.start() == 0 and block.kind != "paragraph"
         is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
         is_set = is_marked and text.startswith("=**", words[0].end)
-        if is_marked and (is_lead or is_set or len(words) == 1):
+        is_term = is_marked and (len(words) == 1 or _EXPLAINS.match(text, words[0].end, block.body + match.end()))
+        if is_marked and (is_lead or is_set or is_term):
             yield words[0]
         if block.kind != "paragraph":
             return
@@ -213,7 +222,8 @@ def states_of(
     for file in pages:
         entries: dict[tuple[str, str], tuple[str, int]] = {}
         places: dict[str, list[int]] = defaultdict(list)
-        for written, line in documented_options(text_of(file)):
+        is_page = file.kind == "documentation"
+        for written, line in documented_options(text_of(file)) if is_page else ():
             read = read_name(written)
             is_known = read is None or (read.owner, read.name) in entries or (not read.owner and read.name in places)
             if read is not None and not is_known:
@@ -236,7 +246,8 @@ def states_of(
         for (path, name), of in compared.items():  # held in a sentence, or in a copy of the code
             if path == file.path and name not in places and of[0].other.fact.attribute != "requires":
                 option = option_of(of, name)
-                found += [(option, None)] if option.state == "held" else []
+                is_default = is_page or any(calls_default(one.other.fact) for one in of)
+                found += [(option, None)] if option.state == "held" and is_default else []
     return found
 
 

@@ -91,5 +91,5 @@ def facts_of(path: str, kind: Kind, raw: bytes) -> Extracted:
         return Extracted(())
     if kind == "code" and not language and not is_configuration("", path):
         return Extracted(())
-    read = extract(Passage(text=text, domain=kind, language=language, format=format_of(path), path=path))
+    read = extract(Passage(text=text, domain=kind, language=language, format=format_of(path, text), path=path))
     return replace(read, facts=tuple(fact for fact in read.facts if fact.form != "example"))

@@ -29,6 +29,7 @@ from nornweave.disagree.drift.agreements import (
     differing,
     key_of,
     own_pairs,
+    standing,
     values_of,
 )
 from nornweave.disagree.drift.files import (
@@ -53,6 +54,7 @@ from nornweave.disagree.drift.findings import (
 )
 from nornweave.disagree.drift.gone import gone, others_stated
 from nornweave.disagree.drift.induced.believing import CodeFact
+from nornweave.disagree.drift.induced.code import DECLARED
 from nornweave.disagree.drift.induced.learning import (
     HOLDS_FROM,
     CodeNames,
@@ -64,6 +66,7 @@ from nornweave.disagree.drift.induced.learning import (
     code_rates,
     stated,
 )
+from nornweave.disagree.drift.induced.unset import unset_pairs
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
 from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages
@@ -183,7 +186,7 @@ def _documented(
     words = CodeWords(is_whole=is_whole)
     for file in read.files:
         words.add(file, text_of)
-    pages = [file for file in read.files if file.kind == "documentation"]
+    pages = [file for file in read.files if file.kind == "documentation" or file.path.endswith(".d.ts")]
     stated = (one for one in read.facts if one.fact.side == "documentation")
     return states_of(pages, text_of, pairs, stated, words)
 
@@ -211,9 +214,16 @@ def _kept(
 def _held(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     """Return the pairs that are certain enough for a lock.
 
-    Values of templates that seldom agree with the code are left out, and numbers that are compared with booleans.
+    Values of templates that seldom agree with the code are left out unless page and code both say *default*, and
+    numbers that are compared with booleans.
     """
-    return [pair for pair in _of_one_kind(pairs) if pair.other.fact.form != LEARNED or pair.strength >= HOLDS_FROM]
+    return [
+        pair
+        for pair in _of_one_kind(pairs)
+        if pair.other.fact.form != LEARNED
+        or pair.strength >= HOLDS_FROM
+        or (calls_default(pair.other.fact) and standing(pair) >= DECLARED)
+    ]
 
 
 def _of_one_kind(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
@@ -306,6 +316,8 @@ def _pairs_of_both(
     templates = Templates(was, names.telling)
     now = notation.compared(later.files, names_now, later.facts)
     both = [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
+    both[0].extend(unset_pairs(earlier.files, earlier.facts, both[0], text_of))
+    both[1].extend(unset_pairs(later.files, later.facts, both[1], text_of))
     return own_pairs(_of_one_kind(both[0])), own_pairs(_of_one_kind(both[1]))
 
 
@@ -374,6 +386,7 @@ class _Read:
         compared, names = self.compared(text_of)
         defaults = [one.pair for one in compared if "default" in one.page]
         read = [*self.pairs, *stated(compared, Templates(compared, names.telling))]
+        read += unset_pairs(self.files, self.facts, read, lambda file: text_of(file.path))
         return own_pairs(read), [*self.pairs, *defaults]
 
 

@@ -155,22 +155,24 @@ def _read_page(text: str, rows: Sequence[str]) -> list[Line]:
 
 
 def as_definitions(text: str) -> str:
-    """Return a manual page as a list of definitions in plain text; any other text stays as it is.
+    """Return a manual page or POD as a list of definitions in plain text; any other text stays as it is.
 
     Each line of the page is one line of the result. A tag stands at the margin, in marks of code:
     ``\\fB\\-\\-rows\\fR=\\fIN\\fR`` → ```` `--rows=N` ````. The text below a tag is indented by four blanks.
     """
-    if not is_man(text):
+    even, is_of_perl = even_line_ends(text), is_pod(text) and not is_man(text)
+    if not is_of_perl and not is_man(text):
         return text
-    even = even_line_ends(text)
     shown, is_item = list[str](), False
-    for line in _read_page(even, even.split("\n")):
+    for line in _page(even.split("\n")) if is_of_perl else _read_page(even, even.split("\n")):
         is_option = line.role == "text" and line.depth == 0 and _OPTION.match(line.shown) is not None
         if line.role == "tag" or is_option:
             is_item = True
-            shown.append(", ".join(f"`{part}`" for part in line.shown.split(", ")))
+            names, bracket, said = line.shown.partition(" (")
+            shown.append(", ".join(f"`{part}`" for part in names.split(", ")) + bracket + said)
             continue
-        is_item &= line.role != "heading" and not (line.ends_item and line.depth == 0)
+        ends_item = line.ends_item or (is_of_perl and line.role == "break")
+        is_item &= line.role != "heading" and not (ends_item and line.depth == 0)
         shown.append(f"    {line.shown}" if line.shown and (is_item or line.depth) else line.shown)
     return "\n".join(shown)
 

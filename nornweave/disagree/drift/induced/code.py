@@ -80,6 +80,12 @@ _DASHES = lazy_pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(--(?:\[\[[\
 _MODULE_DOC = lazy_pattern(r"@(?:module|type)?doc\s+(?:~[sS])?\"\"\"[\s\S]*?\"\"\"")
 """Comments of Lua, and what Elixir documents a module or a function with."""
 
+_SET = lazy_pattern(
+    r"\"(?=[\w-]+[._]|[^\"]*\\n\")(?P<name>[A-Za-z][\w.-]*)[ ]?(?P<sign>=)[ ]?(?P<value>[^\s\"#;\\][^\"#;\\\n]*?)"
+    r"[ ]*(?:#[^\"\n]*)?(?:\\n)?\""
+)
+"""A string that is a line of a configuration: ``"rows.size=5  # of a page\\n"``."""
+
 MAX_FOLLOWED = 4
 """Constants that are defined by constants, one behind the other."""
 _DEFINED = lazy_pattern(
@@ -232,6 +238,9 @@ def tokens_of_code(text: str, suffix: str) -> list[CodeToken]:
         kind = found.lastgroup or ""
         if kind == "hash" and suffix not in HASH_COMMENTS:
             at = found.start() + 1
+        elif kind == "string" and (set_ := _SET.fullmatch(text, *found.span())):
+            for part, of in (("name", "string"), ("sign", "mark"), ("value", "string")):
+                tokens.append(CodeToken(of, set_[part] if of == "mark" else f'"{set_[part]}"', *set_.span(part), line))
         elif kind not in {"line", "comment", "hash"}:
             tokens.append(CodeToken(kind, found[0], found.start(), found.end(), line))
         line += text.count("\n", found.start(), at)
@@ -300,6 +309,8 @@ def _behind(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Ite
             return
         depth += (token.text in _LEFT) - (token.text in _RIGHT)
         yield place
+        if place == at + 2 and is_key and len(tokens[at].text) > tokens[at].end - tokens[at].start:  # "rows=5"
+            return
 
 
 def _before(tokens: Sequence[CodeToken], at: int, named: dict[int, Name]) -> Iterator[int]:

@@ -167,7 +167,9 @@ def located(statement: Statement, path: str) -> LocatedFact | None:
     """Return a statement as a fact of its page; ``None`` if it has no name, or a secret or its own name as value."""
     name = read_name(statement.name)
     words = words_of(statement.value.text) if statement.value.kind == "string" else ()
-    if name is None or words == words_of(name.name) or (words and SECRET.search(statement.name)):
+    is_alias = len(statement.value.text) == len("-r") and statement.value.text[0] == "-"
+    is_alias &= statement.value.kind == "string"
+    if name is None or is_alias or words == words_of(name.name) or (words and SECRET.search(statement.name)):
         return None
     fact = learned_fact(statement, name, " ".join(words_of(statement.owner)), "documentation", statement.template)
     number = (statement.line + 1, statement.line + 1)

@@ -81,7 +81,7 @@ _BY_FIELDS = (
 # Nodes without a name.
 _BARE = (
     ("function", "arrow_function init_declaration"),
-    ("group", "dictionary object hash initializer_expression array_creation_expression"),
+    ("group", "dictionary object hash initializer_expression array_creation_expression initializer_list literal_value"),
     ("if", "if_statement if_expression if if_modifier"),
     ("comment", "comment line_comment block_comment multiline_comment"),
 )

@@ -85,7 +85,8 @@ def documentation_facts(passage: Passage, *, subject: str = "", owner: str = "")
     text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), shown)
     root = Subject(name=subject, form="field", owner=owner) if subject else None
     side = _SIDES.get(passage.domain, "documentation")
-    reader = Reader(passage, surface_of(text, comment=comment), side, comment, root)
+    surface = surface_of(text, comment=comment, talk=side == "conversation")
+    reader = Reader(passage, surface, side, comment, root)
     yield from islice(reader.read(), MAX_FACTS)
 
 
@@ -115,7 +116,9 @@ def _items(blocks: Iterable[Block], section: str = "") -> Iterator[tuple[str, Sp
         name = max(flags, key=len) if flags else named[0] if tags and (named := _TAG_NAME.match(tags[0])) else ""
         own = [part for part in block.parts if part.kind not in {"term", "heading"}]
         if name and own:
-            yield name, Span(own[0].span.start, own[-1].span.end), section
+            bracket = block.info.find(" (")  # rows (number, default: 5)
+            start = block.span.start + bracket + 1 if bracket > 0 else own[0].span.start
+            yield name, Span(start, own[-1].span.end), section
         yield from _items((part for part in block.parts if part.kind == "term"), name or section)
 
 

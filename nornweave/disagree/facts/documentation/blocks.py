@@ -180,7 +180,7 @@ class _Parser:
         if name in _NOTES_OF_VERSIONS:
             return self._end_of_indented(at)
         word = self.bodies[at][behind:].strip()
-        is_name = _NAMED.match(word) is not None or (plain in _DESCRIBES and " " not in word)
+        is_name = _NAMED.match(word) is not None or (plain.rpartition("-")[2] in _DESCRIBES and " " not in word)
         return self._add("heading" if is_name else "paragraph", at, at, body=behind, level=INNERMOST)
 
     def _end_of_indented(self, at: int) -> int:

@@ -23,8 +23,8 @@ ANNOUNCES = lazy_pattern(
 """Before a block of code that is the default of its section."""
 _LINKS = frozenset(
     """
-    value values number setting settings is are was be to of being set as at the a an either just currently now only it
-    this that = : - – — ( ¶ " * _ ,
+    value values number setting settings is are was be to of being set up as at the a an either just currently now
+    only it this that = : - – — ( ¶ " * _ ,
     """.split()  # noqa: SIM905
 )
 """What may stand between ``default`` and its value."""
@@ -34,6 +34,7 @@ _SIGNS = frozenset(("is", "are", "to", "of", "being", ":", "=", "-", "–", "—
 _GIVEN = frozenset("( , - – — is as being which the its a an by in current overall server ¶ set".split())  # noqa: SIM905
 """What may stand between a value and the ``default`` behind it."""
 _CLOSES = frozenset(("", ".", ",", ")", "]", ";", "|", "¶", "(", "of", "for", "in", "and", "but", "while", "if", "_"))
+_IS_DEFAULT = frozenset((":default", "-default", "–default", "—default"))
 _FOOTNOTE = lazy_pattern(r"\*(?!\*)")
 _DEFAULT = lazy_pattern(r"default(?:s|ed|ing)?$", re.IGNORECASE)
 _CLOSES_HEAD = frozenset(("", ".", ",", ":", "-", "–", "—", "]", "("))
@@ -121,9 +122,11 @@ def is_assigned(literal: Literal) -> bool:
 
 
 def is_choice(row: Sequence[Token], at: int) -> bool:
-    """Tell whether a literal begins an item that ends with ``(default)``, because it is a choice of the entry above."""
+    """Tell whether a literal is a choice of the entry above: its item ends with *(default)*, or *Default.* follows."""
     words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
-    return not at and words[-3:] in (["(", "default", ")"], ["[", "default", "]"]) and len(words) > len("(d)")
+    ends = words[-3:] in (["(", "default", ")"], ["[", "default", "]"])
+    is_last = (ends and len(words) > len("(d)")) or "".join(words[-2:]) in _IS_DEFAULT
+    return not at and (is_last or "".join(words[:2]) in _IS_DEFAULT)
 
 
 def is_member(literal: Literal) -> bool:

@@ -6,12 +6,13 @@ The surface of a text has its markup blanked out; offsets stay the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import UNITS, Value
 
 MAX_LINE = 2_000
@@ -31,6 +32,13 @@ _TOKEN = lazy_pattern(
     rf"|\d+(?:\.\d+){{2,}}|(?:\d+(?:ms|[hms])){{2,6}}(?!\w)|-?(?:{_NUMBER})(?:(?:{_FACTOR}){{1,4}}|(?: ?{_UNIT})?)"
     r"|(?<![\w*])\\\*(?![\w*\\])|[^\s*]"
 )
+_GIVEN = lazy_pattern(
+    r"(?i:\bdefault(?:s|ed|ing)?(?: value)?|\bby default,? it)(?P<sign>(?: is| to)?[*_ ]*[:=])?"
+    r"(?(sign)|(?: is| to)(?: set(?: up)? to)?(?: be)?)[ *_]*"
+    r"(?:(?=`)(?P<code>`[^`\"\n]{1,60} [^`\"\n]{1,60}`)|(?P<bare>[~/$.%]?[A-Za-z~/$][\w./~$%{}@-]*(?<![.*_-]))"
+    r"(?=[.*_]*\s*(?:$|[,;()\]]|[.*_]\s)))"
+)
+"""What is given as a default: code of several words, or a word without marks at the end of its clause."""
 _IDENTIFIER = lazy_pattern(r"^--?[a-zA-Z]|[a-z0-9][A-Z]|\w_\w|\w\.\w|\w-\w|^[A-Z]{3,}$")
 _LITERAL = lazy_pattern(
     r"-?\d|[\[{\"'“]|:\w|(?:true|false|none|null|nil|undefined|unset|(?:not )?enabled|disabled|\w+ o(?:n|ff)|unlimited"
@@ -80,6 +88,17 @@ _TABLE_TAG = lazy_pattern(r"<(/?)(table|tr|t[dh])\b[^<>]*>", re.IGNORECASE)
 _MARKS_OF_TABLES = {"table": "¦===", "tr": "¦-", "th": "¦!", "td": "¦"}
 """What a table of HTML is drawn with, for ``tables``."""
 _STARTS = lazy_pattern(r"\\[#+=>-]")
+_SYMBOL = lazy_pattern(
+    r"^([ \t]*(?:[-*+][ \t]+)?)(?:&#x?[0-9A-Fa-f]{1,6};|:\w+:(?=[ \t]*`)|[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])+",
+    re.MULTILINE,
+)
+"""A picture before what a line says."""
+_QUOTE = lazy_pattern(r"^[ \t]{0,3}(?:>[ \t]?)+(?:\[![A-Z]+\])?", re.MULTILINE)
+_TITLE = lazy_pattern(
+    r"^(?:#{1,6}[ \t]+(?P<marked>)|)(?P<title>[A-Z]\w*(?:[ -]\w+){1,4})[ \t#]*"
+    r"(?(marked)$|(?=\n([=~^-])\3{2,}$))", re.MULTILINE
+)  # fmt: skip
+_SPELT = lazy_pattern(r"`-{0,2}([a-z]\w*(?:[_-]\w+)+|[a-z]+(?:[A-Z]\w*)+)\b")
 _UNDERSCORE = lazy_pattern(r"(?<=\w)\\_(?=\w)")
 _CHECKBOX = lazy_pattern(r"^([ \t]*[-*+][ \t]+)\[[ xX]\](?=[ \t])", re.MULTILINE)
 # A link, or a code span, in which none is looked for: ``[$path]($style)``.
@@ -128,10 +147,22 @@ class Token:
 
 
 def tokens_of(line: str, start: int = 0) -> Iterator[Token]:
-    """Yield the tokens of a line that begins at ``start``. Code of several words and most brackets are split."""
+    """Yield the tokens of a line that begins at ``start``. Code of several words and most brackets are split.
+
+    What a line announces as a default is one token, a string if it is no other literal: ``Default: /var/lamp``.
+    """
+    given = {one.start(one.lastgroup or 0): one for one in _GIVEN.finditer(line)} if "efault" in line[:MAX_LINE] else {}
+    behind = 0
     for match in _TOKEN.finditer(line[:MAX_LINE]):
         text, at = match[0], start + match.start()
-        if text[0] == "[" and len(text) > 2 and value_of(text) is None:
+        said = given.get(match.start())
+        word = said[said.lastgroup or 0].strip("`") if said is not None else ""
+        if said and (said["sign"] or not (word.isalpha() and word.islower())) and value_of(word) is None:
+            behind = said.end(said.lastgroup or 0)
+            yield Token(f'"{word}"', at, start + behind, quoted=True)
+        elif match.start() < behind:
+            continue
+        elif text[0] == "[" and len(text) > 2 and value_of(text) is None:
             yield Token("[", at, at + 1)
             yield from tokens_of(text[1:], at + 1)
         elif text == r"\*":
@@ -171,18 +202,29 @@ def value_of(text: str, *, is_quoted: bool = False) -> Value | None:
     return value if value is not None and value.is_literal else None
 
 
-def surface_of(text: str, *, comment: bool) -> str:
+def surface_of(text: str, *, comment: bool, talk: bool = False) -> str:
     """Return a text of the same length and lines with only words, code spans and punctuation.
 
     Args:
         comment: whether ``#`` and ``*`` before a line are comment marks and not Markdown.
+        talk: whether ``>`` before a line marks what somebody else said.
     """
     if comment:
         text = _MARKER.sub(_blank, text)
     for sign, pattern, replacement in _STEPS:
-        if sign in text:
+        if sign in text and not (talk and pattern is _QUOTE):
             text = _replaced(text, pattern, replacement)
-    return text if comment or "\\" not in text else _replaced(text, _ESCAPES, _unescaped)
+    if comment:
+        return text
+    spelt = {"".join(words_of(one)) for one in _SPELT.findall(text)}
+    text = _TITLE.sub(lambda match: _as_spelt(match, spelt), text)
+    return text if "\\" not in text else _replaced(text, _ESCAPES, _unescaped)
+
+
+def _as_spelt(match: re.Match[str], spelt: Collection[str]) -> str:
+    """Return a heading as one name if the page spells it so elsewhere: *Slow row size* for ``slow_row_size``."""
+    title = match["title"]
+    return match[0].replace(title, title.replace(" ", "_")) if "".join(words_of(title)) in spelt else match[0]
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -255,4 +297,6 @@ _STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
     (":`", _ROLE, _blank),
     ("](", _LINK, _link),
     ("] ", _CHECKBOX, _entry),
+    (">", _QUOTE, _blank),
+    ("", _SYMBOL, _entry),
 )
