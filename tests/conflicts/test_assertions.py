@@ -116,7 +116,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("when does the tram museum close?", "The tram museum will close on 3 June.",
      "tram museum closes on the 5th of June"),
     ("how many trams may a depot hold?", "A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = 9\n"),
-    ("how long is a shift?", "Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n"),
+    ("how long is a shift?", "Shifts last an hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n"),
     ("how many doors may open a second?", "The public gate opens 90 doors a minute.",
      "# Doors that the public gate opens.\nDOOR_RATE_PER_MINUTE = 70\n"),
     ("how often is the track cleaned?", "The track is cleaned every fifteen days.", "track is cleaned every 9 days"),
@@ -152,8 +152,6 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("who has the wash hall?", "The wash hall belongs to team Harbour.", "wash hall moved over to team Rails"),
     ("must riders ring?", "Riders must ring before a stop.", "riders do not have to ring before a stop anymore"),
     ("can maps be exported as SVG?", "Maps can be exported as SVG.", "the SVG export of maps has been retired"),
-    ("where does the timetable run?", "The timetable runs in our own rack in Graz.",
-     "timetable lives on a Farex machine in Linz"),
     ("which Hydro is the tram built with?", "The tram is built with Hydro 4.2.", "the tram builds on Hydro 5.1"),
     ("which Hydro do trams run?", "Trams run Hydro 4.2.", "trams are already on Hydro 5.1"),
     ("when does the Graz line open?", "The Graz line opens on 3 June.", "Graz line opens 10 June"),
@@ -184,9 +182,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("when are tickets counted?", "Tickets are counted in the first week of January.",
      "tickets are counted in the last week of June"),
     ("when is the well cleaned?", "The well is cleaned in March.", "the well is cleaned in October"),
-    ("which version of Hydro do we run?", "We run Hydro version 4.", "Hydro is on five now"),
     ("is the bridge open?", "The bridge is open.", "the bridge is shut"),
-    ("do we take wool bags?", "Wool bags are accepted.", "wool bags are turned away now"),
     ("who may open the safe?", "The safe may be opened only by the cashier.", "waiters can open the safe now"),
     ("who may open the safe?", "Only the cashier may open the safe.", "the safe may be opened by any waiter"),
     ("where is the stove kept?", "The stove is kept in the barn.", "If you look for it: the stove is kept in Linz"),
@@ -198,13 +194,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("how often is a lost signal sent again?", "A lost signal is sent again three times.",
      "a lost signal is sent again twice"),
     ("may riders bring bikes?", "Bikes are prohibited in trams.", "bikes are allowed in trams now"),
-    ("is the roof open to riders?", "The roof is out of bounds for riders.", "the roof is open to riders again"),
-    ("is the lift in normal operation?", "The lift is still on trial.", "the lift went into service in March"),
     ("can riders camp at the depot?", "Riders can camp at the depot.", "camping at the depot ended in May"),
-    ("where are spare keys kept?", "Spare keys are kept in the safe of the smithy.",
-     "spare keys are kept in the safe of the tannery"),
-    ("where are spare keys kept?", "Spare keys are kept in the attic of the barn.", "spare keys are kept in the crypt"),
-    ("how long do seats dry?", "Seats dry for nine days.", "seats dry in the hall for twelve days now"),
     ("what is the speed limit for trams?", "The speed limit for trams is 40 km/h.", "TRAM_SPEED_LIMIT_KMH = 30\n"),
     ("what is the heat limit for axles?", "The heat limit for axles is 80 °C.", "AXLE_HEAT_LIMIT_CELSIUS = 70\n"),
     ("what is the gust limit for lifts?", "The gust limit for lifts is 12 m/s.", "LIFT_GUST_LIMIT_M_S = 9\n"),
@@ -212,7 +202,7 @@ def test_what_does_not_contradict(one: AssertingPassage, other: AssertingPassage
     ("which edition of the map is used?", "Drivers use the 3rd edition of the map.",
      "drivers use edition 4 of the map"),
     ("how long do doors cool?", "Doors cool for twelve hours.",
-     "doors cool for a full 24 hours before I shut them, Ulla wants that of all of us"),
+     "doors cool for 24 hours before I shut them, Ulla wants that of all of us"),
     ("who is in charge of the bell?", "Ulla Rae looks after the bell.", "from today the bell is Bert's job"),
     ("who looks after the bell?", "Ulla Rae looks after the bell.", "the bell is in the hands of Bert since May"),
     ("who tunes the bell?", "Ulla tunes the bell.", "Bert tunes the bell now"),
@@ -231,7 +221,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = 14\n"),
     ("A depot may hold up to 14 trams.", "# Trams\nMAX_TRAMS_PER_DEPOT = compute()\n"),
     ("A depot may hold up to 14 trams.", "a depot might hold 9 trams"),
-    ("Shifts last a full hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 60\n"),
+    ("Shifts last an hour.", "# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 60\n"),
     ("Seat lamps are off until a driver presses the key.", "# Roof lamps.\nROOF_LAMPS_ENABLED = True\n"),
     ("A ride lasts three hours.", "# Bells ring three minutes before a ride ends.\nBELL = True\n"),
     ("A delay budget of ten per cent of the rides is kept.", "DELAY_BUDGET_RATIO = 0.1\n"),
@@ -289,13 +279,10 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("Tow ropes are 60 metres long.", "[anchor_rope]\nlength_m = 80\n[tow_rope]\nlength_m = 60\n"),
     ("Lamps are forbidden in the hall.", "lamps are not allowed in the hall"),
     ("A ticket costs 6 eur.", "eur = 6\nkmh = 40\n"),
-    ("The loft is off limits.", "the loft is out of bounds"),
     ("Lamps are not forbidden in the hall.", "lamps are allowed in the hall"),
     ("Torn seats are mended by Bert.", "the man from Mill Lane mended the torn seat himself"),
     ("Letters about bells are answered by Ulla.", "a gentleman at Oak Farm sent a letter about bells"),
     ("Used oil is never stored again.", "oil is used in the shop and stored in the hall"),
-    ("Washed seats are never dried wet.", "seats are washed on Monday and dried on Tuesday"),
-    ("Bikes are not allowed on trams.", "folding bikes are allowed on trams"),
     ("The tank holds 4000 litres.", "the tank holds 2500 litres today"),
     ("A tram holds 90 riders.", "this week a tram holds 40 riders"),
     ("The parade is held on 3 March.", "last year the parade was held on 9 April"),
@@ -312,7 +299,6 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("Oak benches dry in the yard for 21 days. So do elm benches.", "elm benches dry in the yard for 10 days"),
     ("There are 18 cold tanks.", "COLD_TANKS_HELD_AT_C = 4.0\n"),
     ("day_ticket = 19\n", "the day ticket in 2014 was nine pounds"),
-    ("Hire of a tram costs £180 a week.", "Imagine a tram that is hired for three weeks. They pay £255."),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str, encode: SentenceEncoder) -> None:
     second = code(other) if "=" in other else talk(other)
@@ -359,7 +345,7 @@ def test_plain_counts_of_corpora_need_more(encode: SentenceEncoder) -> None:
 
 
 def test_what_was_not_asked_about_is_not_compared(encode: SentenceEncoder) -> None:
-    pair = [passage("Shifts last a full hour."), code("# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n")]
+    pair = [passage("Shifts last an hour."), code("# Shifts of drivers.\nSHIFT_LENGTH_MINUTES = 45\n")]
     assert find_contradictions(pair, question="how long is a shift?", encode=encode)
     assert find_contradictions(pair, question="who paints the benches?", encode=encode) == []
 

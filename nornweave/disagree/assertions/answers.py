@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, find_words, word
+from nornweave.core.text.words import CONTENT, FUNCTION, NAME, TURN, VALUE, word
 from nornweave.core.types import Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.asked import Asked
@@ -143,8 +143,6 @@ class Context:
         topic: the stems of its heading. If the sentence begins with a pronoun, those of the sentence before are added.
         subject: the stems before its auxiliary verb; only its first stem if it has no auxiliary verb.
         scopes: the stems of each phrase that says for whom or where the sentence holds.
-        manners: those scopes that say where something is done as long as the sentence says.
-        states: the stems directly behind a form of *be*: what is done to the subject, not what it is.
         before: pairs of a stem and the stem directly before it.
         years: the years in which the sentence holds, from words such as ``in 2024``.
         names: the stems of a setting's name; empty for a sentence.
@@ -159,8 +157,6 @@ class Context:
     names: frozenset[str] = frozenset()
     telling: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
-    manners: frozenset[frozenset[str]] = frozenset()
-    states: frozenset[str] = frozenset()
 
     def numbers(self) -> Mapping[str, set[str]]:
         """Return a mapping from a word to the numbers directly after it: ``homework 3`` → ``{"homework": {"3"}}``."""
@@ -228,29 +224,20 @@ class Sentence:
         about = self._about() if merged else {}
         for alike in merged.values():
             values = frozenset[str]().union(*(each.values for each in alike))
-            context = self.context(range(alike[0].at, alike[0].end), values, lasts=alike[0].key == "s")
-            yield Answering(self._assertion(alike, about), context)
+            yield Answering(self._assertion(alike, about), self.context(range(alike[0].at, alike[0].end), values))
 
-    def context(
-        self, value: Sequence[int] = (), values: frozenset[str] = frozenset(), *, lasts: bool = False
-    ) -> Context:
-        """Return what the sentence is about, apart from a value with word indices ``value`` and stems ``values``.
-
-        Args:
-            lasts: whether the value is a duration.
-        """
+    def context(self, value: Sequence[int], values: frozenset[str]) -> Context:
+        """Return what the sentence is about, apart from a value with word indices ``value`` and stems ``values``."""
         zone = self._zone
         clauses = {self.clauses[at] for at in (*value[:1], *zone[:1])}
         near = [at for at in range(len(self.forms)) if self.clauses[at] in clauses]
         own = set(value) | {at for at, form in enumerate(self.forms) if form in values}
         pairs = (at for at in range(1, len(self.forms)) if self._tells(at) and self._tells(at - 1))
-        scopes = self._scopes(near, value) | frozenset(filter(None, self._parts(zone)))
+        scopes = self._scopes(near, value)
         return Context(
             self.said, self.topic, self._subject(zone) - values - {self.forms[at] for at in value}, scopes,
             frozenset((self.forms[at], self.forms[at - 1]) for at in pairs if own.isdisjoint((at, at - 1))),
             years=self.years - {self.lower[at] for at in value},
-            manners=self._scopes([at for at in near if self._is_manner(at, value)], value) if lasts else frozenset(),
-            states=frozenset(self.forms[at + 1] for at in zone[:-1] if self.lower[at] in forms.COPULA),
         )  # fmt: skip
 
     def _read_all(self) -> None:
@@ -263,16 +250,15 @@ class Sentence:
                     self._read_number(at, self.forms[at])
             elif token in forms.EVERY:
                 self._add("quantity", "s", {_number(UNITS[forms.EVERY[token]][1])}, at, at + 1)
-            elif token in forms.ONE and at not in self.taken and self._counts_one(at):
+            elif (
+                token in forms.ONE
+                and at not in self.taken
+                and not forms.WHOLE_UNITS.isdisjoint(self.lower[at + 1 : at + 2])
+            ):
                 self._read_number(at, "1")
 
     def _is_sure(self, at: int) -> bool:
-        """Tell whether nothing makes what is said at a place a guess. In a later clause a reason is none: *I think*.
-
-        What a sentence that begins with a pronoun says of an example belongs to the example.
-        """
-        if self.lower[0] in forms.PRONOUNS and not forms.EXAMPLES.isdisjoint(find_words(self.before.lower())):
-            return False
+        """Tell whether nothing makes what is said at a place a guess. In a later clause a reason is none: *I think*."""
         for place, token in enumerate(self.lower):
             is_reason = token in forms.WISHES or (
                 token in {"think", "thinks"} and self.clauses[place + 1 : place + 2] == [self.clauses[place]]
@@ -397,13 +383,6 @@ class Sentence:
         self.found.append(Found(kind, key, frozenset(values), frozenset(beside), at, end))
         self.taken.update(range(at, end))
 
-    def _counts_one(self, at: int) -> bool:
-        at += self.lower[at + 1 : at + 2] in (["full"], ["whole"])
-        following = self.lower[at + 1 : at + 2]
-        is_ordinal = following == ["second"] and at + 2 < len(self.lower) and self._tells(at + 2)
-        is_rate = at > 1 and self.lower[at - 1] in UNITS
-        return not forms.WHOLE_UNITS.isdisjoint(following) and not is_ordinal and not is_rate
-
     def _is_measure(self, found: Found) -> bool:
         """Tell whether a quantity suits the question: *how often* needs a rate, *how long* and *when* a duration."""
         every = self.lower[max(0, found.at - 2) : found.at + 1]
@@ -438,7 +417,6 @@ class Sentence:
 
     def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
         """Add the quantity, the date or the version that a number states."""
-        at += self.lower[at] in forms.ONE and self.lower[at + 1 : at + 2] in (["full"], ["whole"])
         following = [*self.lower[at + 1 : at + 4], "", ""]
         before = self.lower[max(0, at - 3) : at]
         if not forms.IN_YEAR.isdisjoint(before[-1:]) and _YEAR.fullmatch(figure):
@@ -541,31 +519,6 @@ class Sentence:
                 scopes.add(frozenset(self.forms[each] for each in told))
         return frozenset(scopes)
 
-    def _is_manner(self, at: int, value: Sequence[int]) -> bool:
-        """Tell whether a phrase says where something is done as long as follows: *stands in the cave for a week*."""
-        end = self._thing(at + 1)[2]
-        is_name = any(self.written[place][0].isupper() for place in range(at + 1, end))
-        is_begun = at == 0 or self.clauses[at - 1] != self.clauses[at]
-        return (
-            not is_begun
-            and self.lower[at] in forms.PLACES
-            and not is_name
-            and 0 <= value[0] - end <= (self.lower[end] == "for")
-        )
-
-    def _parts(self, zone: Sequence[int]) -> Iterator[frozenset[str]]:
-        """Yield the stems that make a clause one of a part: *the filter of* it, *such* jam."""
-        about = self.asked.about
-        begun = [at for at in zone if self.lower[at] not in forms.BREAKS][:1]
-        if begun and self.lower[begun[0]] in forms.REFERS:
-            clause = self.clauses[begun[0]] - 1
-            yield self._subject([at for at in range(len(self.forms)) if self.clauses[at] == clause])
-        for at in zone[1:-1]:
-            is_of = self.lower[at] == "of" and not about.isdisjoint(self._thing(at + 1)[0])
-            is_of &= self.sorts[at - 1] != VALUE and self.lower[at - 1] not in forms.OWNS  # takes care of it
-            if is_of and self._tells(at - 1) and forms.AUXILIARIES.isdisjoint(self.lower[zone[0] : at]):
-                yield frozenset((self.forms[at - 1],)) - about - forms.STATES - forms.COMMON
-
     def _versions(self) -> Iterator[Found]:
         for at, token in enumerate(self.lower):
             figure = (
@@ -574,12 +527,6 @@ class Sentence:
                 else None
             )
             is_named = at > 0 and (self.lower[at - 1] in {"version", "release"} or self._is_name(at - 1))
-            is_named |= (
-                at > 1
-                and self.lower[at - 1] == "on"
-                and self.lower[at - 2] in forms.COPULA
-                and not self._counted(at + 1)
-            )
             if figure and (is_named or "." in figure[1]):
                 yield Found("version", ASKED, frozenset((figure[1],)), frozenset(), at, at + 1)
 
@@ -591,7 +538,7 @@ class Sentence:
             at = max(told, key=lambda each: len(self.lower[each]), default=zone[0])
             yield Found("role", "path", paths, frozenset(), at, at + 1)
             return
-        things = [self._place(at + 1) for at in zone if self.lower[at] in forms.STANDS]
+        things = [self._thing(at + 1) for at in zone if self.lower[at] in forms.STANDS]
         found = [
             Found("role", "place", held - self.asked.about, frozenset(), place, end)
             for held, place, end in things
@@ -600,14 +547,6 @@ class Sentence:
         ]  # fmt: skip
         last = max((at for at in zone if self.forms[at] in self.asked.about), default=-1)
         yield from ([each for each in found if each.at > last] or found[-1:])[:1]
-
-    def _place(self, at: int) -> tuple[frozenset[str], int, int]:
-        """Return what ``_thing`` returns for a place name, including where the place is: *a machine in Graz*."""
-        held, place, end = self._thing(at)
-        if held and self.lower[end : end + 1] in (["in"], ["at"], ["of"]):
-            where, _, last = self._thing(end + 1)
-            held, end = held | {f"of {form}" for form in where - self.asked.about}, last
-        return held, place, end
 
     def _people(self) -> Iterator[Found]:
         """Yield the names in the clause that the question asks about; if it has no names, those in other clauses."""
@@ -628,18 +567,9 @@ class Sentence:
             is_begun = at == 0 and not (acts or self._are_names(1) or self.lower[1:2] in (["is"], ["has"]))
             is_name = self.written[at][0].isupper() and len(self.written[at]) > 1 and self._tells(at)
             is_name &= self.sorts[at] != VALUE and not is_begun
-            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS and not self._is_from(at)
+            is_name &= at not in self.dates and self.lower[at] not in forms.MONTHS
             if is_name and at > first and self.lower[at] not in forms.TEAMS | forms.GLUE | self.asked.about:
                 yield Found("owner", ASKED, frozenset((self.forms[at],)), frozenset(), at, at + 1)
-
-    def _is_from(self, at: int) -> bool:
-        """Tell whether a name says where the subject is or comes from: *the man from Mill Lane*, but *hops from* it."""
-        while at and self._are_names(at - 1):
-            at -= 1
-        clause = [place for place in range(at) if self.clauses[place] == self.clauses[at] and self._tells(place)]
-        before = self.lower[at - 1 : at]
-        is_of_subject = clause[:1] == [at - 2] and self.forms[at - 2] not in self.asked.about
-        return before in (["in"], ["near"]) or (before in (["from"], ["at"], ["of"], ["on"]) and is_of_subject)
 
     def _names(self) -> Iterator[Found]:
         for at in self._zone:
@@ -863,9 +793,6 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
     elif "may" in asked.kinds and _GRANTED.search(setting.name):
         roles = (" ".join(sorted(stems(" ".join(words_of(role))))) for role in _QUOTED.findall(setting.value))
         yield "role", "who may", frozenset((f"only {'|'.join(roles)}",))
-    elif _is_word(setting.value) and not asked.kinds.isdisjoint(("who", "name")):
-        kind: Kind = "owner" if "who" in asked.kinds else "role"
-        yield kind, ASKED, stems(" ".join(re.split(r"[^\w]+", text)))
 
 
 def measure_of(value: Value, per: str | None = None) -> tuple[str, str]:

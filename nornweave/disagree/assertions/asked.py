@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from nornweave.core.text.words import CONTENT, NAME, VALUE
 from nornweave.disagree.assertions import forms
-from nornweave.disagree.assertions.reading import content, read_words
+from nornweave.disagree.assertions.reading import content
 
 _VERBS = r"(?:is|are|am|was|were|do|does|did|can|may|must|has|have|will)"
 _WHAT = r"\b(?:what|which|whose)(?: is| are)?(?: the| our)?(?: current)?"
@@ -49,7 +47,6 @@ class Asked(NamedTuple):
         about: the stems of the words that say what it is about, without common words.
         words: the stems in ``about`` and those of the common words.
         names: the stems in ``words`` that are written as names.
-        numbers: word → the number before or after it: ``the press with four units``.
         how: the words that ask, in lower case: ``how often``.
         permits: whether the question asks what is permitted: ``how many may …``.
         owns: whether the question asks whose task something is: ``who is in charge of``.
@@ -61,7 +58,6 @@ class Asked(NamedTuple):
     words: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     how: str = ""
-    numbers: tuple[tuple[str, str], ...] = ()
     permits: bool = False
     is_shared: bool = False
     owns: bool = False
@@ -80,12 +76,6 @@ def read_question(question: str) -> Asked:
     tasks = {form for form in words if told[form].lower() in forms.OWNS} if kind == "who" else set()
     words -= tasks if words > tasks else set()
     names = frozenset(form for form in words if not told[form].islower() and not question.startswith(told[form]))
-    asked = read_words(question.replace("-", " "))
-    numbers = tuple(
-        (two, one) if sort == VALUE else (one, two)
-        for (one, sort), (two, other) in pairwise(zip(asked.forms, asked.sorts, strict=True))
-        if {sort, other} in ({VALUE, CONTENT}, {VALUE, NAME})
-    )
     about, how = words - forms.COMMON or words, found[0].lower()
     return Asked(
         frozenset(kinds.get(kind, {kind})),
@@ -93,7 +83,6 @@ def read_question(question: str) -> Asked:
         words,
         names,
         how,
-        numbers,
         _PERMITS.search(question) is not None,
         owns=bool(tasks),
     )

@@ -62,10 +62,12 @@ NEEDS = _words("""
 PHRASES = _phrases("""
     per cent: percent
     for the record: fyi
-    at once: together
+    heads up: fyi
+    at the moment: currently
+    back in use: enabled
+    back in service: enabled
     for good: permanently
     i'm told: supposedly
-    i am told: supposedly
     I'm told: supposedly
     a while ago: lately
     any more: anymore
@@ -74,43 +76,14 @@ PHRASES = _phrases("""
     opt-out: on by default
     shut down: removed
     phased out: removed
-    got rid of: removed
     taken out: removed
-    given up: removed
-    was cut: was removed
-    been cut: been removed
-    out of bounds: forbidden
-    off limits: forbidden
-    off-limits: forbidden
-    against the rules: forbidden
-    went into service: is operational
-    went into operation: is operational
-    in service: operational
-    in operation: operational
-    in regular service: operational
-    in regular use: operational
-    in regular operation: operational
-    in normal service: operational
-    in normal use: operational
-    in normal operation: operational
-    on trial: not operational
-    in a trial: not operational
-    being tested: not operational
-    being tried out: not operational
     degrees celsius: celsius
     out of service: disabled
     out of order: disabled
-    out of use: disabled
-    back in use: enabled
-    back in service: enabled
-    at the moment: currently
-    as well: also
-    heads up: fyi
     allowed to: may
     need not: not have to
     able to: can
     no longer: not
-    turned away: not accepted
 """)
 """Phrases of which a word means something else, and what stands for them."""
 LEAST = _words("least minimum fewer less")
@@ -207,8 +180,6 @@ OWNS = _words("""
     manages managed manager runs run heads leads
 """)
 """Words that ask and say whose task something is, not what it is."""
-REFERS = _words("such those these")
-"""Before the subject of a clause that is about the subject of the clause before it."""
 WISHES = _words("want wants wish wishes wished wanted")
 MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""

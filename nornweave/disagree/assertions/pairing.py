@@ -6,7 +6,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple
 
 from nornweave.core.errors import EncoderError
@@ -29,7 +29,6 @@ from nornweave.disagree.assertions.answers import (
     Answering,
     Assertion,
     Context,
-    Kind,
     read_answers,
     read_settings,
     settings_of,
@@ -100,26 +99,29 @@ def find_contradictions(
 def _alike_in_corpora(passages: Sequence[AssertingPassage], encode: SentenceEncoder) -> Iterator[_Pair]:
     """Yield pairs of sentences that state different values of one thing; at most one per sentence and other domain.
 
-    A sentence does not contradict a passage if another sentence of the passage is closer to it and agrees with it.
+    A sentence does not contradict a passage if another sentence of the passage agrees with it.
     """
     nothing = Asked(OPEN_KINDS_OF_CORPORA, frozenset())
     read = {each: _read_both(each, nothing, passages) for each in choose_pairs_of_corpora(passages)}
-    differing = [(each, pair) for each, sides in read.items()
-                 for pair in _differing(each, *sides, passages) if _may_meet(each, pair, passages)]  # fmt: skip
-    met = {meeting for each, _ in differing for meeting in _meetings(each)}
-    agreeing = [
-        each
+    agreed = {
+        (meeting, said.assertion.kind, said.assertion.key)
         for each, (mine, theirs) in read.items()
-        if not met.isdisjoint(_meetings(each)) and any(_states(theirs, said.assertion) for said in mine)
+        for said in mine
+        if _states(theirs, said.assertion)
+        for meeting in _meetings(each)
+    }
+    differing = [
+        (each, pair)
+        for each, sides in read.items()
+        for pair in _differing(each, *sides, passages)
+        if _may_meet(each, pair, passages)
+        and agreed.isdisjoint((meeting, pair.one.kind, pair.one.key) for meeting in _meetings(each))
     ]
-    alike = [*(each for each, _ in differing), *agreeing]
-    cosine = dict(zip(alike, cosines([(one.told, other.told) for one, other in alike], encode), strict=True))
-    agreed = _closest_agreements(agreeing, read, cosine)
+    close = cosines([(one.told, other.told) for (one, other), _ in differing], encode)
     pairs = [
-        pair._replace(confidence=min(cosine[each], HIGHEST))
-        for each, pair in differing
-        if cosine[each] >= _least_alike(each, pair)
-        and all(agreed[*meeting, pair.one.kind, pair.one.key] < cosine[each] for meeting in _meetings(each))
+        pair._replace(confidence=min(cosine, HIGHEST))
+        for (each, pair), cosine in zip(differing, close, strict=True)
+        if cosine >= _least_alike(each, pair)
     ]
     yield from _one_each(sorted(pairs, key=lambda each: -each.confidence), passages, per_sentence=True)
 
@@ -128,25 +130,6 @@ def _least_alike(alike: AlikePair, pair: _Pair) -> float:
     """Return the least cosine at which the two sentences of a pair count as being about the same thing."""
     is_plain_count = pair.one.key == "count" and not (alike.one.setting or alike.other.setting)
     return COUNTS_ALIKE if is_plain_count else ALIKE_IN_CORPORA
-
-
-def _closest_agreements(
-    agreeing: Iterable[AlikePair],
-    read: Mapping[AlikePair, tuple[Sequence[Answering], Sequence[Answering]]],
-    cosine: Mapping[AlikePair, float],
-) -> Mapping[tuple[Statement, int, Kind, str], float]:
-    """Return for each statement the cosine of the closest sentence that agrees with it; 0 if no sentence agrees.
-
-    The key has the statement, the number of the passage with the other sentence, and the kind and key of the value.
-    """
-    closest: dict[tuple[Statement, int, Kind, str], float] = defaultdict(float)
-    for each in agreeing:
-        mine, theirs = read[each]
-        for said in (answer.assertion for answer in mine if _states(theirs, answer.assertion)):
-            for statement, number in _meetings(each):
-                of = (statement, number, said.kind, said.key)
-                closest[of] = max(closest[of], cosine[each])
-    return closest
 
 
 def _meetings(alike: AlikePair) -> tuple[tuple[Statement, int], tuple[Statement, int]]:
@@ -257,15 +240,8 @@ def _unsettled(
 
 
 class _Wording(NamedTuple):
-    """The words of one sentence of a pair.
+    """The stems of a sentence and of its passage's topic, and those that are written as names and are not its value."""
 
-    Attributes:
-        words: the stems of the words, in order.
-        said: the stems of the words and of the passage's topic.
-        names: the stems of the words that are written as names and are not the sentence's value.
-    """
-
-    words: Sequence[str]
     said: frozenset[str]
     names: frozenset[str]
 
@@ -283,7 +259,7 @@ def _word(passage: AssertingPassage, said: Assertion, texts: str) -> _Wording:
         if at not in read.dates
         and (sort == NAME or (written[0].isupper() and (at or _may_be_name(written, texts))))
     )  # fmt: skip
-    return _Wording(read.forms, passage.topic.union(read.forms, said.about), names - said.values)
+    return _Wording(passage.topic.union(read.forms, said.about), names - said.values)
 
 
 def _may_be_name(first: str, texts: str) -> bool:
@@ -292,15 +268,11 @@ def _may_be_name(first: str, texts: str) -> bool:
 
 
 def _are_of_what_is_named(pair: _Pair, asked: Asked, passages: Sequence[AssertingPassage]) -> bool:
-    """Tell whether both sentences are about the names and the numbered things, such as *gate 3*, in a question."""
+    """Tell whether both sentences are about the names in a question."""
     sides = _word_both(pair, passages)
     for here, there in (sides, sides[::-1]):
         if asked.names - here.said and here.names - asked.words - there.said:
             return False
-        for noun, figure in asked.numbers:
-            beside = {one for two in pairwise(here.words) for one, other in (two, two[::-1]) if other == noun}
-            if figure not in here.words and any(form[0].isdigit() for form in beside):
-                return False
     return True
 
 
@@ -473,14 +445,6 @@ def are_of_one_subject(
     if unsaid and ("who" not in asked.kinds or one.subject & other.subject):
         return False  # a failed mail, a failed letter; ask Ulla, talk to Ulla
     for number, (here, there, known) in enumerate(((one, other, near[1]), (other, one, near[0]))):
-        if no >= 0 and any(
-            {noun, left} <= here.subject
-            and noun in there.subject
-            and left not in there.subject | there.topic
-            and left not in there.said - there.states
-            for noun, left in here.before - there.before
-        ):
-            return False  # thawed fish, fish; guide dogs, dogs
         told = asked.about | there.said
         replaced, unknown = (asked.about & there.said) - here.said, here.subject - told
         missed, is_named = replaced - here.topic, named or bool(here.names)
@@ -493,14 +457,7 @@ def are_of_one_subject(
         is_whole = is_named or bool(here.subject and here.subject <= told)  # the fax is gone
         if (unknown and replaced) or (number == no and ((missed and not is_whole) or not unknown <= set(known))):
             return False
-        if (
-            no in {-1, number}
-            and not there.names
-            and any(
-                each.isdisjoint(told | set(known))
-                for each in here.scopes - (frozenset() if there.scopes else here.manners)
-            )
-        ):
+        if no in {-1, number} and not there.names and any(each.isdisjoint(told | set(known)) for each in here.scopes):
             return False
         asked_left = {(noun, left) for noun, left in here.before if noun in shared and left in asked.about - there.said}
         left = {(noun, left) for noun, left in there.before if left not in asked.about | here.said}
@@ -558,10 +515,6 @@ def differ(one: Assertion, other: Assertion) -> bool:
             return any(all(role.isdisjoint(each) for each in rest)
                        for mine, rest in (roles, roles[::-1]) for role in mine)  # fmt: skip
         return sign != other_sign and ("all" in {sign, other_sign} or who != others)
-    if one.key == "place":  # the loft of the barn, the barn; the safe of the smithy, the safe of the mill
-        inside = [{each[3:] for each in said.values if each.startswith("of ")} for said in (one, other)]
-        whole = [{each.removeprefix("of ") for each in said.values} for said in (one, other)]
-        return whole[0].isdisjoint(whole[1]) or (all(inside) and inside[0].isdisjoint(inside[1]))
     if one.key == "path":
         return not any(a.endswith(b) or b.endswith(a) for a in one.values for b in other.values)
     return one.values.isdisjoint(other.values)
