@@ -71,6 +71,22 @@ def test_numbers_are_compared_if_they_count_one_thing(
     assert find_contradictions([passage(one), second], question=question, encode=encode) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("as of today dripping oars are hung up in the rack beside the hose", 1),
+        ("maybe dripping oars are hung up in the rack beside the hose from now on", 0),
+        ("dripping oars were hung up in the rack beside the hose until now", 0),
+    ],
+)
+def test_who_announces_a_change_says_something_else_than_a_page_in_any_words(
+    said: str, count: int, encode: SentenceEncoder
+) -> None:
+    page = passage("To dry them, everybody leans wet oars against the wall of the shed.")
+    asked = "where do I leave wet oars?"
+    assert len(find_contradictions([page, talk(said)], question=asked, encode=encode)) == count
+
+
 def test_what_was_not_asked_about_is_not_shown(encode: SentenceEncoder) -> None:
     question, one, other = TOLD[0]
     beside = [passage("Lessons are held on the small rink every morning.", path="lessons.md")]

@@ -542,7 +542,9 @@ class Sentence:
         found = [
             Found("role", "place", held - self.asked.about, frozenset(), place, end)
             for held, place, end in things
-            if held - self.asked.about and UNITS.keys().isdisjoint(self.lower[place:end])
+            if held - self.asked.about
+            and UNITS.keys().isdisjoint(self.lower[place:end])
+            and forms.OWNS.isdisjoint(self.lower[place:end])  # in charge of it
             and not any(each in self.dates or self.sorts[each] == VALUE for each in range(place, end))
         ]  # fmt: skip
         last = max((at for at in zone if self.forms[at] in self.asked.about), default=-1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
+
+from nornweave.core.text.patterns import lazy_pattern
 
 
 def _words(text: str) -> frozenset[str]:
@@ -169,6 +172,15 @@ OPPOSITES = (
     _words("weekday weekdays weekend weekends"),
 )  # fmt: skip
 """Words of which one tells a part of a thing from the part that another one tells."""
+ANNOUNCES = lazy_pattern(
+    r"\b(?:now|from now on|as of|since (?=\w)|no longer|any ?(?:longer|more)|instead|moved to|switched"
+    r"|turned (?:it )?round|from (?:today|the|this|next|\w+day|\d))\b", re.IGNORECASE,
+)  # fmt: skip
+"""What announces a change: in another domain may stand what was so before."""
+TOLD_OF = lazy_pattern(
+    r"\b(?:propos\w*|suggest\w*|maybe|perhaps|could|would|until|used to|was|were|had|writes?)\b", re.IGNORECASE
+)
+"""What makes a sentence a proposal, a memory or a report, in whatever words the rest is."""
 FLEETING = _words("today tonight tomorrow")
 THIS_ONCE = _words("this last next")
 """Before a unit of time or *time*: what is so then need not be so now. ``BEGINS`` before either says that it lasts."""

@@ -15,6 +15,7 @@ from nornweave.core.types import Attribute, Fact, Side, Span
 from nornweave.disagree.assertions import forms
 from nornweave.disagree.assertions.alike import (
     ALIKE_IN_CORPORA,
+    ANSWERING,
     AlikePair,
     SentenceEncoder,
     Statement,
@@ -22,6 +23,7 @@ from nornweave.disagree.assertions.alike import (
     choose_pairs,
     choose_pairs_of_corpora,
     cosines,
+    statements_of,
 )
 from nornweave.disagree.assertions.answers import (
     ASKED,
@@ -35,9 +37,9 @@ from nornweave.disagree.assertions.answers import (
 )
 from nornweave.disagree.assertions.asked import OPEN_KINDS, OPEN_KINDS_OF_CORPORA, SURE, Asked, read_question
 from nornweave.disagree.assertions.passage import AssertingPassage
-from nornweave.disagree.assertions.reading import content, is_clock, read_words
+from nornweave.disagree.assertions.reading import content, is_clock, read_words, stems
 from nornweave.disagree.conflicts.comparable import SIDES, are_of_two_environments
-from nornweave.disagree.conflicts.decision import DEMOTE_FROM
+from nornweave.disagree.conflicts.decision import DEMOTE_FROM, POSSIBLE_FROM
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ COUNTS_ALIKE = 0.75
 """Cosine from which two sentences of corpora with a number without a unit are about one thing."""
 COMMENT_ALIKE = 0.5
 """Share of the words of a comment and of a sentence of a page that both must have, if no value is compared."""
+NEAREST = 4
+"""Sentences of a domain, with most words of the question, of which the nearest is looked for."""
 LARGE = 100_000
 """From which people round a count: 4.2 million are 4 million."""
 # A domain of another name, which ``/fuse`` takes, speaks as documentation does.
@@ -91,6 +95,8 @@ def find_contradictions(
         pairs = list(_answered(asked, passages))
         if encode and not pairs:
             pairs = list(_answered_alike(question, asked, passages, encode))
+        if encode and not pairs:
+            pairs = _announced(question, passages, encode)
     elif encode:
         pairs = list(_alike_in_corpora(passages, encode))
     return [_conflict(pair, passages) for pair in sorted(pairs, key=lambda each: (each.first, each.second))]
@@ -214,6 +220,55 @@ def _answered_alike(
     unsettled = _unsettled(alike, read, pairs)
     best = _one_each((pair for pair in unsettled if _are_of_what_is_named(pair, asked, passages)), passages)
     yield from (pair for pair in best if pair.confidence)
+
+
+def _announced(question: str, passages: Sequence[AssertingPassage], encode: SentenceEncoder) -> list[_Pair]:
+    """Return a sentence that announces a change, and one of another domain that does not, if both answer the question.
+
+    Of each domain only the sentence nearest to the question counts. No value is read: the two may be in any words.
+    """
+    held: dict[str, list[Statement]] = defaultdict(list)
+    for number, passage in enumerate(passages):
+        if not passage.is_history:
+            held[passage.domain] += statements_of(number, passage)
+    asked = stems(question)
+    near = {domain: sorted(said, key=lambda each: -len(each.words & asked))[:NEAREST] for domain, said in held.items()}
+    if not any(forms.ANNOUNCES.search(each.told) for said in near.values() for each in said):
+        return []
+    try:
+        close = cosines([(question, each.told) for said in near.values() for each in said], encode)
+    except (EncoderError, TimeoutError) as error:
+        log.warning("changes are not looked for: %s", error)
+        return []
+    rated = iter(close)
+    best = [
+        max(((next(rated), -at, each) for at, each in enumerate(said)), key=lambda one: one[:2])
+        for said in near.values()
+        if said
+    ]
+    told = [each for cosine, _, each in best if cosine >= ANSWERING and not forms.TOLD_OF.search(each.told)]
+    new = [each for each in told if each.setting is None and forms.ANNOUNCES.search(each.told)]
+    old = [each for each in told if not forms.ANNOUNCES.search(each.told)]
+    pairs = [AlikePair(one, other) for one in new for other in old][:1]
+    alike = cosines([(one.told, other.told) for one, other in pairs], encode)
+    found = [
+        _Pair(one.number, _whole(one), other.number, _whole(other), POSSIBLE_FROM)
+        for (one, other), cosine in zip(pairs, alike, strict=True)
+        if cosine >= ANSWERING and 2 * len(one.own & other.own) <= min(len(one.own), len(other.own))
+    ]
+    return [
+        each
+        for each in found
+        if not are_of_two_cases(each.one, each.other, passages[each.first], passages[each.second])
+    ]
+
+
+def _whole(said: Statement) -> Assertion:
+    """Return what a sentence says as one value."""
+    start = said.start + len(said.text) - len(said.text.lstrip())
+    words, none = content(said.text), frozenset[str]()
+    return Assertion("role", ASKED, frozenset(words), frozenset(words), none, none, words, " ".join(said.text.split()),
+                     Span(start, said.start + len(said.text.rstrip())))  # fmt: skip
 
 
 def _unsettled(
