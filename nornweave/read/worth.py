@@ -269,6 +269,7 @@ def minified_line(text: str) -> int:
     beside = [line for line in lines if line.strip() and not _LITERAL.search(line)]
     lines = beside if len(beside) >= max(_LINES_BESIDE, len(lines) - len(beside)) else lines
     dense = [line for line in lines if len(line) > MINIFIED_LINE and _SPACED * line.count(" ") < len(line)]
+    dense = [line for line in dense if 2 * line.count(", ") <= line.count(",")]  # a list that somebody wrote
     return max(map(len, lines)) if sum(map(len, dense)) > _MINIFIED_SHARE * sum(map(len, lines)) else 0
 
 

@@ -96,6 +96,9 @@ def test_a_long_literal_makes_no_program_minified() -> None:
     assert reason("cup.spec.ts", f"{picture}{program}") == "typescript"
     assert reason("leaf.ts", f"// A leaf.\n{picture}") == "minified"
     assert reason("leaf.js", f"{picture}{program}" + "f(a,b);" * 2_000) == "minified"
+    names = ", ".join(f"'cup-of-tea-{at}'" for at in range(200))
+    assert reason("names.js", f"const names = [{names}]\nexport default names\n") == "javascript"
+    assert reason("names.js", f"const names = [{names.replace(', ', ',')}]\n") == "minified"
 
 
 @pytest.mark.parametrize(("path", "head", "end", "told"), [
