@@ -6,6 +6,7 @@ import subprocess
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,9 @@ def test_glyphs_become_plain_text() -> None:
     assert _page([_run("\ufffd\ufffdAdvanced", 50, 58)]) == ["• Advanced"]
     assert _page([_run("\ufffd\ufffd\ufffd\ufffd", 50, 58)]) == []
     assert _page([_run("Ros´e", 50, 58)]) == ["Rosé"]
+    codes = "o\x1ecial \x1coat o\x0b of 10\x1520 wa\x0fe \x0c"
+    assert _page([replace(_run(codes, 50, 58), font="F34")]) == ["official fioat off of 10–20 waffle"]
+    assert _page([_run(codes, 50, 58)]) == ["ocial oat o of 1020 wae"]
     assert _page([_run("a\x00b\ud800", 50, 58)]) == ["ab\ufffd"]
     assert _page([_run("flat", 50, 58, 0.0)], [_run("far", float("inf"), float("nan"), float("nan"))]) == [
         "flat",

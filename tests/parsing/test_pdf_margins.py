@@ -417,7 +417,11 @@ FIGURE = ["Figure 1: The quay as it stood at noon,", "with all its crates of oak
 TABLE = ["TABLE II", "Key       Verb       Number", "k1        moved      1011", "k2        weighed    1022"]
 
 
-@pytest.mark.parametrize("floats", [FIGURE, TABLE, [*FIGURE, "", *TABLE]])
+LONG = "k3        weighed all crates of their owners"
+"""A row with two cells that is as wide as the text of a column."""
+
+
+@pytest.mark.parametrize("floats", [FIGURE, TABLE, [*FIGURE, "", *TABLE], [*TABLE, LONG]])
 @pytest.mark.parametrize(("columns", "is_above"), [(1, True), (1, False), (2, True), (2, False)])
 def test_figures_and_tables_do_not_part_a_sentence_that_goes_on_behind_them(
     floats: list[str], columns: int, *, is_above: bool
@@ -475,6 +479,29 @@ def test_a_row_of_a_table_is_whole_where_the_next_page_repeats_the_header_within
     told = parse_pdf(document.tobytes()).text
     assert [row for row in as_rows(tuple(whole)) if row not in told] == []
     assert len(re.findall("Code", told)) == 2
+
+
+def test_a_row_is_whole_where_two_pages_begin_with_the_same_rest_of_one() -> None:
+    rows = [f"Q-10{n} | Griffin | to be seen by the/warden at noon" for n in range(30)]
+    document = pymupdf.open()
+    for at in (0, 10, 20):
+        rest = ["Code | Owner | Remark/warden at noon"] if at else ["Code | Owner | Remark"]
+        page = [*rest, *rows[at + bool(at) : at + 10], rows[min(at + 10, 29)].split("/")[0]]
+        cells(*page, xs=(72, 140, 240), y=90)(document.new_page(width=595, height=1200), 1)
+    told = parse_pdf(document.tobytes()).text
+    assert [row for row in as_rows(tuple(rows[:29])) if row not in told] == []
+
+
+def test_what_says_below_a_table_that_it_goes_on_is_no_row() -> None:
+    def page(page: pymupdf.Page, number: int) -> None:
+        low = 90 + 12 * (40 - number % 3)
+        cells(
+            *(f"Q-{number}{n} | Griffin | {sentence(n)[:40]}" for n in range(40 - number % 3)), xs=(72, 140, 240), y=90
+        )(page, number)
+        page.insert_text((320, low + 18), "continued on the next page", fontsize=10)
+
+    parsed = drawn(6, page, at(290, 700, "{n}"))
+    assert "continued" not in parsed.text and "continued on the next page" in left_out(parsed)
 
 
 @pytest.mark.parametrize(("x", "y"), [(296, 690), (500, 690), (72, 80)])

@@ -155,7 +155,7 @@ def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
     return replace(glyphs, blocks=blocks)
 
 
-VERSION = "pdf-13"
+VERSION = "pdf-14"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000

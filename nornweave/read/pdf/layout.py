@@ -29,6 +29,13 @@ _INVISIBLE = {code: None for code in [*range(0x20), *range(0x7F, 0xA0), 0x200B, 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 _CLEAN: Mapping[int, str | None] = {**_INVISIBLE, **_SPACES, **_LIGATURES, **_SURROGATES}
 
+_TEX_FONT = re.compile(r"F\d{1,4}")
+"""The names of TeX's bitmap fonts, which say nothing about their codes. pdfTeX has numbered them."""
+_TEX_CODE = re.compile(r"(?<=[A-Za-z])[\x0b-\x0f\x1b-\x1f]|[\x0b-\x0f\x1b-\x1f](?=[a-z]{2})|(?<=\d)\x15(?=\d)")
+_OF_TEX = {code: said for at in (0x0B, 0x1B) for code, said in enumerate(("ff", "fi", "fl", "ffi", "ffl"), at)}
+_OF_TEX[0x15] = "–"
+"""Ligatures inside words, at their codes in the encodings OT1 and T1, and the dash between numbers in T1."""
+
 # Old TeX fonts print an accent and a letter: "Ros´e".
 _COMBINING = dict(zip("´¨ˆ˜ˇ˚˘˝", "\u0301\u0308\u0302\u0303\u030c\u030a\u0306\u030b", strict=True))
 _ACCENTED = re.compile(r"([´¨ˆ˜ˇ˚˘˝]) ?([A-Za-z])")
@@ -139,7 +146,7 @@ def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
 
 def _fragment(line: GlyphLine) -> GlyphFragment | None:
     runs = line.runs
-    parts = [_clean(run.text) for run in runs]
+    parts = [_clean(run) for run in runs]
     raised = list(map(_raise, runs, parts, range(len(runs))))
     if len(runs) > 1 and _FIRST_MARK.fullmatch(parts[0]) and _LARGER * runs[0].size < runs[1].size:
         raised[0] = f"{parts[0]} "
@@ -180,7 +187,10 @@ def _raise(run: GlyphRun, part: str, position: int) -> str:
     return f"^{part}" if position else f"{part} "
 
 
-def _clean(text: str) -> str:
+def _clean(run: GlyphRun) -> str:
+    text = run.text
+    if not text.isprintable() and _TEX_FONT.fullmatch(run.font):
+        text = _TEX_CODE.sub(lambda found: _OF_TEX[ord(found[0])], text)
     return text if text.isascii() and text.isprintable() else text.translate(_CLEAN)
 
 

@@ -23,6 +23,7 @@ _FEW_ROWS = 6  # of a page, whose distances say little
 _NEARLY_ALL = 0.6  # of the pages: chapters begin without a header
 _MAX_LENGTH = 160  # characters of a running line
 _SAME_PLACE = 3.0  # points
+_BELOW_ROWS = 2  # sizes of letters: "continued on the next page" stands where the last row of a table leaves it
 _HEADING = 0.8  # points that a heading is larger than the text
 _EDGE, _LATEX_EDGE = 0.09, 0.16  # of the page's height: class article sets the number of a page at .149
 _NAMED = 20
@@ -81,7 +82,9 @@ class _EdgeLine:
     def is_alike(self, other: _EdgeLine) -> bool:
         """Tell whether a line of another page has the same text, apart from numbers that grow with the page."""
         pages = other.page - self.page
-        return abs(self.place - other.place) <= _SAME_PLACE and all(
+        is_below_rows = self.is_apart and other.is_apart and not self.numbers and self.row.text.count(" ") > 1
+        far = _BELOW_ROWS * self.row.size if is_below_rows else _SAME_PLACE
+        return abs(self.place - other.place) <= far and all(
             after - before in (0, pages) for before, after in zip(self.numbers, other.numbers, strict=True)
         )
 

@@ -141,14 +141,14 @@ def with_whole_rows(paragraphs: Iterable[Paragraph]) -> list[Paragraph]:
     lines: list[tuple[str, int]] = []  # of tables of the page before
     for _, on_page in groupby(paragraphs, attrgetter("page")):
         page = list(on_page)
-        seen, lines = lines, [_place(line) for p in page for row in p.rows if row.cells > 1 for line in row.parted()]
         if ordered and ordered[-1].rows[-1].cells > 1:
             *above, split = ordered[-1].rows
-            number, header, rest = _below_header(split, [row for p in page for row in p.rows], seen)
+            number, header, rest = _below_header(split, [row for p in page for row in p.rows], lines)
             if header and rest:
                 columns = [fragment.x0 for fragment in header[0].fragments]
                 ordered[-1] = replace(ordered[-1], rows=(*above, split.with_rest(rest, columns)))
                 page = [Paragraph(tuple(header)), *_without_rows(page, number)]
+        lines = [_place(line) for p in page for row in p.rows if row.cells > 1 for line in row.parted()]
         ordered += page
     return ordered
 
@@ -235,6 +235,7 @@ def _behind_floats(paragraphs: Sequence[Paragraph], at: int, like: Paragraph, he
         is_caption = _CAPTION.match(paragraph.line) is not None
         is_short = max(row.x1 - row.x0 for row in paragraph.rows) < _FULL * width
         is_apart = is_caption or paragraph.keeps_lines or like.size - paragraph.size >= _SMALLER
+        is_apart |= all(row.cells > 1 for row in paragraph.rows)
         if not is_apart and (place in headings or not is_short or (captions and paragraph.line[:1].islower())):
             return place if captions else at
         captions += is_caption
