@@ -659,3 +659,56 @@ def test_a_comment_above_a_blank_line_belongs_to_the_definition_below(
     assert "open_gate" not in holding(f"{above}\n{comment}\n\n{definition}\n").content  # it is as near to what is above
     assert "open_gate" not in holding(f"{above}\n\n{comment}\n\n\n\n{definition}\n").content
     assert "open_gate" not in holding(f"{comment}\n\n{definition}\n").content  # it is about the file
+
+
+@pytest.mark.parametrize("lines", [8, 10, 12])
+@pytest.mark.parametrize("filler", [3, 20, 60])
+def test_a_step_of_yaml_keeps_all_lines_of_its_script(filler: int, lines: int) -> None:
+    script = "".join(
+        f"        pour --cup {at} --into kettle --with water --for guests --at noon\n" for at in range(lines)
+    )
+    head = f"jobs:\n  brew:\n    env:\n      WORDS: {'tea ' * filler}\n    steps:\n    - uses: boil@v7\n"
+    steps = [f"    - name: Step {at}\n      run: |\n{script}" for at in range(6)]
+    parts = chunks_of(head + "".join(steps), ".github/workflows/ci.yml")
+    assert [step for step in steps if not any(step.strip() in part.content for part in parts)] == []
+    assert len(parts) > 3 and all(part.token_count <= 320 for part in parts)
+
+
+def test_macros_in_a_function_are_whole() -> None:
+    macros = [
+        f"   #define POUR_{at}(cup) \\\n      do {{ \\\n         /* Is it full? */ \\\n         fill(cup); \\\n"
+        f"         if (cup) {{ stir(cup); \\\n         }} else (void) 0 \\\n      }} while (0)\n"
+        for at in range(9)
+    ]
+    macros.append(
+        "   #define SIP(cup) \\\n      if (cup) { \\\n         sip(cup); \\\n      } else (void) 0 /* say ; */\n"
+    )
+    body = f"{''.join(macros)}\n   switch (kind) {{\n   case 1:\n      return 2;\n   }}\n   return 0;"
+    parts = chunks_of(f"int brew(int kind) {{\n{body}\n}}\n", "a.c", limit=90)
+    assert [macro for macro in macros if not any(macro.strip() in part.content for part in parts)] == []
+    assert {part.title for part in parts} <= {"brew", *(f"brew.POUR_{at}" for at in range(9))}
+
+
+def test_a_data_url_stays_with_what_it_is_given_to() -> None:
+    url = "url('data:image/svg+xml;utf8," + "%3Csvg%20width%3D" * 60 + "')"
+    text = f".cup {{\n  height: 3px;\n  background-image: {url};\n}}\n" + ".pot {\n  height: 4px;\n}\n" * 9
+    assert any(f"background-image: {url};\n}}" in part.content for part in chunks_of(text, "a.css"))
+
+
+EXPORTED = "const state = { a: [] }\n\nconst actions = {}\n\nexport default {\n  state,\n  actions\n}\n"
+COMMON = "const { cup, pot } = require.main\nconst state = 1, rest = 2\nmodule.exports = { state }\n"
+FIELDS = "#ifndef A_H\n#define A_H\n#define CUPS \\\n   ONE = 1, \\\n   TWO = 2, \\\n   // the end\n\n#endif\n"
+BRANCHED = "#ifndef LESS\n#define LESS(a) a\n#endif\n\n#ifdef B\n#define MORE(a) 2\n#else\n#define MORE(a) 3\n#endif\n"
+
+
+@pytest.mark.parametrize(("path", "text", "title"), [
+    ("a.js", EXPORTED, "state, actions"),
+    ("a.js", COMMON, "state, rest"),
+    ("a.js", EXPORTED.replace("const actions", "brew(state)\nconst actions"), None),
+    ("a.h", FIELDS, "CUPS"),
+    ("a.h", BRANCHED, "LESS, MORE"),
+    ("a.h", "#if defined(A) && defined(B)\n#define HAS_KETTLE\n#endif\n", "HAS_KETTLE"),
+    ("a.h", "#ifndef A_H\n#define A_H\n#endif\n", None),
+])  # fmt: skip
+def test_values_and_macros_that_stand_together_are_the_title(path: str, text: str, title: str | None) -> None:
+    assert [part.title for part in chunks_of(text, path)] == [title]

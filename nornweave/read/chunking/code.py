@@ -24,7 +24,7 @@ from nornweave.read.chunking.regions import SHORT_COMMENT, Kind, Region, follows
 from nornweave.read.chunking.symbols import NO_SCOPE, Definitions, Symbol, SymbolScope, describe, describe_value, joined
 from nornweave.read.worth import licence_span, without
 
-VERSION = "code-33"
+VERSION = "code-34"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -65,8 +65,15 @@ _IMPORT_WORDS = frozenset(
         "default",
     ]
 )
+_HANDED_ON = re.compile(
+    r"export\s+(?:default\s*)?\{|(?:module\.)?exports\b[^=\n]*=\s*\{|(?:const|let|var)\s*[{\[][^=]*=\s*[\w.]+;?\s*$",
+    re.MULTILINE,
+)
+"""Statements of JavaScript that run nothing: they export values, or take apart one that has a name."""
 _IDENTIFIERS = frozenset({"name", "constant"})
 
+_DATA_URL = re.compile(r"data:[\w/+.-]+(?:;[\w=-]+)*,[^\s\"'`()<>]{40,2000}(?=[\s\"'`)])")
+"""It counts as no token when code is cut, so that it stays with what it is given to."""
 _BEGUN = re.compile(r"BEGIN|START")
 _LAST_LINES = 400
 """Characters at the end of a piece in which namespaces may end."""
@@ -110,7 +117,8 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         that cannot be parsed is cut at blank lines, or at other lines if it has no blank lines.
     """
     text, lines, licence = document.text, Lines(document.text), licence_span(document.text)
-    whole = Span(0, len(text))
+    whole, counted = Span(0, len(text)), index
+    index = index.without(text, [Span(*url.span()) for url in _DATA_URL.finditer(text)])
     if document.format in FORMATS:
         name = name_of(document.path)
         scope = SymbolScope((), Symbol("component", (name,), f"<{name}>", class_name=name))
@@ -129,7 +137,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         tree = parsing.parse(grammar, source) if grammar is not None else None
         if grammar is None or tree is None:
             none, sections = Definitions(None, None, text), Sections(text, document.path)
-            writer = _Writer(document, licence, part.language, index, lines, frozenset(), None, none, sections)
+            writer = _Writer(document, licence, part.language, counted, lines, frozenset(), None, none, sections)
             plain = sections.pieces(part.span, index, limit)
             written += [(writer, _Piece(span, None, scope.symbol)) for span in plain]
             continue
@@ -138,7 +146,7 @@ def chunk_code(document: Document, index: TokenIndex, *, limit: int = 512) -> It
         defined = Definitions(tree.root_node, grammar, text)
         imported = _imported(found, text)
         sections = Sections(text, document.path, language=part.language, has_grammar=True)
-        writer = _Writer(document, licence, part.language, index, lines, imported, tree.root_node, defined, sections)
+        writer = _Writer(document, licence, part.language, counted, lines, imported, tree.root_node, defined, sections)
         written += [(writer, piece) for piece in layout.pieces(found)]
     if scope.symbol is not None:
         written = _joined_parts(written, index, scope.symbol)
@@ -351,7 +359,7 @@ class _Layout:
         if self.index.count(span) <= limit:
             yield _Piece(span, None, region.symbol)
             return
-        for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
+        for part in Division(self.text, self.grammar, self.index, limit, self.limit).parts(region, span):
             yield _Piece(part.span, None, part.symbol, part.continues)
 
     def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
@@ -374,7 +382,7 @@ class _Layout:
                 held = [each for at, each in regions_at.items() if span.start <= at < span.end]
                 yield _Piece(span, kind.value, symbol or self._named(held, span), continues)
                 continue
-            for part in Division(self.text, self.grammar, self.index, most).parts(region, span):
+            for part in Division(self.text, self.grammar, self.index, most, self.limit).parts(region, span):
                 yield _Piece(part.span, kind.value, part.symbol or symbol, part.continues or part.symbol is None)
 
     def _named(self, held: Sequence[Region], span: Span) -> Symbol | None:
@@ -395,15 +403,19 @@ class _Layout:
         if not nodes and self.grammar.name != "yaml":
             return held[0].symbol
         if self.grammar.name in C_FAMILY:
-            return joined(symbols) if (symbols := list(self._declared(nodes))) else held[0].symbol
+            return joined(symbols) if (symbols := self._declared(nodes, span)) else held[0].symbol
         if len(held) == 1 and held[0].symbol is not None:
             return held[0].symbol
         if len(held) > 1 and self.grammar.name == "css":  # see ``_styled``
             return None
         values = [(region, syntax.given_values(node, self.grammar, self.text)) for region, node in nodes]
+        ran = [
+            not given and not _HANDED_ON.match(self.text, node.start_byte)
+            for (_, node), (_, given) in zip(nodes, values, strict=True)
+        ]
         is_little = self.index.count(Span(held[0].start, held[-1].nodes[-1].end_byte)) < SPLINTER
         # Where nothing runs, code is what it gives values to.
-        if len(held) > 1 and self.grammar.functions and (is_little or not all(given for _, given in values)):
+        if len(held) > 1 and self.grammar.functions and (is_little or any(ran)):
             return None
         symbols = [
             describe_value(name, node, region.scope, self.text) for region, given in values for node, name in given
@@ -428,17 +440,34 @@ class _Layout:
             name = syntax.resource([pair for pair, _ in document], self.text)
             yield from [replace(document[0][1], names=(name,))] if name else (symbol for _, symbol in document)
 
-    def _declared(self, nodes: Iterable[tuple[Region, Node]]) -> Iterator[Symbol]:
-        """Yield the symbols of C declarations: prototypes, types, variables, and macros with a value."""
-        for region, node in nodes:
+    def _declared(self, nodes: Iterable[tuple[Region, Node]], span: Span) -> list[Symbol]:
+        """Return the symbols of C declarations in a span: prototypes, types, variables, macros with a value.
+
+        If there are none, return those of the macros without a value, except of one that guards a header.
+        """
+        waiting, symbols, marks = [*nodes][::-1], list[Symbol](), list[Symbol]()
+        while waiting:
+            region, node = waiting.pop()
+            if node.type in self.grammar.branches:
+                inside = [
+                    each for each in syntax.members(node, self.grammar) if span.start <= each.start_byte < span.end
+                ]
+                waiting += [(region, each) for each in reversed(inside)]
+                continue
             if (announced := syntax.prototype(node, self.grammar)) is not None:
-                yield describe(announced, region.scope, self.grammar, self.text)
+                symbols.append(describe(announced, region.scope, self.grammar, self.text))
                 continue
             named, value = node.child_by_field_name("declarator"), syntax.lone_value(node, self.grammar, self.text)
             if node.type == "declaration" and named is not None and named.type == "identifier":
-                yield describe_value(self.text[named.start_byte : named.end_byte], node, region.scope, self.text)
-            elif value and not (node.type == "preproc_def" and node.child_by_field_name("value") is None):
-                yield describe_value(value[1], value[0], region.scope, self.text)
+                name = self.text[named.start_byte : named.end_byte]
+                symbols.append(describe_value(name, node, region.scope, self.text))
+            elif value:
+                is_mark = node.type == "preproc_def" and node.child_by_field_name("value") is None
+                asked = node.parent.child_by_field_name("name") if is_mark and node.parent is not None else None
+                if asked is None or self.text[asked.start_byte : asked.end_byte] != value[1]:
+                    symbol = describe_value(value[1], value[0], region.scope, self.text)
+                    (marks if is_mark else symbols).append(symbol)
+        return symbols or marks
 
 
 def _begins(selector: str, part: str) -> bool:

@@ -222,7 +222,7 @@ LISTS = node_types(
 _INDENT = re.compile(r"[ \t]*")
 _COMMENT_ABOVE = re.compile(rf"(?P<indent>[ \t]*)(?:#(?!!)|{BRANCH})")
 _HEAD = re.compile(
-    r"^(?P<indent>[ \t]*)\}[ \t]*(?:else\b[^{}\n]*(?:\n[^{}\n]*){0,8}|[A-Za-z][^\n]*)\{[ \t]*(?://[^\n]*)?\n",
+    r"^(?P<indent>[ \t]*)\}[ \t]*(?:else\b[^{};\n]*(?:\n[^{};\n]*\S[^{};\n]*){0,8}|[A-Za-z][^\n]*)\{[ \t]*(?://[^\n]*)?\n",
     re.MULTILINE,
 )
 """What ends a branch of a language with braces and begins the next one: ``} else if (a) {``, ``} catch {``."""
@@ -231,6 +231,7 @@ SHORT_HEAD = 4
 _OPERATOR = re.compile(r"[|&+*/%^?:.=-]{1,3}")
 """A sign that begins a line joins the operand behind it to the expression above: ``| "a"``, ``&& b``."""
 _ITEM = "block_sequence_item"
+_KEPT_WHOLE = frozenset({_ITEM, "block_scalar"})
 _LEVELS = 100
 """Of nodes that are looked through for the name of a part; code nests as deep as it likes."""
 
@@ -266,12 +267,13 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Divides regions of one file."""
+    """Divides regions of one file. In data, ``most`` is the limit of a part that ends where an item ends."""
 
     text: str
     grammar: Grammar
     index: TokenIndex
     limit: int
+    most: int = 0
 
     def parts(self, region: Region, span: Span) -> list[Part]:
         """Divide ``region``, which covers ``span``, into parts of at most ``limit`` tokens.
@@ -298,8 +300,8 @@ class Division:
     def _packed(self, atoms: Sequence[Span], most: int, region: Region) -> list[Span]:
         """Join atoms to spans of at most ``most`` tokens.
 
-        In data, an item that does not fit into the current span begins the next one, so that it is not divided. But it
-        is divided if the current span would otherwise be very short.
+        In data, an item that does not fit into the current span begins the next one, so that it is not divided. If the
+        current span would then be very short, the item stays in it, or is divided if it is far too long.
         """
         if self.grammar.functions:
             return self._packed_branches(atoms, most)
@@ -312,11 +314,16 @@ class Division:
             for _ in range(_LEVELS if part.end < atoms[-1].end else 0):
                 node = cursor.node
                 begin = starts[bisect_right(starts, node.start_byte) - 1] if node is not None else 0
-                if node is not None and part.start < begin < part.end < node.end_byte:
-                    before = Span(part.start, begin)
-                    is_item = begins_line(self.text, node.start_byte) and self.index.count(before) >= most // SHORT_PART
-                    part = before if is_item else part
-                    break
+                if node is not None and part.start <= begin < part.end < node.end_byte:
+                    before, end = Span(part.start, begin), starts[bisect_left(starts, node.end_byte) :][:1]
+                    whole = Span(part.start, end[0] if end else atoms[-1].end)
+                    if self.index.count(before) >= most // SHORT_PART and begins_line(self.text, node.start_byte):
+                        part = before
+                        break
+                    most_whole = min(most + most // SHORT_PART, self.most)
+                    if node.type in _KEPT_WHOLE and self.index.count(whole) <= most_whole:
+                        part = whole
+                        break
                 if cursor.goto_first_child_for_byte(part.end) is None:
                     break
             spans.append(part)

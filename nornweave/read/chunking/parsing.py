@@ -40,6 +40,10 @@ _BEFORE_CLASS = re.compile(
     re.MULTILINE,
 )
 
+# tree-sitter ends a macro at a comment; what follows it on further lines would be code.
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\\\n]|\\\r?\n|\\.)*", re.MULTILINE)
+_IN_MACRO = re.compile(rb"/\*[^\n]*?\*/(?=[^\n]*\\\r?\n)")
+
 # Only a parse that reads through a callback can be given a deadline, and tree_sitter 0.26 never frees what the callback
 # returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
 # the worst that is known takes 0.2 s.
@@ -92,6 +96,8 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
 
     The last tree is cached, so that chunks and facts are read from the same tree.
     """
+    if grammar.name in C_FAMILY and b"/*" in source:
+        source = _MACRO.sub(lambda macro: _IN_MACRO.sub(lambda said: b" " * len(said[0]), macro[0]), source)
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
     elif grammar.name == "objc":

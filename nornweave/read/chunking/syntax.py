@@ -468,11 +468,15 @@ def lone_value(node: Node, grammar: Grammar, text: str) -> tuple[Node, str] | No
 
 
 def given_values(node: Node, grammar: Grammar, text: str) -> list[tuple[Node, str]]:
-    """Return the values that a statement names, each with its name. A block of Go may have several such values."""
+    """Return the values that a statement names, each with its name. ``a = 1, b = 2`` has several such values."""
     if (lone := lone_value(node, grammar, text)) is not None:
         return [lone]
     inner = node.named_children[0] if node.named_child_count == 1 else node
-    named = [(each, value_name(each, grammar, text)) for each in inner.named_children if each.type.endswith("_spec")]
+    named = [
+        (each, value_name(each, grammar, text))
+        for each in inner.named_children
+        if each.type.endswith(("_spec", "_declarator"))
+    ]
     return [(each, name) for each, name in named if name]
 
 
