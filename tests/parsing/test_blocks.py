@@ -71,6 +71,10 @@ MARKDOWN = [
     "yes1\n\n```{raw} latex\nno1\n```\n\n```{only} latex\nno2\n```\n\n```{index} no3\n```\n\n:::{testsetup}\nno4\n:::\n\n```{raw} html\nyes2\n```\n",
     "yes1\n\n```{testcode} x\n:hide:\n\nno1\n```\n\n```{code-cell}\n:tags: [remove-input, big]\n\nno2\n```\n\n```{testcode}\n\n:hide:\nyes2\n```\n\n```{code-cell}\n:tags: [big]\n\nyes3\n```\n",
     "<video controls src=yes1>no1 <b>no2</b></video>\n\n<canvas>no3</canvas> yes2 <iframe src='yes3'>no4</iframe>\n\n<Video>yes4</Video>",
+    "export const lid = false\nexport const cup = true\n\n{lid && <p>no1</p>}\n\n{cup && <p>yes1</p>} {pot && <b>yes2</b>}\n\n{lid ? <p>no2</p> : <p>yes3</p>}\n",
+    'yes1\n\n| yes2 |\n|---|\n| yes3 |\n{: title="no1" .no2 }\n\nyes4 {:.no3}\n\n`{: .yes5 }` {: yes6, a }\n',
+    "<meter value=1>no1</meter> yes1 <progress>no2</progress> <ruby>yes2<rp>no3</rp><rt>yes3</rt></ruby>\n\n"
+    "<svg><title>no4</title><desc>no5</desc><text>yes4</text></svg>\n\n<desc>yes5</desc>",
 ]
 RST = [
     "yes1\n\n.. ifconfig:: internal\n\n   no1\n\n.. ifconfig:: env in ('internal', 'staff')\n\n   no2\n\n.. ifconfig:: level in ('beta',)\n\n   yes2\n\n.. only:: internal and html\n\n   no3\n\n.. only:: html or latex\n\n   yes3\n",
@@ -81,6 +85,7 @@ RST = [
     ".. raw:: latex\n\n   no1\n\n.. raw:: latex html\n\n   yes1\n\n.. testsetup:: *\n\n   no2\n\n   no3\n\n.. testcleanup::\n\n   no4\n\n.. index::\n   single: no5; no6\n   pair: no7; no8\n\n.. index:: no9\n\nyes2\n",
     ".. testcode::\n   :hide:\n\n   no1\n\n.. testoutput:: x\n   :options: +SKIP\n   :hide:\n\n   no2\n\n.. testcode::\n\n   yes1\n   :hide:\n\n.. doctest::\n   :hide:\n\n   >>> no3\n\nyes2\n",
     ".. raw:: html\n\n   <!-- no1 --><b>yes1</b>\n\n- yes2\n\n  .. no2\n\n  yes3\n\n.. meta::\n   :x: no3\n\n.. no4 no5::\n   no6\n",
+    ".. sectionauthor:: no1 <a@example.org>\n\nyes1\n\n.. codeauthor:: no2\n",
 ]
 HTML = [
     "<style>.a{height:0;overflow:hidden} .b{font-size:0} #c{opacity:0} .d p{display:none} main > .e{left:-5000px} .f{clip-path:inset(100%)} .g{max-height:0}</style><main><p class=a>no1<p class=b>no2<p id=c>no3<div class='x d'><p>no4</div><p class=e>no5<p class=f>no6<p class=g>yes1<p>yes2</main>",
@@ -120,7 +125,7 @@ HTML = [
         )
     ),
     "<style>.a,.b,.c,.e{display:none} .a.open{display:block} @media (min-width: 9em) {.md\\:b {display: block}} .c:hover{display:block} .d:not(.c){display:none}</style>"
-    "<p class=a>yes1<p class='b md:b'>yes2<p class=c>yes3<p class=d>yes4<p class=e>no1<p class=b>no2",
+    "<p class=a>yes1<p class='b md:b'>yes2<p class=c>yes3<p class='d c'>yes4<p class=e>no1<p class=b>no2<p class=d>no3",
     "<style>:root{--off:none;--two:1;--gone:var(--off)} .x{--two:2} .a{display:var(--off)} .b{display:var( --gone )} .c{display:var(--no, none)} .d{opacity:var(--two)}</style>"
     "<p class=a>no1<p class=b>no2<p class=c>no3<p class=d>yes1<p style='display:var(--off)'>no4",
     "<p style='color:transparent'>no1<p style='color: rgba(9, 9, 9, 0)'>no2<p style='color:#1230'>no3<p style='color:hsl(9 9% 9% / 0%)'>no4<p style='background-color:transparent'>yes1"
@@ -140,6 +145,12 @@ HTML = [
     "<body bgcolor=#000000><p style='color:#000'>no1<p style='color:#fff'>yes1",
     "<body style='background:url(x.png)'><p style='color:#fff'>yes1</p><p style='color:#000'>yes2",
     "<body style='display:none'><div role=tabpanel hidden>yes1</div><input hidden>yes2<table><tr hidden><td>no1<tr><td>yes3",
+    "<style>[data-lid]{display:none} p[lang='la']{display:none} .pot{color:red; .a{display:none} &.b, > .c{display:none} margin:0}</style>"
+    "<p data-lid>no1<p lang=la>no2<p lang=en>yes1<div class=pot><p class=a>no3<p class=c>no4</div><p class=a>yes2<p class='pot b'>no5",
+    "<style>p:not(.a).b{display:none} .c{display:none} .d{display:none!important}</style><p class=b>no1<p class='a b'>yes1"
+    "<p class=c style='display:block'>yes2<p class=d style='display:block'>no2<p class=c style='color:red'>no3",
+    "<style>[data-lid]{display:none} .a:not(.cup){display:none}</style><script>pot.dataset.lid = 'cup'</script><p data-lid>yes1<p class=a>yes2",
+    "<ruby>yes1<rp>no1</rp><rt> yes2</rt><rp>no2</rp></ruby><p>yes3 <meter>no3</meter><progress>no4</progress>",
 ]
 ASCIIDOC = [
     "yes1\n\nifdef::internal[]\nno1\n\n== no2\n\nifdef::x[]\nno3\nendif::[]\nno4\nendif::[]\nyes2\n\nifdef::internal-notes[no5]\nifndef::internal[]\nyes3\nendif::[]\n",
@@ -159,6 +170,8 @@ ASCIIDOC = [
     "= yes1\nyes2 Writer\n:no1: 1\n:a: 1\n:b:\n:!c:\n\nifndef::a[no2]\n\nifndef::a,b[]\nno3\nendif::[]\nifndef::c[yes3]\n\nifndef::d[]\nyes4\nendif::[]\n",
     "ifdef::x[]\n:a: 1\nendif::[]\n\nifndef::a[]\nyes1\nendif::[]\n\n:a: 1\n\nifndef::a[]\nno1\nendif::[]\n",
     "ifdef::no1[]\nimage::yes1.png[]\nendif::no2[]\nifndef::yes2[yes3]\n",
+    'ifeval::["{backend}" == "docbook5"]\nno1\nendif::[]\nifeval::["{backend}" == "html5"]\nyes1\nendif::[]\n\n[[a,no2]]\nyes2 anchor:b[no3]yes3 [[[c,yes4]]]\n',
+    "yes1 `\\indexterm:[yes2]` `+(((yes3)))+` \\(((yes4))) indexterm:[no1] +yes5+ (((no2)))\n",
 ]
 ORG = [
     "#+TITLE: no1\n# no2\nyes1\n* yes2\n:PROPERTIES:\n:no3: 1\n:END:\nyes3 @@comment:no4@@\n#+begin_comment\nno5\n#+end_comment\n",

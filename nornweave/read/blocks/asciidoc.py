@@ -37,9 +37,14 @@ _SOURCE = re.compile(r"\[(?:source|,|listing)[\w%]*,?[ \t]*([\w+#.-]*)")
 _COMMENT = re.compile(r"//(?!/)")
 _ENTRY = re.compile(r":!?[\w-]+!?:(?:[ \t]|$)")
 _SET = re.compile(r"^:(!?[\w-]+!?):(?:[ \t]+([^\n]*))?$", re.MULTILINE)
-_INDEX_TERM = re.compile(r"\(\(\((?:[^()\n]|\n(?!\n)|\([^()\n]*\))+\)\)\)|\bindexterm:\[[^\]\n]*\]")
-"""A term of the index that is not shown where it stands."""
-_HIDES = ("(((", "indexterm:", "+++", "pass:")
+_INDEX_TERM = re.compile(
+    r"(?P<shown>\\(?:\(\(\(|indexterm:|anchor:|\[\[)|(?<![\w+])\+(?=[^\s+])[^+\n]+\+(?![\w+])|\[\[\[[^\[\]\n]*\]\]\])"
+    r"|\[\[[\w:.-]+(?P<label>,[^\[\]\n]+)\]\]|\banchor:[\w:.-]+\[(?P<of_anchor>[^\[\]\n]+)\]"
+    r"|\(\(\((?:[^()\n]|\n(?!\n)|\([^()\n]*\))+\)\)\)|\bindexterm:\[[^\]\n]*\]"
+)
+"""A term of the index, or the label of an anchor, that is not shown where it stands. An escaped one is shown."""
+_HIDES = ("(((", "indexterm:", "+++", "pass:", "[[", "anchor:")
+_AS_HTML = {"backend": "html5", "basebackend": "html", "filetype": "html", "outfilesuffix": ".html"}
 _PASSED = re.compile(r"\+\+\+[^+\n]+\+\+\+|\bpass:\w*\[[^\n]*\]")
 _REFERENCE = re.compile(r"(?<![\\$])\{(\w[\w-]*)\}")
 _LONGEST_VALUE = 1_000
@@ -73,7 +78,8 @@ def read_asciidoc(text: str) -> Blocks:
     if not values and not any(mark in even for mark in _HIDES):
         return read
     shown = blanked(even_line_ends(read.text), sorted(asciidoc.literal, key=lambda span: span.start))
-    unseen = [Span(*term.span()) for term in _INDEX_TERM.finditer(shown)]
+    terms = (term for term in _INDEX_TERM.finditer(shown) if not term["shown"])
+    unseen = [Span(*term.span(term.lastgroup or 0)) for term in terms]
     unseen += [span for raw in _PASSED.finditer(shown) for span in asciidoc.unseen.within(Span(*raw.span()))]
     if unseen:
         hidden = tuple(united((*read.hidden, *unseen)))
@@ -175,7 +181,8 @@ class _Asciidoc:
 
     def _is_unseen(self, condition: re.Match[str]) -> bool:
         """Tell whether a condition hides its text. Unknown names may be set where the pages are made."""
-        if condition["names"] is None and (compared := _COMPARED.fullmatch(_resolved(condition["said"], self.values))):
+        values = {**_AS_HTML, **self.values}
+        if condition["names"] is None and (compared := _COMPARED.fullmatch(_resolved(condition["said"], values))):
             left, right = (int(each) if each.isdigit() else each.strip("\"'") for each in (compared[1], compared[3]))
             return type(left) is type(right) and not _SIGNS[compared[2]](left, right)
         names = condition["names"] or condition["said"]

@@ -45,8 +45,9 @@ _ON_ANY_SCREEN = re.compile(
     re.IGNORECASE,
 )
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_COMPOUND = re.compile(r"([a-zA-Z][\w-]*|\*)?((?:[.#](?:\\.|[\w-])+)*)")
-_MARK = re.compile(r"[.#](?:\\.|[\w-])+")
+_MARK = re.compile(r"[.#](?:\\.|[\w-])+|\[[\w-]+(?:=(?:\"[^\"\]]*\"|'[^'\]]*'|[\w-]*))?\]")
+_COMPOUND = re.compile(rf"([a-zA-Z][\w-]*|\*)?((?:{_MARK.pattern})*)")
+_NOT = re.compile(r":not\(([^()]*)\)")
 _PROPERTY = re.compile(r"(--[\w-]+)\s*:\s*([^;{}]+)")
 _VARIABLE = re.compile(r"var\(\s*(--[\w-]+)\s*(?:,([^()]*))?\)")
 _PAINTED = re.compile(r"(?<![\w-])background(?:-?(?:color|image))?['\"]?\s*:", re.IGNORECASE)
@@ -66,7 +67,7 @@ class Element(NamedTuple):
     """An element of a page.
 
     Attributes:
-        marks: its classes and its id as selectors: ``.note``, ``#intro``.
+        marks: its classes, its id and its attributes as selectors: ``.note``, ``#intro``, ``[lang]``, ``[lang=en]``.
         is_painted: whether the element itself states a background.
     """
 
@@ -81,7 +82,8 @@ class Element(NamedTuple):
         said = {name: value or "" for name, value in reversed(attributes)}
         classes = said.get("class", "")
         names = classes.split() if isinstance(classes, str) else classes
-        marks = frozenset([*(f".{name}" for name in names), *([f"#{said['id']}"] if said.get("id") else [])])
+        own = [f"[{name}{of}]" for name, value in said.items() for of in ("", f"={value}")]
+        marks = frozenset([*(f".{name}" for name in names), *([f"#{said['id']}"] if said.get("id") else []), *own])
         style = (
             f"{said.get('style', '')};color:{said['color']}"
             if tag == "font" and "color" in said
@@ -93,9 +95,17 @@ class Element(NamedTuple):
 class _Compound(NamedTuple):
     tag: str
     marks: frozenset[str]
+    others: tuple[_Compound, ...] = ()
 
     def means(self, element: Element) -> bool:
-        return self.tag in {"", "*", element.tag} and self.marks <= element.marks
+        is_meant = self.tag in {"", "*", element.tag} and self.marks <= element.marks
+        return is_meant and not any(other.means(element) for other in self.others)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The words by which a program would call the classes, the id and the attributes."""
+        words = [mark.strip(".#[]").partition("=")[0] for one in (self, *self.others) for mark in one.marks]
+        return frozenset([*words, *(word.removeprefix("data-") for word in words)])
 
 
 class _Rule(NamedTuple):
@@ -112,25 +122,39 @@ class _Rule(NamedTuple):
 def _rules_of(css: str) -> Iterator[tuple[str, str, int]]:
     """Yield the selectors, the style and the depth of each rule: 1, or 2 inside ``@media`` and the like.
 
-    A condition that always holds on a screen is no such level.
+    A condition that always holds on a screen is no such level, and neither is a rule around a rule.
     """
-    css, at, depth, selectors = _CSS_COMMENT.sub("", css), 0, 0, ""
+    css, at, opened = _CSS_COMMENT.sub("", css), 0, list[str]()
     css = _ALWAYS.sub("", _ON_ANY_SCREEN.sub("", css))
     for brace in _BRACE.finditer(css):
         said, at = css[at : brace.start()], brace.end()
+        own, _, begun = said.rpartition(";") if brace[0] == "{" else (said, "", "")
+        if own.strip() and (selectors := _nested([each for each in opened if not each.startswith("@")])):
+            yield selectors, own, 1 + sum(each.startswith("@") for each in opened)
         if brace[0] == "{":
-            depth, selectors = depth + 1, said.rpartition(";")[2].strip()
-        else:
-            if depth and selectors:
-                yield selectors, said, depth
-            depth, selectors = max(0, depth - 1), ""
+            opened.append(begun.strip())
+        elif opened:
+            opened.pop()
+
+
+def _nested(rules: Sequence[str]) -> str:
+    """Return the selectors of a rule inside others: ``.a`` and ``.b, &.c`` → ``.a .b,.a.c``; empty if it has none."""
+    selectors = [""]
+    for rule in rules:
+        inner = [each.strip() for each in rule.split(",")]
+        selectors = [
+            each.replace("&", around) if "&" in each else f"{around} {each}".strip()
+            for around in selectors
+            for each in inner[: _MOST_NESTED if selectors != [""] else None]
+        ][:_MOST_RULES]
+    return ",".join(filter(None, selectors))
 
 
 def _compound(part: str) -> _Compound:
     """Return the name, the classes and the id that one part of a selector demands: ``p.note`` → ``p`` and ``.note``."""
-    told = _COMPOUND.match(part.partition(":not(")[0])
-    marks = _MARK.findall(told[2]) if told else ()
-    return _Compound(((told[1] if told else "") or "").lower(), frozenset(mark.replace("\\", "") for mark in marks))
+    told, others = _COMPOUND.match(_NOT.sub("", part)), tuple(_compound(each) for each in _NOT.findall(part))
+    marks = (re.sub(r"[\\\"']", "", mark) for mark in _MARK.findall(told[2])) if told else ()
+    return _Compound(((told[1] if told else "") or "").lower(), frozenset(marks), others)
 
 
 class PageStyles:
@@ -169,7 +193,7 @@ class PageStyles:
                 parts = each.replace(">", " ").split()
                 if not parts:
                     continue
-                subject = _compound(parts[-1])
+                subject = _compound(parts[-1].partition(":not(")[0])
                 self._shown += [(subject, seen)] if (seen := ways_stated(style) - ways) else []
                 if depth == 1 and subject.tag in {"html", "body"} and _PAINTED.search(style):
                     said = [value for key, value in COLOUR.findall(style) if key.lower() != "color"]
@@ -181,9 +205,9 @@ class PageStyles:
             self._ground = colour(grounds[-1]) if grounds else _WHITE
 
     def _add(self, parts: Sequence[str], style: str) -> None:
-        selector = tuple(_compound(part) for part in parts if _COMPOUND.fullmatch(part))
+        selector = tuple(_compound(part) for part in parts if _COMPOUND.fullmatch(_NOT.sub("", part)))
         is_whole = len(selector) == len(parts) and sum(map(len, self._rules.values())) < _MOST_RULES
-        if is_whole and not any(mark[1:] in self._named for one in selector for mark in one.marks):
+        if is_whole and self._named.isdisjoint(word for one in selector for word in one.names):
             self._rules[min(selector[-1].marks, default=selector[-1].tag)].append(_Rule(selector, style))
 
     def _resolved(self, style: str) -> str:
@@ -206,11 +230,13 @@ class PageStyles:
         element = path[-1]
         if "var(" in element.style and ways_hidden(self._resolved(element.style)) - self._ways_of_programs:
             return True
-        if any(mark[1:] in self._named for mark in element.marks):
+        if any(mark[1:] in self._named for mark in element.marks if mark[0] != "["):
             return False
+        own = ways_stated(element.style) - ways_hidden(element.style)  # it counts more than a rule
         fitting = self._fitting(path)
         for rule in fitting:
             ways = ways_hidden(rule.style) - self._ways_of_programs
+            ways -= set() if "!" in rule.style else own
             is_named = any(compound.marks for compound in rule.selector)
             if is_named and any(not self._is_shown(element, rule.selector[-1], way) for way in ways):
                 return True
@@ -292,7 +318,9 @@ def with_own_files(path: str, raw: bytes, beside: Callable[[str], bytes | None])
 def _told(css: str, names: frozenset[str]) -> Iterator[str]:
     """Yield the rules of a style sheet that may hide or show an element with some of these classes and ids."""
     for selectors, style, depth in _rules_of(css):
-        meant = [each for each in selectors.split(",") if {mark[1:] for mark in _marks_of(each)} <= names]
+        meant = [
+            each for each in selectors.split(",") if {mark[1:] for mark in _marks_of(each) if mark[0] != "["} <= names
+        ]
         told = [each for each in style.split(";") if ways_stated(each) or _TELLING.search(each)] if meant else ()
         if told:
             rule = f"{','.join(meant)}{{{';'.join(told)}}}"

@@ -9,7 +9,7 @@ from typing import Any
 from nornweave.core.text.inline_markup import FrontMatter
 from nornweave.core.types import Span
 
-FALLBACKS = frozenset({"audio", "canvas", "iframe", "object", "video"})
+FALLBACKS = frozenset({"audio", "canvas", "iframe", "meter", "object", "progress", "rp", "video"})
 """What stands in these is shown where they cannot be."""
 NEVER_SHOWN = FALLBACKS | {"datalist", "script", "style", "template"}
 _VOID = frozenset({"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"})
@@ -28,14 +28,16 @@ _OPENING = re.compile(
     r"|(?P<never>\{\s*(?:false|null|undefined)\s*(?:&&|\?(?![?.])))|(?P<branch>\{%-?\s*(?:if\s+(?i:false|nil|none)|unless\s+true)\s*-?%\})"
     r"|(?P<mark><!--|(?<![\w%])%%(?=[^%\s{}]{0,80}[ \t][^%\n{}]{0,300}%%(?![\w%]))|(?<![^\n])%%(?=[ \t]*\n)"
     r"|(?<!\{)\{#(?=[-\s]|[^{}\n]*#\})|\{::comment\}|\{\{!--|<%--|<%\#)"
+    r"|(?P<drawn><(?P<named>title|desc)\b[^<>]*>[^<]*</(?P=named)\s*>)|(?P<flag>\{\s*(?P<name>[A-Za-z_$][\w$]*)\s*(?:&&|\?(?![?.])))"
     r"|(?P<slashes>\{{1,2}-?\s*(?:[\w.]+\s*)?/\*)|(?P<liquid>\{%-?\s*comment\b[^%]*%\}|\{\{[<%]\s*comment\s*[>%]\}\})"
-    r"|(?P<statement>\{%-?\s*[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}|\{\{-?\s*(?:(?:site|page|layout|include)\.[^{}\n]+|content\s*)\}\})"
-    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//))|(?i:dialog|datalist)|audio|canvas|iframe|object|video)(?P<attributes>(?:\s[^<>]*)?)>"
+    r"|(?P<statement>\{%-?\s*[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}|\{\{-?\s*(?:(?:site|page|layout|include)\.[^{}\n]+|content\s*)\}\}"
+    r"|\{:[ \t]*(?:[.#]?[\w-]++(?:=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'{}]++))?[ \t]*+)++\})"
+    r"|<(?P<tag>(?i:script|style|template)|[A-Za-z][\w.-]*(?=\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//))|(?i:dialog|datalist)|audio|canvas|iframe|meter|object|progress|rp(?=>[^<]*</rp)|video)(?P<attributes>(?:\s[^<>]*)?)>"
 )
 # A text without any of these hides nothing.
 _HINT = re.compile(
     r"<!--|<%|%%|\{\s*(?:false|null|undefined)|\{[#:/]|\{[%{-]|\{\s*[\w.]*\s*/|<(?i:script|style|template|dialog|datalist)\b"
-    r"|<(?:audio|canvas|iframe|object|video)\b|<[A-Za-z][\w.-]*\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//)"
+    r"|<(?:audio|canvas|iframe|meter|object|progress|rp|svg|video)\b|\{\s*[\w$]+\s*(?:&&|\?)|<[A-Za-z][\w.-]*\s[^<>]*(?:(?i:hidden|display|style|popover|false|\bdata-)|/\*|(?<=\s)//)"
 )
 _UNSEEN_ATTRIBUTE = re.compile(
     r"\s+(?:data-(?![\w-]*(?:ti(?:p|tle)|label|caption))[\w.:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*')|/\*.*?\*/)"
@@ -90,6 +92,12 @@ _NESTING = re.compile(
 _LIQUID_END = re.compile(r"\{%-?\s*endcomment\s*-?%\}|\{\{[<%]\s*/\s*comment\s*[>%]\}\}", re.IGNORECASE)
 _RAW = re.compile(r"\{%-?\s*raw\s*-?%\}")
 _RAW_END = re.compile(r"\{%-?\s*end(?:raw|verbatim)\s*-?%\}", re.IGNORECASE)
+_NEVER_TRUE = re.compile(
+    r"^export\s+(?:const|let|var)\s+([\w$]+)\s*=\s*(?:false|null|undefined)\s*;?[ \t]*$", re.MULTILINE
+)
+"""Of MDX: the name of a value under which nothing is shown."""
+_DRAWING = 10_000
+"""Characters that are looked back over for the drawing in which a title stands."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -188,7 +196,9 @@ def is_unset(expression: str) -> bool:
     return is_other or _UNSET_TAG.fullmatch(expression.strip()) is not None or is_internal(expression)
 
 
-_UNSEEN_DIRECTIVES = frozenset({"meta", "todo", "todolist", "index", "testsetup", "testcleanup", "tabularcolumns"})
+_UNSEEN_DIRECTIVES = frozenset(
+    ["meta", "todo", "todolist", "index", "testsetup", "testcleanup", "tabularcolumns", "sectionauthor", "codeauthor"]
+)
 """Directives that Sphinx shows nowhere unless a setting says so."""
 _TESTED = frozenset({"testcode", "testoutput", "doctest"})
 _HIDE = re.compile(r"^[ \t]*:hide:[ \t]*$", re.MULTILINE)
@@ -293,6 +303,7 @@ class UnseenParts:
         self._missing: set[str] = set()
         self._is_of_vault = is_prose and _OF_VAULT.search(text) is not None
         self.has_any = _HINT.search(text) is not None
+        self._never_true = frozenset(_NEVER_TRUE.findall(text)) if self.has_any else frozenset()
 
     def within(self, span: Span) -> list[Span]:
         """Return the hidden spans of a block.
@@ -315,7 +326,11 @@ class UnseenParts:
                 found += [Span(*opening.span()), Span(self._text.rfind("{%", at, end), end)] if end else []
                 at = max(at, end)
                 continue
-            if kind == "statement":
+            if kind == "flag" and opening["name"] not in self._never_true:
+                continue
+            if kind == "drawn" and not self._is_in_drawing(opening.start()):
+                continue
+            if kind in {"statement", "drawn"}:
                 found.append(Span(*opening.span()))
                 continue
             if kind is None or (kind == "mark" and opening["mark"] == "%%" and not self._is_of_vault):
@@ -336,6 +351,10 @@ class UnseenParts:
                 found += [Span(opening.end() if is_fallback else opening.start(), last)] if last > 0 else []
                 at = end
         return found
+
+    def _is_in_drawing(self, at: int) -> bool:
+        start = max(0, at - _DRAWING)
+        return self._text.rfind("<svg", start, at) > self._text.rfind("</svg", start, at)
 
     def _is_word(self, opening: re.Match[str], span: Span) -> bool:
         """Tell whether a tag in prose is only a word, because the block with the tag does not close the element."""
@@ -386,7 +405,7 @@ class UnseenParts:
             end = -1 if closing in self._missing else self._text.find(closing, opening.end() - (closing == "-->") * 2)
             self._missing |= {closing} if end < 0 else set()
             return end + len(closing) if end >= 0 else 0
-        if kind == "never":
+        if kind in {"never", "flag"}:
             depth, within = 1, 0
             for sign in _NESTING.finditer(self._text, opening.end()) if kind not in self._missing else ():
                 depth += {"{": 1, "}": -1}.get(sign[0], 0)
