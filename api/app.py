@@ -22,39 +22,33 @@ from api.access.door import (
     service_token,
     shared_session_key,
 )
-from api.access.origins import HostGuard, OriginGuard
+from api.access.origins import HostGuard, OriginGuard, Prefix
 from api.errors import Unexpected, add_handlers
 from api.links import configured_url
 from api.mcp.endpoint import own_filters, tool_endpoint
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.pages.addresses import original
-from api.pages.judged import JudgedQuestions
+from api.pages.question_form import JudgedQuestions
 from api.routes import (
     agents,
     chat,
     documentation,
-    evaluations,
-    feedback,
-    generations,
     health,
     hooks,
     inbox,
     login,
     page_routes,
     pages,
+    quality,
     query,
     receipts,
     sources,
-    status_page,
-    texts,
     tokens,
 )
 from api.server.limits import BodyLimit
-from api.server.prefix import Prefix
-from api.state import Service
+from api.state import Service, Tracing
 from api.syncs import Syncs
-from api.tracing import Tracing
 from nornweave import __version__
 from nornweave.config import Settings
 from nornweave.connect.hooks import HookKeys
@@ -67,9 +61,24 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTERS = (
-    *(part.router for part in (query, chat, feedback, evaluations, agents)),
-    agents.registrations,
-    *(part.router for part in (inbox, hooks, sources, receipts, texts, tokens, generations, health, documentation)),
+    *(
+        query.router,
+        chat.router,
+        quality.feedback_router,
+        quality.evaluations_router,
+        agents.router,
+        agents.registrations,
+    ),
+    *(
+        inbox.router,
+        hooks.router,
+        sources.router,
+        receipts.router,
+        query.texts_router,
+        tokens.router,
+        quality.generations_router,
+    ),
+    *(health.router, documentation.router),
 )
 
 
@@ -123,7 +132,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *status_page.routes, *tokens.routes, *login.routes],
+        routes=[*pages.routes, *sources.routes, *tokens.routes, *login.routes],
     )
 
 

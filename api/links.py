@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from api.access.origins import answered_names, host_name
+from api.access.origins import answered_names, host_name, plain_prefix, prefix_of
 from api.pages.addresses import original, passage_address
-from api.server.listening import default_port, web_address
-from api.server.prefix import plain_prefix, prefix_of
+from api.server.workers import default_port, web_address
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
 from nornweave.core.supervisor import LOOPBACK

@@ -32,9 +32,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access.door import TOKEN_VARIABLE, is_authorised, service_token
-from api.access.origins import LOCAL_NAMES, foreign_page, host_name
+from api.access.origins import LOCAL_NAMES, foreign_page, host_name, path_below, plain_prefix
 from api.errors import problem_response
-from api.server.prefix import path_below, plain_prefix
 from nornweave.core.errors import ConfigError
 
 GRAPHQL = "/graphql"

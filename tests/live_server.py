@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from api.server.listening import listen, url_of
 from api.server.process import LimitedServer
+from api.server.workers import listen, url_of
 
 WITHIN_S = 60.0
 

@@ -35,7 +35,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.access.origins import client_address
-from api.access.own_tokens import OwnToken, OwnTokens
 from api.access.sessions import (
     CSRF_HEADER,
     SIGNED_IN,
@@ -46,7 +45,7 @@ from api.access.sessions import (
     session_key,
     session_of,
 )
-from api.access.shared_files import TokenFile, broken_access
+from api.access.tokens import OwnToken, OwnTokens, TokenFile, broken_access
 from api.errors import ProblemError, problem_response
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.config import Settings

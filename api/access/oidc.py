@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import jwt
 
-from api.access.shared_files import broken_access
+from api.access.tokens import broken_access
 from nornweave.config.access import OidcSettings, checked_address
 from nornweave.config.base import is_web_address
 from nornweave.core.access import MAX_GROUPS, account, group_name, is_principal

@@ -25,7 +25,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from api.access.shared_files import SharedRows
+from api.access.tokens import SharedRows
 from nornweave.core.access import hash_of
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.writing import write_new

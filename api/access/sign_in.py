@@ -33,9 +33,8 @@ import httpx
 from cryptography.fernet import Fernet, InvalidToken
 
 from api.access.oidc import ASK_AGAIN_S, DISCOVERY, Identity, Provider, UnreadableError, fetch_description, fetch_json
-from api.access.own_tokens import OwnTokens
 from api.access.sessions import LASTS_S, MAX_CHARACTERS, SIGNED_IN, EndedSessions, derive, is_valid, new_session, who_of
-from api.access.shared_files import SharedRows
+from api.access.tokens import OwnTokens, SharedRows
 from api.errors import ProblemError, unavailable
 from api.pages.addresses import CALLBACK, LOGOUT
 from nornweave.config.access import OidcSettings, checked_address

@@ -2,10 +2,8 @@
 
 ===============  ==================================================================
 ``tools.py``     the seven tools: name, description, arguments, result, schemas, what they do
-``arguments.py`` what the tools take, checked as ``POST /query`` checks its body
-``results.py``   what a call is given; the form and size of a result; errors as text
-``server.py``    the protocol server over the tools
+``calls.py``     what the tools take, checked as ``POST /query`` checks its body; the form and size of a result
+``server.py``    the protocol server over the tools; ``nornweave mcp``: standard input and output
 ``endpoint.py``  ``/mcp``: streamable HTTP, stateless, inside the API
-``stdio.py``     ``nornweave mcp``: standard input and output
 ===============  ==================================================================
 """

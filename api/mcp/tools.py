@@ -21,7 +21,8 @@ from urllib.parse import quote, unquote
 from pydantic import TypeAdapter
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
-from api.mcp.arguments import (
+from api.mcp.calls import (
+    MAX_RESULT_CHARACTERS,
     USUAL_RESULT_TOKENS,
     AnswerArguments,
     Arguments,
@@ -30,9 +31,10 @@ from api.mcp.arguments import (
     FindArguments,
     SearchArguments,
     StatusArguments,
+    ToolCall,
     UsesArguments,
+    is_within,
 )
-from api.mcp.results import MAX_RESULT_CHARACTERS, ToolCall, is_within
 from api.requests.query import LedgerQuery, served_domain
 from api.state import wait_for_start
 from nornweave import __version__

@@ -16,11 +16,11 @@ from fastapi.responses import FileResponse, Response
 from markupsafe import Markup, escape
 
 from api.access.door import VIEWER
+from api.access.origins import prefix_of
 from api.access.sessions import csrf_token, session_of
 from api.errors import ProblemError
 from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS, age_of, day_of
 from api.pages.text_runs import CITE, HIT, UNSEEN, TextRun, runs_of
-from api.server.prefix import prefix_of
 from api.state import service_of
 from nornweave.core.access import Viewer
 from nornweave.core.types import present

@@ -1,4 +1,7 @@
-"""``/agents/{domain}/ingest``: documents handed in over HTTP. They are on disk before the response.
+"""``/agents/{domain}/ingest``: documents handed in over HTTP, as JSON or as files.
+
+The parts of a form: ``file`` (repeated), whose file name is its place in the inbox; ``path``, a folder to put before
+every name; ``metadata``, a JSON object that every file gets; ``source_updated_at``.
 
 Text comes as JSON, files as ``multipart/form-data``: two routes of one path, chosen by the content type.
 ``/agents/{domain}/documents``: the state of each document after the last sync, and removal of those handed in.
@@ -6,31 +9,169 @@ Text comes as JSON, files as ``multipart/form-data``: two routes of one path, ch
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query
 from fastapi.routing import APIRoute
-from pydantic import Field, StringConstraints
-from starlette.datastructures import Headers
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from starlette.datastructures import Headers, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
+from typing_extensions import TypedDict
 
-from api.errors import ProblemError, unavailable
+from api.errors import ProblemError, field_problem, unavailable
 from api.openapi import PROBLEMS, problem_responses
-from api.requests import Parameters
-from api.requests.ingest import MEDIA_TYPE, SCHEMA, IngestBody, IngestDocument, is_multipart, read_files
+from api.requests import Body, Parameters
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.ask.views.texts import Deposit, DocumentsDocument, WithdrawnDocument
+from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, WithdrawnDocument
+from nornweave.core.errors import QueryError
 from nornweave.core.files.paths import unsafe_path
-from nornweave.core.text.checked_values import Name, UrlCount
+from nornweave.core.text.checked_values import MAX_LINE_CHARACTERS, Moment, Name, PlainJson, UrlCount, textual
+from nornweave.core.types import freeze
 from nornweave.index.inbox_life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
 
-MAX_DOCUMENTS, USUAL_DOCUMENTS = 1_000, 100
+MAX_DOCUMENTS = 1_000
+MAX_DOCUMENT_BYTES = 10 * 1024 * 1024
+
+
+class HandedInBody(Body):
+    """A document to index."""
+
+    source_path: Annotated[
+        str,
+        StringConstraints(max_length=MAX_LINE_CHARACTERS),
+        AfterValidator(textual),
+        Field(
+            description="Its place and identity in the inbox, such as `runbooks/refunds.md`; the suffix is its format."
+        ),
+    ]
+    content: Annotated[
+        str,
+        AfterValidator(textual),
+        Field(description="Text. A body of JSON has 1 MiB at most; larger documents are sent as files."),
+    ]
+    metadata: Annotated[PlainJson, Field(description="Any JSON; `author`, `title`, `url`, `tags` are known.")] = {}
+    source_updated_at: Annotated[
+        Moment | None, Field(description="When it changed last; UTC unless it says otherwise.")
+    ] = None
+
+    def deposit(self) -> Deposit:
+        """Return the document as a file for the inbox."""
+        return Deposit(
+            source_path=self.source_path,
+            content=self.content,
+            metadata=freeze(self.metadata),
+            source_updated_at=self.source_updated_at,
+        )
+
+
+class IngestBody(Body):
+    """Documents for the inbox of one domain."""
+
+    documents: Annotated[list[HandedInBody], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+
+
+class IngestDocument(TypedDict):
+    """The outcome of each document, in the order of the request."""
+
+    documents: list[DepositDocument]
+
+
+MEDIA_TYPE = "multipart/form-data"
+MAX_FILES = 1_000
+MAX_FIELDS = 10
+MAX_FIELD_BYTES = 512 * 1024
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {
+            "type": "array",
+            "items": {"type": "string", "format": "binary"},
+            "description": "Files of at most 10 MiB; the file name is the place in the inbox, its suffix the format.",
+        },
+        "path": {"type": "string", "description": "A folder to put before every file name."},
+        "metadata": {"type": "string", "description": "A JSON object, for every file."},
+        "source_updated_at": {"type": "string", "description": "When they changed last; UTC unless it says otherwise."},
+    },
+}
+
+
+class _Fields(Parameters):
+    path: Annotated[str, StringConstraints(max_length=MAX_LINE_CHARACTERS)] = ""
+    metadata: PlainJson = Field(default_factory=dict)
+    source_updated_at: Moment | None = None
+
+
+def is_multipart(content_type: str) -> bool:
+    """Tell whether a content type is ``multipart/form-data``."""
+    return content_type.partition(";")[0].strip().lower() == MEDIA_TYPE
+
+
+async def read_files(request: Request) -> list[Deposit]:
+    """Return the files of a request, in order.
+
+    Raises:
+        ProblemError: 400, the body does not match its content type.
+        QueryError: there is no file, a file is too large, or a field is wrong.
+    """
+    try:
+        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS, max_part_size=MAX_FIELD_BYTES) as form:
+            fields = _fields([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
+            files = [(name, value) for name, value in form.multi_items() if isinstance(value, UploadFile)]
+            if not files:
+                raise QueryError("file", "is missing; send at least one part `file` with a file name")
+            return [await _deposit(name, value, number, fields) for number, (name, value) in enumerate(files)]
+    except HTTPException as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(400, f"the body is not valid {MEDIA_TYPE}: {error.detail}") from error
+
+
+def _fields(pairs: list[tuple[str, str]]) -> _Fields:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise QueryError(name[:80], "given twice; it takes one value")
+        values[name] = value
+    try:
+        if "metadata" in values:
+            values["metadata"] = json.loads(values["metadata"])
+        return _Fields.model_validate(values)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise QueryError("metadata", f"is not JSON: {error}; expected an object") from error
+    except ValidationError as error:
+        problem = field_problem({**error.errors()[0], "loc": ("body", *error.errors()[0]["loc"])})
+        raise QueryError(problem["field"], problem["detail"]) from error
+
+
+async def _deposit(name: str, file: UploadFile, number: int, fields: _Fields) -> Deposit:
+    where = f"file.{number}"
+    if name != "file":
+        raise QueryError(name[:80], "unknown part; files are parts called `file`")
+    if not file.filename:
+        raise QueryError(where, "has no file name, which is its place in the inbox")
+    if (file.size or 0) > MAX_DOCUMENT_BYTES:
+        raise QueryError(where, f"{file.size:,} bytes; allowed are {MAX_DOCUMENT_BYTES:,}")
+    folder = fields.path.strip("/")
+    return Deposit(
+        source_path=f"{folder}/{file.filename}" if folder else file.filename,
+        content=await file.read(),
+        metadata=freeze(fields.metadata),
+        source_updated_at=fields.source_updated_at,
+    )
+
+
+MAX_LISTED, USUAL_DOCUMENTS = 1_000, 100
 MAX_CURSOR_CHARACTERS = 16_384
 
 
@@ -39,7 +180,7 @@ class DocumentsParameters(Parameters):
 
     status: Annotated[DocumentStatus | None, Field(description="Those that stand so after the last sync.")] = None
     source: Annotated[Name | None, Field(description="Those of this source; `inbox` are those handed in.")] = None
-    limit: Annotated[UrlCount, Field(ge=1, le=MAX_DOCUMENTS, strict=True, description="At most this many.")] = (
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_LISTED, strict=True, description="At most this many.")] = (
         USUAL_DOCUMENTS
     )
     cursor: Annotated[

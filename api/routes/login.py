@@ -22,7 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from api.access.origins import client_address
+from api.access.origins import client_address, prefix_of
 from api.access.sessions import (
     COOKIE,
     CSRF_FIELD,
@@ -56,7 +56,6 @@ from api.pages.addresses import (
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.routes.page_routes import shown
 from api.schemas import prefers_html
-from api.server.prefix import prefix_of
 from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, CALLBACK, LOGOUT, *FILES})

@@ -13,12 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from api.access.origins import OWN_SITE
+from api.access.origins import OWN_SITE, prefix_of
 from api.errors import OURS, problem_of
 from api.pages.addresses import ASK, ask_address
 from api.pages.rendering import html_response
 from api.schemas import prefers_html
-from api.server.prefix import prefix_of
 from nornweave.core.errors import QueryError
 
 Asked = TypeVar("Asked", bound=BaseModel)

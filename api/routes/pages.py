@@ -32,7 +32,7 @@ from api.pages.addresses import (
     local,
     passage_address,
 )
-from api.pages.answer_view import answer_view, written_view
+from api.pages.answer_view import answer_view, entry_of, ledger_view, written_view
 from api.pages.catalogue import (
     DomainChoice,
     ages,
@@ -42,10 +42,10 @@ from api.pages.catalogue import (
     filter_groups,
     filters_in_force,
 )
-from api.pages.conflict_view import entry_of, ledger_view
-from api.pages.judged import MAX_PASSAGES
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view, printed_page
-from api.pages.quality_view import (
+from api.pages.question_form import COUNTS, MAX_PASSAGES, QuestionForm, read_form, writing_body
+from api.pages.rendering import PAGE_HEADERS, html_response
+from api.pages.state_view import (
     FIRST_RIGHT,
     headline_evaluation,
     last_refusal,
@@ -53,12 +53,8 @@ from api.pages.quality_view import (
     quality_view,
     stage_of,
 )
-from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
-from api.pages.rendering import PAGE_HEADERS, html_response
 from api.pages.text_runs import query_terms_of, runs_of
 from api.requests.query import FindParameters, LedgerQuery
-from api.routes.evaluations import ComparisonQuery
-from api.routes.feedback import judge
 from api.routes.login import browsers_form
 from api.routes.page_routes import (
     HtmlRoute,
@@ -70,8 +66,8 @@ from api.routes.page_routes import (
     validated,
     wants_json,
 )
-from api.routes.query import NO_SUCH_PLACE
-from api.routes.texts import store_dismissal
+from api.routes.quality import ComparisonQuery, judge
+from api.routes.query import NO_SUCH_PLACE, store_dismissal
 from api.schemas import json_response
 from api.state import Serving, arrive, serving_of
 from nornweave.ask.search.question import Deadline, Question

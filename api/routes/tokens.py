@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from api.access.own_tokens import MAX_EACH, OwnToken, OwnTokens, Scope
+from api.access.tokens import MAX_EACH, OwnToken, OwnTokens, Scope
 from api.errors import ProblemError
 from api.openapi import problem_responses
 from api.pages.addresses import TOKENS, TOKENS_FORM

@@ -28,9 +28,8 @@ from api.access.door import service_token
 from api.access.origins import answered_names
 from api.app import create_app
 from api.server.limits import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
-from api.server.listening import accept_evenly
-from api.server.workers import AFTER_LOADING, LOADED
-from api.tracing import log_trace_ids
+from api.server.workers import AFTER_LOADING, LOADED, accept_evenly
+from api.state import log_trace_ids
 from nornweave.ask.search.records import AgentState
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

@@ -1,6 +1,6 @@
 """``nornweave serve``: the API on a port, until SIGINT or SIGTERM.
 
-``listening.py`` opens the socket, ``process.py`` serves on it, ``workers.py`` supervises several such processes. With
+``workers.py`` opens the socket and supervises several processes, ``process.py`` serves on it. With
 ``serve --agent D`` and ``REGISTRY_URL`` the agent registers at another server while it is served.
 """
 
@@ -23,8 +23,7 @@ import httpx
 from prometheus_client.multiprocess import mark_process_dead
 
 from api.access.door import check_listening, service_token
-from api.server.listening import default_port, listen, url_of
-from api.server.workers import Start, starting, supervise
+from api.server.workers import Start, default_port, listen, starting, supervise, url_of
 from nornweave.ask.agents.registry import RemoteState
 from nornweave.config import Settings
 from nornweave.config.base import checked_server

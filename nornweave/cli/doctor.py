@@ -41,7 +41,7 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
 
 def examine(settings: Settings) -> Iterator[CheckFinding]:
     """Run all checks, the quick ones first."""
-    from api.server.listening import default_port
+    from api.server.workers import default_port
     from nornweave.cli import checks
 
     yield checks.CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")

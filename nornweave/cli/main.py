@@ -293,7 +293,7 @@ def _settings_to_serve(
 @app.command()
 def mcp(context: typer.Context) -> None:
     """Serve the tools for agents over standard input and output (Model Context Protocol), until the input ends."""
-    from api.mcp.stdio import serve_stdio
+    from api.mcp.server import serve_stdio
 
     serve_stdio(settings_of(context))
 
@@ -321,7 +321,7 @@ def up(
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
     end_silently()  # an exception, raised in the middle of an import, may be swallowed there
     from api.access.door import check_listening, service_token
-    from api.server.listening import default_port
+    from api.server.workers import default_port
     from nornweave.core.supervisor import up as supervise
 
     settings = settings_of(context)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.server.listening import accept_evenly
+from api.server.workers import accept_evenly
 
 
 class Counted(asyncio.Protocol):
@@ -90,7 +90,7 @@ def test_what_goes_wrong_with_one_connection_costs_the_next_nothing(caplog: pyte
             await ended([task], connections, opened)
 
     asyncio.run(asyncio.wait_for(connect(), 30))
-    assert [record.getMessage() for record in caplog.records if record.name == "api.server.listening"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "api.server.workers"] == [
         "no connection can be accepted: no descriptors left",
         "no connection can be accepted: broken",
     ]

@@ -8,7 +8,7 @@ import pytest
 from api_support import Ask, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.requests.ingest import MAX_DOCUMENTS
+from api.routes.inbox import MAX_DOCUMENTS
 from api.server.limits import MAX_BODY_BYTES, MAX_FILES_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS

@@ -23,7 +23,7 @@ SERVE = """
 import asyncio, sys
 import uvicorn
 import api.server.limits, api.server.process
-from api.server.listening import listen, url_of
+from api.server.workers import listen, url_of
 from api.server.process import LimitedServer
 api.server.limits.HEADERS_WITHIN_S = float(sys.argv[1])
 api.server.limits.READ_WITHIN_S = float(sys.argv[1])

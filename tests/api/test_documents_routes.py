@@ -15,7 +15,7 @@ from live_server import live
 from scripted_engine import ScriptedAgent
 
 from api.app import create_app
-from api.requests.ingest import MAX_FILES
+from api.routes.inbox import MAX_FILES
 from nornweave.ask.views.texts import DocumentsDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain

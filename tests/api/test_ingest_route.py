@@ -8,7 +8,7 @@ import pytest
 from api_support import Ask, conforms, is_problem
 from scripted_engine import ScriptedEngine
 
-from api.requests.ingest import MAX_DOCUMENT_BYTES, IngestDocument
+from api.routes.inbox import MAX_DOCUMENT_BYTES, IngestDocument
 from api.server.limits import MAX_BODY_BYTES
 from nornweave.config import Settings
 from nornweave.core.text.decode import MAX_BYTES

@@ -12,7 +12,7 @@ from mcp_client import result, tools_of, until_loaded
 from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 from tokenizers_of_models import most_tokens
 
-from api.mcp.results import to_compact_json
+from api.mcp.calls import to_compact_json
 from nornweave.config import Settings
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain

@@ -32,7 +32,7 @@ import os, subprocess, sys, threading, time
 from pathlib import Path
 from scripted_engine import ScriptedAgent, ScriptedEngine
 import api.state
-from api.mcp.stdio import serve_stdio
+from api.mcp.server import serve_stdio
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 settings = load_settings(Path(sys.argv[1]))

@@ -17,8 +17,14 @@ from mcp_client import REVISIONS, problem, result, tools_of, until_loaded
 from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 
 from api.app import create_app
-from api.mcp.arguments import ANSWER_ITEMS, LEAST_RESULT_TOKENS, MAX_RESULT_TOKENS, USUAL_RESULT_TOKENS
-from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
+from api.mcp.calls import (
+    ANSWER_ITEMS,
+    LEAST_RESULT_TOKENS,
+    MAX_RESULT_CHARACTERS,
+    MAX_RESULT_TOKENS,
+    USUAL_RESULT_TOKENS,
+    is_within,
+)
 from api.mcp.tools import TOOLS
 from api.state import QUESTIONS, Serving
 from nornweave.ask.answer.pages import ITEMS_WANTED, USUAL_TOKENS

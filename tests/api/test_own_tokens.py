@@ -16,7 +16,7 @@ from api_support import CLIENT, is_problem
 from identity_provider import Provider
 from scripted_engine import ScriptedEngine
 
-from api.access import own_tokens
+from api.access import tokens as own_tokens
 from api.access.sessions import COOKIE, csrf_token
 from api.app import create_app
 from nornweave.ask.agents.exchange import GROUPS_HEADER

@@ -18,9 +18,9 @@ from live_server import live
 from scripted_engine import ScriptedEngine
 from waiting import until
 
+from api.access.origins import plain_prefix
 from api.app import create_app
 from api.links import configured_url
-from api.server.prefix import plain_prefix
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 

@@ -16,9 +16,9 @@ import pytest
 from processes import SERVE, START_S, STOP_S, Started
 
 from api.app import CLOSE_WITHIN_S
-from api.server.listening import default_port
 from api.server.process import DRAIN_WITHIN_S
 from api.server.serving import serve
+from api.server.workers import default_port
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.supervisor import STOP_WITHIN_S, PortInUseError

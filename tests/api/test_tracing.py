@@ -10,7 +10,7 @@ import pytest
 from api_support import Ask
 from scripted_engine import ScriptedEngine
 
-from api.tracing import callers_trace_id, current_trace_id
+from api.state import callers_trace_id, current_trace_id
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 FULL = f"00-{TRACE}-{PARENT}-01"
@@ -56,7 +56,7 @@ def test_otherwise_it_has_a_new_one_each_time(look: Ask) -> None:
 
 def test_log_lines_are_json_where_that_is_wanted() -> None:
     script = (
-        "import logging, os; from api.tracing import log_trace_ids, _trace_id; log_trace_ids(os.environ)\n"
+        "import logging, os; from api.state import log_trace_ids, _trace_id; log_trace_ids(os.environ)\n"
         "_trace_id.set('ab' * 16); logging.getLogger('x').warning('one\\x1b[2J %s', 'line')\n"
         "_trace_id.set('')\n"
         "try: 1 / 0\nexcept ZeroDivisionError: logging.getLogger('y').exception('a defect')\n"

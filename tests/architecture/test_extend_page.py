@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from api.routes import pages, status_page, tokens
+from api.routes import pages, sources, tokens
 from api.routes.page_routes import HtmlRoute
 from nornweave.ask.search.records import RetrievalSource
 from nornweave.config.domain import SourceWeights
@@ -27,7 +27,7 @@ def test_each_retrieval_source_has_a_weight_and_a_row_of_its_own() -> None:
 def test_each_page_is_described() -> None:
     """A page has its data at the same address with ``.json``, or shares its address with an operation."""
     described = "\n".join(lines_of("pages.md"))
-    routes = [*pages.routes, *status_page.routes, *tokens.routes]
+    routes = [*pages.routes, *sources.routes, *tokens.routes]
     paths = {route.path for route in routes}
     shown = {route.path for route in routes if f"{route.path}.json" in paths or isinstance(route, HtmlRoute)}
     assert {"/", "/conflicts"} <= shown

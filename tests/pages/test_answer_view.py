@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from api.pages.addresses import place_of
-from api.pages.answer_view import answer_view
+from api.pages.answer_view import answer_view, entry_of
 from api.pages.catalogue import DomainChoice, FilterChoice, facets_of
-from api.pages.conflict_view import entry_of
 from api.pages.question_form import QuestionForm
 
 CATALOGUE = tuple(

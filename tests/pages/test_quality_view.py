@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from api.pages.judged import JudgedQuestions, QuestionWithPlaces
-from api.pages.quality_view import (
+from api.pages.question_form import JudgedQuestions, QuestionWithPlaces
+from api.pages.state_view import (
     HEIGHT,
     WIDTH,
     chart_of,

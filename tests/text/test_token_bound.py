@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tokenizers_of_models import most_tokens
 
-from api.mcp.results import bound_tokens, estimate_tokens
+from api.mcp.calls import bound_tokens, estimate_tokens
 
 ROOT = Path(__file__).parents[2]
 RANDOM = random.Random(1)
