@@ -81,8 +81,8 @@ OF_USE_SHARE = 0.8
 """Share for what sets a value or falls back to one, where a default is asked for that is declared elsewhere."""
 ASIDE_SHARE, IMPORT_SHARE, SHELL_SHARE = 0.3, 0.5, 0.5
 """What tests and examples lose where there is full evidence; import blocks, and headings without text, always."""
-ASIDE_WHERE, ASIDE_HOW, RELEASE_SHARE = 0.6, 0.85, 0.9
-"""What tests and examples keep where one asks where something is done, and how or why; and sections of changelogs in a
+ASIDE_WHERE, ASIDE_KEPT, RELEASE_SHARE = 0.6, 0.85, 0.9
+"""What tests and examples keep where one asks where something is done, and elsewhere; and sections of changelogs in a
 question."""
 
 _ROUNDING = 1 - 1e-5
@@ -135,7 +135,6 @@ ASKS_WHERE = frozenset({"function", "method", "class", "file", "code", "implemen
 _DONE = re.compile(r"\bwhere\s+(?:is|are|was|were|do|does|did)\b", re.IGNORECASE)
 """What ends with what is done, for which the code may have another word."""
 ASKS_PLACE = re.compile(r"\bwhere\b|\b(?:which|what) (?:function|method|class|file)\b|\bin the code\b", re.IGNORECASE)
-_HOW = re.compile(r"\s*(?:how|why)\b", re.IGNORECASE)
 MOST_TRIED = 6
 ASKS_FOR_NEWEST = frozenset({"latest", "newest", "last", "recent", "recently", "current"})
 """What a question says that asks for the newest release."""
@@ -279,13 +278,11 @@ def exact_evidence(
     if proven:
         scores = (np.maximum(reduce(np.maximum, proven) - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     kept = []
-    is_where = ASKS_PLACE.search(query.text) is not None
-    is_how = _HOW.match(query.text) is not None
-    if ASIDE in known and (is_where or is_how or scores is not None):
+    if ASIDE in known:
         aside = reduce(partial(np.setdiff1d, assume_unique=True), searched.files.values(), known[ASIDE])
         most = 0.0 if scores is None else float(scores.max(initial=0))
         if len(aside):
-            share = ASIDE_WHERE if is_where else min(1 - ASIDE_SHARE * most, ASIDE_HOW if is_how else 1.0)
+            share = ASIDE_WHERE if ASKS_PLACE.search(query.text) else min(1 - ASIDE_SHARE * most, ASIDE_KEPT)
             kept.append((aside, float(np.float32(share))))
     if RELEASE in known and is_question(query.text) and not versions_in(query.text):
         sections = np.setdiff1d(known[RELEASE], known.get(RELEASE_PAGE, NO_HITS.numbers), assume_unique=True)
