@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Final, TypeAlias
@@ -32,12 +33,15 @@ LEARNED: Final = "learned"
 _STATED = frozenset(("default", "value", "setting"))
 NO_DEFAULT = "the code gives it no one default"
 OTHER_TEXT = "the code gives it another text"
-"""Of a word without marks: what is a value is not certain."""
+"""A word can be spelt in several ways, and what is a value is not certain."""
 NO_CLAIM = "the page does not call it a default"
 _HELP = lazy_pattern(r"^--?[A-Za-z]|[(\[]defaults?[ :]")
 """In the text of an option that is read from a program's help."""
 CALLED_DEFAULT = DECLARED + 1
 """How a value stands in a class or file of defaults."""
+NEAR, LEAST = 20, 5
+A_LITTLE_MORE, MORE, FAR_MORE = 1.5, 3, 10
+"""Lines around a place in code, and how many times as many names, at least ``LEAST``, another place has there."""
 CLEARLY = 0.8
 """Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
 _EMPTY = frozenset(("", "[]", "{}"))
@@ -293,6 +297,47 @@ def own_pairs(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
         )
         if not (is_sample or is_use or is_of_another or (is_also_said and calls_default(page))):
             found.append(pair)
+    return _near_others(found)
+
+
+def _near_others(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
+    """Return the pairs without those whose code stands apart from the names of their page, or from their value.
+
+    If a file that is called as the page has exactly the name and agrees, other files do not matter. Otherwise a place
+    counts by how many names of the page have values within ``NEAR`` lines of it. A pair is left out if another place
+    has ``MORE`` times as many for the same documented value, ``A_LITTLE_MORE`` if both agree; or, for a value that only
+    stands beside the name, ``FAR_MORE`` for any value of the page.
+    """
+    names: dict[tuple[str, str], dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    called = set()
+    for pair in pairs:
+        if standing(pair) > TESTED:
+            names[pair.other.path, pair.code.path][pair.code.fact.line].add(pair.other.fact.name)
+            is_own = _has_one_stem(pair) and pair.outcome is FactComparison.AGREE
+            is_own = is_own and match_names(pair.other, pair.code) is NameMatch.SAME
+            called |= {_line(pair.other)} if is_own else set()
+
+    @cache
+    def near(page: str, code: str, line: int) -> int:
+        lines = names[page, code]
+        return len(set().union(*(lines[at] for at in range(line - NEAR, line + NEAR + 1) if at in lines)))
+
+    counted = [(pair, near(pair.other.path, pair.code.path, pair.code.fact.line), standing(pair)) for pair in pairs]
+    most: dict[object, int] = defaultdict(int)
+    for pair, count, role in counted:
+        line = _line(pair.other)
+        for key in (line, (line, pair.outcome), pair.other.path) if role > TESTED else ():
+            most[key] = max(most[key], count)
+    found = []
+    for pair, count, role in counted:
+        line, agrees = _line(pair.other), pair.outcome is FactComparison.AGREE
+        is_apart = (
+            most[line] >= max(MORE * count, LEAST)
+            or (agrees and most[line, pair.outcome] >= max(A_LITTLE_MORE * count, LEAST))
+            or (role == 1 and most[pair.other.path] >= FAR_MORE * count)
+        )
+        if not is_apart and (line not in called or _has_one_stem(pair)):
+            found.append(pair)
     return found
 
 
@@ -343,10 +388,7 @@ def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = N
     """
     verdict, pair = decided(pairs, written, line)
     page, code = pair.other, pair.code
-    quoted = [
-        one.other.fact for one in pairs if any(mark + page.fact.value in one.other.fact.statement for mark in "\"'`")
-    ]
-    is_text = verdict is FactComparison.DIFFER and page.fact.kind == "string" and not quoted
+    is_text = verdict is FactComparison.DIFFER and page.fact.kind == "string"
     verdict = None if is_text else verdict
     state: State = "not_compared" if verdict is None else "held" if verdict is FactComparison.AGREE else "differs"
     why = OTHER_TEXT if is_text else NO_DEFAULT if calls_default(page.fact) else NO_CLAIM
@@ -365,43 +407,25 @@ def decided(
 
     The comparison is ``None`` if the code does not give the name a single default. Arguments are as in ``option_of``.
     """
-    name = read_name(written)
-    titles = [words for pair in pairs if (words := words_of(pair.other.title or ""))]
-    owner: Sequence[str] = (name.owner if name else "").split() or (titles[0] if titles else ())
     pairs = [pair for pair in pairs if calls_default(pair.other.fact)] or pairs
     pairs = _nearest(pairs, pairs[0].other.fact.line if line is None else line)
-    path = name.owner.split() if name else []
-    pairs = [pair for pair in pairs if _is_whole(pair, owner) or _has_path(pair, path)] or pairs
     # What stands for *not set* is decided elsewhere.
     pairs = [pair for pair in pairs if pair.outcome is FactComparison.AGREE or not _is_unset(pair)] or pairs
     most = max(map(standing, pairs))
     telling = [pair for pair in pairs if standing(pair) == most]
-    verdict = _verdict(telling, owner) if most > TESTED else None
+    verdict = _verdict(telling, name.owner if (name := read_name(written)) else "") if most > TESTED else None
     is_default = calls_default(telling[0].other.fact)
     if verdict is FactComparison.DIFFER and (
         not is_default or all(isinstance(pair.code, CodeFact) and most < DECLARED for pair in telling)
     ):
         verdict = None  # an example, or a value that the code only uses
     pair = max((one for one in telling if one.outcome is verdict), default=telling[0],
-               key=lambda one: (_shared_folder(one), _has_one_stem(one), one.strength, _shared_owner(one)))  # fmt: skip
+               key=lambda one: (_shared_folder(one), one.strength, _shared_owner(one)))  # fmt: skip
     return verdict, pair
 
 
 def _is_unset(pair: CandidatePair) -> bool:
     return pair.code.fact.value in {*_EMPTY, "-1"}
-
-
-def _is_whole(pair: CandidatePair, owner: Sequence[str]) -> bool:
-    """Tell whether code joins a documented name and its owner to one name: ``esTimeout`` for ``es.timeout``."""
-    code, page = pair.code.name_words, pair.other.name_words
-    lead = [*code[: -len(page)]] if page and [*code[-len(page) :]] == [*page] else []
-    return bool(lead) and lead in ([*owner], pair.other.fact.owner.split()[-len(lead) :])
-
-
-def _has_path(pair: CandidatePair, path: Sequence[str]) -> bool:
-    """Tell whether code writes a documented key with its whole path: ``flag("lamp.glow.time", 5)``."""
-    is_same = match_names(pair.other, pair.code) is NameMatch.SAME
-    return bool(path) and is_same and pair.code.fact.owner.split()[-len(path) :] == [*path]
 
 
 def _nearest(pairs: Sequence[CandidatePair], line: int) -> list[CandidatePair]:
@@ -434,25 +458,20 @@ def plain_difference(pairs: Sequence[CandidatePair], line: int) -> CandidatePair
     return pair if is_plain and is_exact and code.value != "-1" else None
 
 
-def _verdict(pairs: Sequence[CandidatePair], owner: Sequence[str]) -> FactComparison | None:
+def _verdict(pairs: Sequence[CandidatePair], owner: str) -> FactComparison | None:
     """Return how the code compares with a documented value; ``None`` if its places disagree or are all ignored.
 
     An equal name is preferred to a name that needs its owner. An empty value is ignored, because it is filled in
     elsewhere. A value of another kind or of a longer name is ignored, because it belongs to another thing.
     """
-    is_whole = any(_is_whole(pair, owner) for pair in pairs)
-    if not is_whole:
-        pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
-    if owner and not is_whole:  # queue.size is not pool.size
-        classes = {pair.code.fact.owner for pair in pairs} - {""}
-        if len(classes) > 1 and not any(path_run(pair) or _has_path(pair, owner) for pair in pairs):
-            return None  # the path of the key names none of these classes
-        own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner) for pair in pairs]
+    pairs = [pair for pair in pairs if match_names(pair.code, pair.other) is NameMatch.SAME] or pairs
+    if owner:  # queue.size is not pool.size
+        own = [frozenset(pair.code.fact.owner.split()).symmetric_difference(owner.split()) for pair in pairs]
         pairs = [pair for pair, apart in zip(pairs, own, strict=True) if len(apart) == min(map(len, own))]
     found: dict[FactComparison, float] = {}
     for pair in pairs:
         code, page = pair.code.fact, pair.other.fact
-        is_longer = not is_whole and match_names(pair.code, pair.other) is NameMatch.LONGER
+        is_longer = match_names(pair.code, pair.other) is NameMatch.LONGER
         is_other = code.kind != page.kind or _is_unset(pair) or is_longer
         if pair.outcome is FactComparison.AGREE or not is_other:
             found[pair.outcome] = max(found.get(pair.outcome, 0.0), pair.strength)

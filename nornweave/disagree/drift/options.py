@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
-from nornweave.disagree.conflicts.comparable import NameMatch, match_names
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import calls_default, option_of, plain_difference
 from nornweave.disagree.drift.files import SourceFile
@@ -48,8 +47,7 @@ _SAYS_DEFAULT = frozenset(("default", "defaults", "to", "is", ":", "=", "(", ")"
 _TERM = lazy_pattern(r"[ \t]*(?:\*\*)?\\?--?[A-Za-z][^\n]{0,80}$")
 _BELOW = lazy_pattern(r"[ \t]{2,}[^\s-]|:[ \t]")
 _FLAGS = lazy_pattern(r"(?<![\w-])--?[A-Za-z][\w-]*")
-_TAKEN = lazy_pattern(r"[ \t]+([a-z]\w+)(?==|[ \t]*$)")
-"""A flag with its explanation below it, and what a letter takes: ``-o name=VALUE``."""
+"""A flag with its explanation below it."""
 _EXPLAINS = lazy_pattern(r"[*_]*(?:[ \t]*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\))?[ \t]*(?::|[-\u2013\u2014]+[ \t]|$)")
 """Behind a name that begins a paragraph about it."""
 _BETWEEN = frozenset(("or", "and", ",", "/", "|", "]", ")", "**", "alias", "aliases"))
@@ -63,11 +61,6 @@ _GIVEN = lazy_pattern(
 )
 """On a line of a configuration."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
-_EXPLAINED = lazy_pattern(
-    r"[ \t]*(?:\*|//+|#)?[ \t]*[@\\](?:property|prop|param|option)[ \t]+(?:\{[^{}\n]{1,120}\}[ \t]*)?"
-    r"\[?(?P<name>[A-Za-z_$][\w.$-]*)"
-)
-"""In a comment of a block of code."""
 _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
 
@@ -108,7 +101,6 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
             *filter(None, (_KEY.match(line),)),
             *filter(None, (_GIVEN.match(line) if is_reference and not nested else None,)),
             *_VARIABLE.finditer(line),
-            *_EXPLAINED.finditer(line),
         ):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
@@ -136,18 +128,14 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         following = text[block.body + match.end() + 1 : block.body + match.end() + 200].lstrip("\n")
         term = _TERM.match(match[0]) if _BELOW.match(following) else None
         if block.kind == "paragraph" and term:
-            flags = list(_FLAGS.finditer(match[0], 0, term.end()))
-            flag, group = max(flags, key=lambda one: len(one[0])), 0
-            taken = _TAKEN.match(match[0], flag.end()) if len(flag[0]) == len("-o") else None
-            flag, group = (taken, 1) if taken else (flag, group)
+            flag = max(_FLAGS.finditer(match[0], 0, term.end()), key=lambda one: len(one[0]))
             start = block.body + match.start()
-            yield Token(flag[group], start + flag.start(group), start + flag.end(group), quoted=True)
+            yield Token(flag[0], start + flag.start(), start + flag.end(), quoted=True)
             continue
         is_lead = match.start() == 0 and block.kind != "paragraph"
         is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
-        is_set = is_marked and text.startswith("=**", words[0].end)
         is_term = is_marked and (len(words) == 1 or _EXPLAINS.match(text, words[0].end, block.body + match.end()))
-        if is_marked and (is_lead or is_set or is_term):
+        if is_marked and (is_lead or is_term):
             yield words[0]
         if block.kind != "paragraph":
             return
@@ -230,7 +218,7 @@ def states_of(
                 entries[read.owner, read.name] = written, line
                 places[read.name].append(line)
         for (_, name), (written, line) in entries.items():
-            of = [one for one in compared.get((file.path, name), ()) if _is_of(one, line, places[name])]
+            of = [one for one in compared.get((file.path, name), ()) if _is_nearest(one.other, line, places[name])]
             said = [one for one in read_on.get((file.path, name), ()) if _is_nearest(one, line, places[name])]
             # What a page says besides is no default where it names another.
             is_unread = any(calls_default(one.fact) for one in said) and not any(
@@ -251,17 +239,8 @@ def states_of(
     return found
 
 
-def _is_of(pair: CandidatePair, line: int, places: Sequence[int]) -> bool:
-    """Tell whether a value belongs to the entry on ``line``, if several entries have one name, as ``size`` may.
-
-    The value is below the entry and before the next of the ``places``. An empty value of a longer name does not belong.
-    """
-    if "none" in {pair.code.fact.kind, pair.other.fact.kind} and match_names(pair.other, pair.code) is NameMatch.LONGER:
-        return False
-    return _is_nearest(pair.other, line, places)
-
-
 def _is_nearest(said: LocatedFact, line: int, places: Sequence[int]) -> bool:
+    """Tell whether a value is below the entry on ``line`` and before the next of the ``places`` of its name."""
     return line == max((place for place in places if place <= said.fact.line), default=places[0])
 
 
