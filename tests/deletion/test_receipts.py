@@ -21,8 +21,7 @@ from git_server import serve_git
 from postgres_server import shared_server
 from questions import query
 
-from lab.apis import confluence, slack
-from lab.apis.confluence import ConfluenceServer
+from lab.apis import slack
 from lab.apis.server import serving
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
@@ -173,17 +172,6 @@ def slack_channel(folder: Path, stack: ExitStack) -> Planted:
     )
 
 
-def confluence_site(folder: Path, stack: ExitStack) -> Planted:
-    server = ConfluenceServer()
-    space = server.space("ENG")
-    for n in range(3):
-        server.write(space, f"Page {n}", f"<p>{words()}</p>")
-    page = server.write(space, "Secret", f"<p>{SENTENCE}</p>")
-    stack.enter_context(serving(server))
-    keys = {"type": "confluence", "url": server.url, "user": confluence.USER, "token_env": "ATLASSIAN_TOKEN"}
-    return Planted(workspace(folder, "documentation", keys), Domain.DOCUMENTATION, "origin", lambda: server.trash(page))
-
-
 def postgresql(folder: Path, stack: ExitStack) -> Planted:
     postgres = shared_server()
     stack.callback(close_idle)
@@ -200,14 +188,13 @@ def postgresql(folder: Path, stack: ExitStack) -> Planted:
 
 KINDS = {
     "files": files, "segments": files, "git": git, "inbox": inbox, "web": web, "slack": slack_channel,
-    "confluence": confluence_site, "postgresql": postgresql,
+    "postgresql": postgresql,
 }  # fmt: skip
 
 
 @pytest.fixture(params=KINDS)
 def planted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
     monkeypatch.setenv("SLACK_TOKEN", slack.TOKEN)
-    monkeypatch.setenv("ATLASSIAN_TOKEN", confluence.TOKEN)
     with ExitStack() as stack:
         if request.param == "segments":
             stack.enter_context(small_segments(worn=1))
