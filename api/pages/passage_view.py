@@ -205,11 +205,15 @@ def _facts(metadata: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _last_change(change: ChangeDocument | None) -> tuple[str, str] | None:
-    """Return address and text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``; ``None`` if unknown."""
+    """Return address and text of the last commit: ``2026-03-04 by Ada: Keep sessions longer``; ``None`` if unknown.
+
+    The address is empty if the commit is not read.
+    """
     if change is None:
         return None
     by = f" by {change['author']}" if change["author"] else ""
-    return passage_address(change["chunk_id"]), f"{day_of(change['date'])}{by}: {change['subject']}"
+    address = passage_address(change["chunk_id"]) if change["chunk_id"] else ""
+    return address, f"{day_of(change['date'])}{by}: {change['subject']}"
 
 
 CPU_S = 10.0

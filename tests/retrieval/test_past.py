@@ -966,6 +966,36 @@ def test_a_passage_names_the_commit_that_changed_its_file_last(folder: Path) -> 
         assert "last change" not in client.get(f"/passages/{change['chunk_id']}").text
 
 
+def test_a_file_whose_newest_commit_a_merge_brought_names_the_merge(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "api")
+
+    old = repository.commit({"kettle.py": "def boil():\n    return 100\n"}, "2025-03-01T12:00:00Z")
+    repository.commit({"cup.py": "def pour():\n    return 1\n"}, "2025-03-02T12:00:00Z")
+    repository.git("checkout", "-q", "-b", "hotter")
+    repository.commit({"cup.py": "def pour():\n    return 2\n"}, "2025-03-03T12:00:00Z")
+    repository.git("checkout", "-q", "-")
+    repository.git("merge", "-q", "--no-ff", "-m", "Pour twice as much", "hotter")
+    settings = {
+        "data_dir": "var",
+        "sources": [{"id": "api", "domain": "code", "type": "git", "path": "api", "history": 2}],
+        "domains": {"code": HASHED},
+    }
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    assert nornweave(tmp_path, "sync").returncode == 0
+    app = create_app(load_settings(tmp_path / "nornweave.yaml", {}), environment={})
+    with live(app) as url, httpx.Client(base_url=url) as client:
+        found = {
+            match["source_path"]: client.get(f"/chunks/{match['chunk_id']}").json()["last_change"]
+            for match in client.get("/find", params={"text": "def "}).json()["matches"]
+        }
+        assert found["cup.py"]["subject"] == "Pour twice as much" and found["cup.py"]["chunk_id"]
+        lost = found["kettle.py"]  # older than what is read
+        assert (lost["subject"], lost["chunk_id"], lost["author"]) == ("x", None, "Ann")
+        assert old.startswith(lost["revision"]) and lost["date"].startswith("2025-03-01")
+        page = client.get(f"/passages/{client.get('/find', params={'text': 'boil'}).json()['matches'][0]['chunk_id']}")
+        assert "2025-03-01 by Ann: x</bdi></dd>" in page.text
+
+
 def test_what_changed_names_the_commits_in_between(folder: Path) -> None:
     api = Repository(folder / "api")
     for name, message in (("page", "Bring the page back"), ("mail", "Send a mail")):

@@ -954,9 +954,13 @@ def hash_of(citation: Citation) -> str:
     return citation.source_path.rpartition("/")[2]
 
 
-def commit_of(generation: Index, chunk: StoredChunk) -> StoredChunk | None:
-    """Return the commit that last changed a chunk's file; ``None`` if unknown, and for chunks of commits."""
-    key = f"commit:{(chunk.revision or '')[: COMMIT_DIGITS[1] - 1]}"
+def commit_of(generation: Index, chunk: StoredChunk, brought_by: str = "") -> StoredChunk | None:
+    """Return the commit that last changed a chunk's file; ``None`` if it is not read, and for chunks of commits.
+
+    Args:
+        brought_by: the commit along first parents that brought the file's newest commit, if known.
+    """
+    key = f"commit:{(brought_by or chunk.revision or '')[: COMMIT_DIGITS[1] - 1]}"
     for found in generation.chunks(generation.named([key]).get(key, NO_HITS.numbers)).values():
         if found.source_id == chunk.source_id and found.path != chunk.path and found.char_range[0] == 0:
             return found

@@ -34,7 +34,7 @@ from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.text.legible import lines_of
-from nornweave.core.types import Domain
+from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.records import StoredChunk
@@ -68,7 +68,10 @@ class SeenTexts:
                 if chunk:
                     name, known = generation.meta["generation"], agent.freshness
                     at = known.verified_at(name, chunk.source_id, chunk.path) if known else None
-                    return chunk_document(domain, chunk, name, at, commit_of(generation, chunk), self._about(chunk))
+                    stored = generation.document(chunk.source_id, chunk.path)
+                    said = stored.metadata if stored and stored.revision else NO_METADATA
+                    commit = commit_of(generation, chunk, str(said.get("brought_by") or ""))
+                    return chunk_document(domain, chunk, name, at, commit, self._about(chunk), said)
         return None
 
     def _about(self, chunk: StoredChunk) -> list[tuple[Domain, StoredChunk]]:

@@ -19,7 +19,7 @@ from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.shaping import in_shape, moment_text
 from nornweave.ask.why import Stage, Why
 from nornweave.connect.inbox.deposits import InboxDocument
-from nornweave.core.types import Domain
+from nornweave.core.types import NO_METADATA, Domain, Metadata
 from nornweave.index.inbox_life_cycle import DepositPage
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.searching.finding import CompletionKind
@@ -37,9 +37,9 @@ _STAGES = {
 
 
 class ChangeDocument(TypedDict):
-    """A commit. ``chunk_id`` is its passage."""
+    """A commit. ``chunk_id`` is its passage, ``null`` if the commit is not among those that are read."""
 
-    chunk_id: str
+    chunk_id: str | None
     revision: str
     subject: str
     author: str | None
@@ -193,21 +193,28 @@ def chunk_document(
     verified_at: datetime | None,
     commit: StoredChunk | None,
     about: Sequence[tuple[Domain, StoredChunk]],
+    said: Metadata = NO_METADATA,
 ) -> ChunkDocument:
     """Return the text behind a citation.
 
     Args:
-        commit: the last commit of its file, if known.
+        commit: the last commit of its file, if it is read.
         about: chunks on the same issues and pull requests, each with its domain.
+        said: what git says of the last commit of its file (``last_change``, ``author``); empty where none are read.
     """
     citation = citation_of(domain, chunk, verified_at)
+    change = commit and change_document(commit)
+    if not change and isinstance(subject := said.get("last_change"), str):
+        author, date = said.get("author"), moment_text(chunk.updated_at)
+        change = {"chunk_id": None, "revision": chunk.revision or "", "subject": subject,
+                  "author": author if isinstance(author, str) else None, "date": date}  # fmt: skip
     return in_shape(
         ChunkDocument,
         chunk,
         domain_id=domain.value,
         citation=citation_document(citation),
         claims=[claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
-        last_change=commit and change_document(commit),
+        last_change=change,
         about=[
             in_shape(
                 AboutDocument,

@@ -81,7 +81,7 @@ _MERGE_REQUEST = re.compile(r"See merge request \S{0,300}?(!\d{1,7})\s*")
 """As GitLab ends the message of a merge, with the path of the project before the number."""
 _SIGNED = re.compile(r"(?:co-authored-by|signed-off-by|change-id|reviewed-by|git-svn-id):", re.IGNORECASE)
 _WITH = re.compile(r"^co-authored-by:[ \t]*([^<\n]{1,100}?)[ \t]*(?:<|$)", re.IGNORECASE | re.MULTILINE)
-_ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
+ADDRESS = re.compile(r" ?<[^<>\s]{1,200}@[^<>\s]{1,200}>")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.{0,300})")
 _DEFINES = re.compile(
     r"\s*(?:(?:export|default|public|private|protected|internal|static|abstract|final|sealed|async|const|unsafe|extern"
@@ -266,6 +266,11 @@ class CommitHistory:
                     }),
                 )  # fmt: skip
 
+    def merges(self, commit: str) -> dict[str, str]:
+        """Return for each commit up to ``commit`` the one along first parents that brought it, which may be itself."""
+        parents, *_ = self._walk((), commit)
+        return {each: sha for sha, merged in _merged(_first_parents(parents), parents) for each in merged}
+
     def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str], list[str]]]]:
         """Return the releases, and a mapping from each merge commit to what it merged.
 
@@ -281,9 +286,7 @@ class CommitHistory:
         apart, tagged_apart, _ = self._walk(made, "--tags", "--not", commit)
         beside = _tagged_beside(apart, tagged_apart, parents)
         first_had = _first_releases({**parents, **apart}, {**named, **tagged_apart}, made)
-        mainline = [*itertools.islice(parents, 1)]
-        while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
-            mainline.append(further[0])
+        mainline = _first_parents(parents)
         tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
         counted, left = dict[str, str](), {sha: at for at, shas in beside.items() for sha in shas}
         forks, newest_release = _forks(mainline, parents), -1
@@ -548,6 +551,14 @@ def _first_releases(
     return first
 
 
+def _first_parents(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the newest commit and its first parents, newest first."""
+    mainline = [*itertools.islice(parents, 1)]
+    while mainline and (further := parents.get(mainline[-1])) and further[0] in parents:
+        mainline.append(further[0])
+    return mainline
+
+
 def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
     """Yield each commit of a branch, oldest first, with a list of this commit and the commits that it merged."""
     seen = set[str]()
@@ -676,7 +687,7 @@ def _list(value: JsonValue) -> Sequence[JsonValue]:
 
 def _described(message: str, changes: Sequence[_Change], author: str) -> dict[str, JsonValue]:
     """Return the record of a commit's message and changes. A program's message is stored without its body."""
-    subject, _, body = _ADDRESS.sub("", message.strip()).partition("\n")
+    subject, _, body = ADDRESS.sub("", message.strip()).partition("\n")
     lines = [line for line in body.strip().splitlines() if not _SIGNED.match(line)]
     is_merge = _MERGED.match(subject) is not None and bool(lines)
     subject = _titled(subject, "\n".join(lines))

@@ -24,7 +24,7 @@ from nornweave.connect.files.source import file_document, file_version, is_asked
 from nornweave.connect.files.walk import LINK
 from nornweave.connect.git.address import check_template, file_url, template_of
 from nornweave.connect.git.blame import is_own_repository
-from nornweave.connect.git.history import CommitHistory, history_document
+from nornweave.connect.git.history import ADDRESS, CommitHistory, history_document
 from nornweave.connect.git.program import (
     Blobs,
     GitFailedError,
@@ -106,7 +106,7 @@ _NAME = re.compile(r"[\w./:@+-]+", re.ASCII)
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK_MODE, _SUBMODULE_MODE, _PROGRAM_MODE = "120000", "160000", "100755"
 _EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
-_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%H%x00%h%x00%at%x00%aN"
+_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%H%x00%h%x00%at%x00%aN%x00%<(300,trunc)%s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,8 @@ class _Commit:
     revision: str
     authored_at: datetime | None
     author: str
+    subject: str = ""
+    sha: str = ""
 
 
 _NO_COMMIT = _Commit("", None, "")
@@ -168,7 +170,7 @@ class GitSource:
     def version(self) -> str:
         # The template changes the documents' web addresses.
         # The globs count because files that include names are read whatever they hold.
-        return ",".join(("git-3", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
+        return ",".join(("git-4", file_version(), *([self.web_url] if self.web_url else []), *self.include, *self.only))
 
     def list(self) -> Listing:
         """List the committed files by path. The gate of a file is its blob id.
@@ -190,7 +192,8 @@ class GitSource:
             origin_of(self.root, timeout_s=self.timeout_s) if self.origin is None else self.origin
         )
         urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
-        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path)) for file in files]
+        merges = self._merges(commit)
+        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path), merges) for file in files]
         if self.history:
             entries += self._commits(self.history, commit, template)
         undated = sum(entry.revision is None for entry in entries)
@@ -337,6 +340,13 @@ class GitSource:
         except GitFailedError as error:
             raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
 
+    def _merges(self, commit: str) -> Mapping[str, str] | None:
+        """Return for each commit the one along first parents that brought it; ``None`` if no commits are read."""
+        try:
+            return self.history.merges(commit) if self.history else None
+        except GitFailedError as error:
+            raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
+
     def _edge(self) -> frozenset[str]:
         """Return the oldest commits of a shallow clone. The result is empty for a complete clone."""
         place = self._git("rev-parse", "--git-path", "shallow", failure="its place in the repository is unknown")
@@ -396,21 +406,22 @@ def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> st
     return None
 
 
-def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
+def _entry(file: TreeFile, last: _Commit, url: str | None, merges: Mapping[str, str] | None) -> Entry:
+    read = {} if merges is None else {"last_change": last.subject or None, "brought_by": merges.get(last.sha)}
     return Entry(
         path=file.path,
         gate=file.blob,
         size=file.size,
         updated_at=last.authored_at,
         revision=last.revision or None,
-        metadata=freeze({"author": last.author or None, "url": url}),
+        metadata=freeze({"author": last.author or None, "url": url, **read}),
     )
 
 
 def _parse_history(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tuple[str, _Commit]]:
     """Parse ``git log -z --name-only -c``. Yield each path with its commit. Commits in ``edge`` count as unknown.
 
-    In the output two or more empty fields begin a commit, and the four fields of the commit follow. Then come the names
+    In the output two or more empty fields begin a commit, and the five fields of the commit follow. Then come the names
     of its files: after a line feed in an ordinary commit, after one empty field in a merge.
     """
     fields = split_fields(stream)
@@ -420,7 +431,8 @@ def _parse_history(stream: Iterable[bytes], edge: frozenset[str]) -> Iterator[tu
             empty += 1
             continue
         if empty >= _EMPTY_BEFORE_COMMIT:
-            own = _Commit(next(fields, ""), since_1970(next(fields, "")), next(fields, ""))
+            revision, moment, author, subject = (next(fields, "") for _ in range(4))
+            own = _Commit(revision, since_1970(moment), author, ADDRESS.sub("", subject).strip(), field_)
             commit, is_first = _NO_COMMIT if field_ in edge else own, True
         else:
             yield field_.removeprefix("\n") if is_first and not empty else field_, commit
