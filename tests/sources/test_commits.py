@@ -16,7 +16,7 @@ from test_git import git
 from nornweave.connect.connectors import FilesSettings, GitSettings, load_settings, open_sources
 from nornweave.connect.files.source import FilesSource
 from nornweave.connect.git import history as commits
-from nornweave.connect.git.history import CommitHistory
+from nornweave.connect.git.history import MAX_LISTED, CommitHistory
 from nornweave.connect.git.source import GitSource
 from nornweave.core.types import Document, Domain, Entry, SourceId, is_of_history
 
@@ -265,7 +265,7 @@ def test_a_merge_request_is_named_by_its_number(root: Path, closes: str) -> None
 def test_a_merge_is_in_the_release_of_what_it_merged(root: Path) -> None:
     say(root, "Begin", {"a.py": "1\n"}, day=1)
     git(root, "checkout", "--quiet", "-b", "release-1.1")
-    say(root, "Prepare", {"CHANGES": "1.1\n"}, day=2)
+    say(root, "Seal the crane", {"CHANGES": "1.1\n"}, day=2)
     git(root, "tag", "v1.1.0")
     git(root, "tag", "v1.1.0rc1", "HEAD~1")
     git(root, "checkout", "--quiet", "main")
@@ -274,7 +274,7 @@ def test_a_merge_is_in_the_release_of_what_it_merged(root: Path) -> None:
     with source(root) as repository:
         documents = past(repository)
     release = documents["Release v1.1.0"].text
-    assert "has 2 commits:" in release and "- Prepare" in release, "as git lists what the tag contains"
+    assert "has 2 commits:" in release and "- Seal the crane" in release, "as git lists what the tag contains"
     assert "not released yet." in documents["Go on"].text, "the release does not contain it"
     assert "first released in v1.1.0." in documents["Merge the release"].text
     assert "first released in v1.1.0." in documents["Begin"].text, "what was tagged before it was its draft"
@@ -332,7 +332,21 @@ def test_a_list_that_is_cut_says_so(root: Path, monkeypatch: pytest.MonkeyPatch)
     git(root, "tag", "--delete", "v1.2.0", "v1.3.0")
     with source(root) as repository:
         said = past(repository)["Release v1.5.0"].text
-    assert "has more than 2 commits since v1.1.0" in said and said.count("\n- Weigh jar") == 2
+    assert "has 4 commits since v1.1.0" in said and said.count("\n- Weigh jar") == 2 and said.endswith("- and 2 others")
+
+
+def test_a_release_lists_a_hundred_commits_and_counts_housekeeping_apart(root: Path) -> None:
+    say(root, "Begin", {"a.py": "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    for number in range(MAX_LISTED + 2):
+        say(root, f"Weigh the jar of number {number} and {'write ' * 8}it down", {"a.py": f"jar {number}\n"}, day=2)
+        if not number % 20:
+            say(root, "Update changelog [ci skip]", {"CHANGELOG.md": f"{number}\n"}, day=2)
+    git(root, "tag", "v1.1.0")
+    with source(root) as repository:
+        said = past(repository)["Release v1.1.0"].text
+    assert f"has {MAX_LISTED + 2} commits and 6 of housekeeping since v1.0.0:\n" in said
+    assert said.count("\n- Weigh") == MAX_LISTED and "changelog" not in said and said.endswith("\n- and 2 others")
 
 
 def test_a_release_that_comes_later_changes_its_commits_and_nothing_else(root: Path) -> None:
@@ -554,7 +568,7 @@ def test_a_tag_on_a_branch_that_was_never_merged_counts_where_the_branch_left(ro
     say(root, "Weigh jars", {"a.py": "2\n"}, day=2)
     git(root, "checkout", "--quiet", "-b", "release-1.1")
     for number in range(2):
-        say(root, f"Bump version {number}", {"version": f"{number}\n"}, day=3 + number)
+        say(root, f"Mend jar {number}", {"version": f"{number}\n"}, day=3 + number)
         git(root, "tag", f"v1.1.{number}")
     git(root, "checkout", "--quiet", "main")
     say(root, "Bumping version to 1.2.0", {"a.py": "3\n"}, day=6)
@@ -565,10 +579,10 @@ def test_a_tag_on_a_branch_that_was_never_merged_counts_where_the_branch_left(ro
         documents = past(repository)
     assert "first released in v1.1.0." in documents["Weigh jars"].text
     said = documents["Release v1.2.0"].text.splitlines()
-    assert "has 3 commits since v1.1.0" in said[0] and said[1].startswith("- Weigh lids ("), said
+    assert "has 1 commits and 2 of housekeeping since v1.1.0" in said[0] and said[1].startswith("- Weigh lids ("), said
     assert "has 2 commits since v1.0.0" in documents["Release v1.1.0"].text, "one of them on the branch"
     assert documents["Release v1.1.1"].text.startswith("Release v1.1.1 of 2023-11-19 has 1 commits since v1.1.0:")
-    assert "- Bump version 1" in documents["Release v1.1.1"].text
+    assert "- Mend jar 1" in documents["Release v1.1.1"].text
 
 
 @pytest.mark.parametrize("others", [0, 1])

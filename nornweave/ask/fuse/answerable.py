@@ -16,14 +16,14 @@ from functools import cache
 from importlib import resources
 
 from nornweave.ask.search.exact import ASKS_QUANTITY
-from nornweave.ask.search.history import is_named, names_value, unknown_release, without_past
+from nornweave.ask.search.history import is_housekeeping, is_named, names_value, unknown_release, without_past
 from nornweave.ask.search.pasted import without_lines
 from nornweave.ask.search.query import read_query, words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallItem, RecallResponse, SearchSignals
 from nornweave.core.text.legible import counted, legible
 from nornweave.core.text.negation import is_question, not_left_out
-from nornweave.core.types import COMMIT
+from nornweave.core.types import COMMIT, ChunkId
 from nornweave.disagree.conflicts.decision import Model
 
 NO_SENTENCE = "No single sentence answers this; the passages that come nearest are below."
@@ -143,13 +143,15 @@ def judge(
         return Answerable(read_as=_read_as(question, responses))
     signals = [one for one in told if one is not None]
     known = frozenset().union(*(one.known for one in signals))
-    is_called = bool(ranked) and is_named(question.text, ranked[0][0])
+    last_changes = frozenset[ChunkId]().union(*(one.last_changes for one in signals))
+    is_called = bool(ranked) and (is_named(question.text, ranked[0][0]) or ranked[0][0].chunk_id in last_changes)
     is_commit = bool(ranked) and not is_called and ranked[0][0].metadata.get("kind") == COMMIT
     if is_called:
         probability = NAMED
     elif is_commit:
         probability = _of_commit([score for _, score in ranked])
-        if not names_value(ranked[0][0].content, question.text):  # of Python 3.7, where Python 3.9 is asked about
+        is_other = not names_value(ranked[0][0].content, question.text)  # Python 3.7, where Python 3.9 is asked about
+        if is_other or is_housekeeping(str(ranked[0][0].citation.title), question.text):
             probability = min(probability, UNSURE_BELOW / 2)
     else:
         probability = _of_items(question.text, best_signals(signals), known)

@@ -205,8 +205,8 @@ _KEEPS = re.compile(
 )
 LISTED = 0.7
 """What a release counts, which lists what others did, where one change is asked for."""
-MOST_PARTS = 5
-"""A commit has fewer passages."""
+MOST_PARTS = 9
+"""A commit or a release has fewer passages."""
 TITLE_GAIN = 1.5
 """What a commit gains whose first line is made of the words of a question; else the square of what both share."""
 CODE_READ, CODE_SHARE = 10, 0.3
@@ -434,14 +434,23 @@ def _named_releases(text: str, generation: Index, within: Mask | None) -> list[i
     return ordered if is_whole else [number for number in ordered if found[number][: len(newest)] == newest]
 
 
-def is_named(text: str, item: RecallItem) -> bool:
-    """Tell whether a question calls an item by its name: the release that it asks for, or the last change of a file.
+def last_changes(text: str, generation: Index) -> frozenset[ChunkId]:
+    """Return the first chunks of the commits that touch what a question asks the last change of, as far as read."""
+    names = _names_in_time(text) if asks_for_past(text) and _NEWEST.search(text) else []
+    return frozenset(chunk.chunk_id for chunk in _touching(names, generation, None).values()) if names else frozenset()
 
-    The search has compared these by time or version, not by how near they are to the question.
+
+def is_housekeeping(title: str, text: str) -> bool:
+    """Tell whether a commit only made a release or kept the changelog, and a question does not ask for that."""
+    said = {*sequence(title)} - FUNCTION_TERMS
+    return only_releases(title) and len(said & {*sequence(text)}) * 2 < len(said)
+
+
+def is_named(text: str, item: RecallItem) -> bool:
+    """Tell whether a question calls an item by its name, which is the release that it asks for.
+
+    The search has compared releases by version, not by how near they are to the question.
     """
-    if names := _names_in_time(text) if _NEWEST.search(text) else []:
-        changed = item.content.partition(COMMIT_CHANGED)[2].lower()
-        return item.metadata.get("kind") == COMMIT and all(name.lower() in changed for name in names)
     return asks_for_release(text) and not topics_in(text) and _is_of(item, releases_in(text))
 
 

@@ -17,6 +17,7 @@ from nornweave.ask.search.folding import fold
 from nornweave.ask.search.history import (
     asks_for_past,
     known_commits,
+    last_changes,
     may_ask_for_past,
     newest_releases,
     not_in_history,
@@ -170,6 +171,7 @@ def recall_from(
         signals=replace(
             signals_of(read_query(question.text), as_asked[-1] if leads else first, items, context, as_asked),
             older=not_in_history(question.text, generation) if searched.past else "",
+            last_changes=last_changes(question.text, generation) if searched.past else frozenset(),
         ),
     )
 

@@ -180,11 +180,13 @@ class SearchSignals:
         values: the name of a signal (``search/signals.py``) → its value.
         older: a sentence if the question asks for a change that no commit which is read made, or for what came after a
             release that does not exist.
+        last_changes: the first chunks of the commits that touch what the question asks the last change of.
     """
 
     known: frozenset[str]
     values: Mapping[str, float]
     older: str = ""
+    last_changes: frozenset[ChunkId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

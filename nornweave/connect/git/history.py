@@ -52,9 +52,11 @@ from nornweave.read.access_statements import access_statements
 from nornweave.read.parsed import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}12:"
+GATE = f"{HISTORY_GATE}13:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
+MAX_LIST, MAX_LINE, MAX_READ = 12_000, 120, 1_000
+"""Of a release: the most characters, those of a commit's first line, and the most commits that are counted."""
 MAX_TOUCHED = 2_000
 """So many names and paths of one commit are found by filters and by questions of their first or last change."""
 MAX_PATCH_BYTES = 8 << 20
@@ -427,12 +429,14 @@ class CommitHistory:
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
             try:
                 found = [
-                    *self._commits(f"--max-count={MAX_LISTED + 1}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")
+                    *self._commits(f"--max-count={MAX_READ + 1}", listed, form="%h %<(300,trunc)%s %<(300,trunc)%b")
                 ]
             except GitFailedError as error:
                 raise TransientDocumentError(f"git cannot list the commits of the release: {error}") from error
-            subjects = [f"{_titled(said.strip(), body.strip())} ({short})" for short, said, body in found]
-            return canonical_json({**known, "subjects": subjects}).encode()
+            titles = ((_titled(said.strip(), body.strip()), short) for short, said, body in found)
+            subjects = [f"{_cut_to(title, MAX_LINE)} ({short})" for title, short in titles if not only_releases(title)]
+            counted: dict[str, JsonValue] = {"subjects": [*subjects[:MAX_LISTED]], "count": len(subjects)}
+            return canonical_json({**known, **counted, "read": len(found)}).encode()
         sha = entry.path.removeprefix(COMMITS)
         wanted = PathFilter(exclude=self.exclude)
         message, changes = self._read(sha, wanted)
@@ -625,13 +629,14 @@ def is_program(author: str) -> bool:
 
 
 def _of_release(said: Mapping[str, JsonValue]) -> tuple[str, str]:
-    listed = [str(each) for each in _list(said.get("subjects"))]
-    subjects = sorted(listed[:MAX_LISTED], key=lambda each: only_releases(each.rpartition(" (")[0]))
-    count = f"more than {MAX_LISTED}" if len(listed) > MAX_LISTED else f"{len(listed)}"
+    lines = [f"- {each}" for each in _list(said.get("subjects"))]
+    told, read = int(str(said.get("count"))), int(str(said.get("read")))
+    count = f"more than {told:,}" if read > MAX_READ else f"{told:,}"
     since = f" since {said['former']}" if said.get("former") else ""
     day = f" of {said['day']}" if said.get("day") else ""
     title = f"Release {said.get('release')}"
-    return title, _cut(f"{title}{day} has {count} commits{since}:", [f"- {subject}" for subject in subjects], "\n")
+    beside = f" and {read - told:,} of housekeeping" if read > told else ""
+    return title, _cut(f"{title}{day} has {count} commits{beside}{since}:", lines, "\n", MAX_LIST, told)
 
 
 def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
@@ -655,15 +660,20 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
     return subject, _cut(f"{head}\n\nChanged:", [f"- {each}" for each in changed], "\n") if changed else head
 
 
-def _cut(head: str, lines: Sequence[str], separator: str) -> str:
-    """Return the head and as many lines as fit into ``MAX_TEXT``. If lines are left out, the last line counts them."""
+def _cut(head: str, lines: Sequence[str], separator: str, most: int = MAX_TEXT, count: int = 0) -> str:
+    """Return the head and as many lines as fit into ``most`` characters. The last line counts those left out.
+
+    Args:
+        count: how many lines there are in all, if more than these.
+    """
     length, shown = len(head), list[str]()
     for line in lines:
         length += len(line) + 1
-        if length > MAX_TEXT and shown:
-            return separator.join((head, *shown, f"- and {len(lines) - len(shown):,} others"))
+        if length > most and shown:
+            break
         shown.append(line)
-    return separator.join((head, *shown))
+    left_out = max(len(lines), count) - len(shown)
+    return separator.join((head, *shown, *([f"- and {left_out:,} others"] if left_out else [])))
 
 
 def _cut_to(text: str, length: int) -> str:

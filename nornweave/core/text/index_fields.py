@@ -119,11 +119,15 @@ _EXAMPLE = re.compile(r"[._-](?:example|sample)(?=$|\.(?:ya?ml|json|toml|ini|con
 _ONLY_RELEASES = re.compile(
     r"merge tag '[^']*\d[^']*'(?: of \S+)? into \S+"
     r"|clean(?:ed|ing)?(?: ?up)? for (?:a |the )?(?:tag|release|v?\d+\.\d)\S*(?: release)?"
+    r"|(?:\w+(?:\(\w+\))?: )?(?:adjust|add|fix|edit|correct|tweak|improv|amend|extend|clean ?up|writ|format)\w*"
+    r" (?:(?:the|to|in|an?|missing|some|new) )*(?:change ?logs?|release ?notes)(?:\.\w+)?"
+    r"(?: (?:entr(?:y|ies)|for|to|of|v?\d[\w.]*))*[\W\d]*"
     r"|(?:\W|\d|\bv\d|_|\b(?:releas(?:e|ed|ing)\ (?!for|of|to)[\w-]+\ (?=(?:version\ )?v?\d+\.\d)"
     r"|(?:bump|releas|updat|prepar|increment|cut)(?:e|es|ed|ing|s)?|versions?|change|log|changelog|notes?|for|to"
     r"|the|a|of|in|and|new|next|number|chore|set|tag|draft|v)\b)*"
 )
-"""What the first line of a commit says that does nothing but release."""
+"""What the first line of a commit says that does nothing but release, or keep the changelog."""
+_SKIPPED = re.compile(r"\[(?:ci skip|skip ci|no ci)\]")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
 _PACKAGED = frozenset({"go", "java", "kotlin"})
 _HEAD_CHARACTERS = 4_000
@@ -395,8 +399,8 @@ def tag_version(tag: str) -> tuple[int, ...]:
 
 
 def only_releases(subject: str) -> bool:
-    """Tell whether the first line of a commit says that the commit only made a release."""
-    return _ONLY_RELEASES.fullmatch(subject.lower()) is not None
+    """Tell whether the first line of a commit says that the commit only made a release or kept the changelog."""
+    return _ONLY_RELEASES.fullmatch(_SKIPPED.sub("", subject.lower()).strip()) is not None
 
 
 def versions_in(text: str) -> tuple[str, ...]:
