@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
+from nornweave.core.text.dates import dated
 from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE
 from nornweave.disagree.assertions.passage import AssertingPassage
@@ -99,7 +100,7 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
         )
         select
           c.chunk_no, w.positions, c.facts, c.chunk_id, c.title, d.title, c.section, c.page,
-          len(c.message_ids), d.source_id, d.path, d.updated_at, d.revision
+          len(c.message_ids), d.source_id, d.path, c.metadata, d.updated_at, d.revision
         from segment_{number:d}.chunks c
         join wanted w using (chunk_no)
         join segment_{number:d}.documents d using (document_no)
@@ -113,8 +114,8 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
 
 
 def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedFact]]:
-    chunk_no, positions, stored, chunk_id, own, whole, section, page, messages, source_id, path, *dated = row
-    updated_at, revision = dated
+    chunk_no, positions, stored, chunk_id, own, whole, section, page, messages, source_id, path, *stated = row
+    metadata, updated_at, revision = stated
     title = _title(domain, own, whole)
     facts = json.loads(stored)
     found = []
@@ -128,7 +129,7 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
             path=path,
             section=section,
             title=title,
-            updated_at=updated_at,
+            updated_at=dated(domain, json.loads(metadata), updated_at) or updated_at,
             revision=revision,
             chunk_id=chunk_id,
             line_range=None if page or messages else (line, line),
@@ -182,7 +183,7 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         f"""
         select
           c.content, c.char_start, c.line_start, coalesce(c.page, len(c.message_ids), 0) > 0, c.chunk_id,
-          c.title, d.title, c.section, d.source_id, d.path, d.updated_at, d.revision
+          c.title, d.title, c.section, d.source_id, d.path, c.metadata, d.updated_at, d.revision
         from {name}.chunks c
         join {name}.documents d using (document_no)
         where c.document_no not in (select unnest(?::integer[])) and d.format not in (?, ?)
@@ -190,11 +191,12 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         """,
         [str([*file.gone]), COMMIT, RELEASE],
     ).fetchall()
-    for text, start, line, has_no_lines, chunk_id, own, whole, section, source_id, path, updated_at, revision in rows:
+    for text, start, line, has_no_lines, chunk_id, own, whole, section, source_id, path, *stated in rows:
+        metadata, saved_at, revision = stated
         if domain == "code" and is_aside(path):  # tests and examples state nothing about the product
             continue
         yield AssertingPassage(
             text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
             domain=domain, source_id=source_id, path=path, title=_title(domain, own, whole), section=section,
-            updated_at=updated_at, revision=revision,
+            updated_at=dated(domain, json.loads(metadata), saved_at) or saved_at, saved_at=saved_at, revision=revision,
         )  # fmt: skip

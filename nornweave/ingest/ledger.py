@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -62,7 +62,7 @@ def refresh_ledger(settings: Settings) -> Ledger:
             encoder, passages = sentence_encoder_of(settings), read_passages(readable)
             sentences = find_contradictions(passages, encode=encoder.encode if encoder else None)
             conflicts += (each for each in sentences if _between(each) not in known)
-            copied = copied_sources((each.domain, each.source_id, each.updated_at) for each in passages)
+            copied = copied_sources((each.domain, each.source_id, each.saved_at) for each in passages)
             conflicts = [
                 replace(
                     each, first=_without_copy_date(each.first, copied), second=_without_copy_date(each.second, copied)
@@ -80,8 +80,8 @@ def refresh_ledger(settings: Settings) -> Ledger:
     return ledger
 
 
-def copied_sources(dated: Iterable[tuple[str, str, datetime | None]]) -> set[tuple[str, str]]:
-    """Return the sources whose documents have the date of a copy, not of a change.
+def copied_sources(dated: Iterable[tuple[str, str, datetime | None]]) -> dict[tuple[str, str], datetime]:
+    """Return the first date of each source whose documents have the date of a copy, not of a change.
 
     A source counts as copied if all of its dates lie within ``COPIED_WITHIN`` and they have a time of day.
 
@@ -94,13 +94,14 @@ def copied_sources(dated: Iterable[tuple[str, str, datetime | None]]) -> set[tup
             span = spans[domain, source_id]
             span[:] = (min(at, *span), max(at, *span)) if span else (at, at)
     return {
-        source for source, (first, last) in spans.items()
+        source: first for source, (first, last) in spans.items()
         if first != last and last - first <= COPIED_WITHIN and last.time() != datetime.min.time()
     }  # fmt: skip
 
 
-def _without_copy_date(side: LocatedFact, copied: Collection[tuple[str, str]]) -> LocatedFact:
-    return replace(side, updated_at=None) if (side.domain, side.source_id) in copied else side
+def _without_copy_date(side: LocatedFact, copied: Mapping[tuple[str, str], datetime]) -> LocatedFact:
+    first = copied.get((side.domain, side.source_id))  # before it are messages with times of their own
+    return replace(side, updated_at=None) if first and side.updated_at and side.updated_at >= first else side
 
 
 def _between(conflict: FactConflict) -> tuple[frozenset[str | None], str]:

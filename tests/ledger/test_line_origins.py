@@ -104,6 +104,34 @@ def test_the_ledger_dates_lines_and_not_files(
 
 
 @pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("The lower lock opens at 07:00.", "the lower lock opens at 08:00"),
+        ("`LOCK_TIMEOUT_SECONDS` is 30 seconds.", "LOCK_TIMEOUT_SECONDS is 45 seconds"),
+    ],
+)
+def test_the_ledger_dates_messages_and_not_their_export(tmp_path: Path, page: str, said: str) -> None:
+    """Other talk follows in the same file, later than the page, and a later file is within the same hour."""
+    lines = [("2026-01-10T09:00:00Z", said), ("2026-04-20T09:00:00Z", "cake is in the mess")]
+    messages = [json.dumps({"id": str(number), "timestamp": at, "speaker": "Tove", "channel": "locks", "text": text})
+                for number, (at, text) in enumerate(lines)]  # fmt: skip
+    later = messages[1].replace("09:00", "09:20")
+    chat = {"chat/log.jsonl": "\n".join(messages), "chat/b.jsonl": later}
+    dates = "lock.md:\n  updated_at: 2026-03-01T10:00:00Z\n"
+    write(tmp_path, {"docs/lock.md": f"# Locks\n\n{page}\n", "dates.yaml": dates, **chat})
+    settings = configured(
+        tmp_path,
+        {"id": "docs", "domain": "documentation", "type": "files", "path": str(tmp_path / "docs"),
+         "metadata": str(tmp_path / "dates.yaml")},
+        {"id": "chat", "domain": "conversations", "type": "messages", "path": str(tmp_path / "chat")},
+        domain=NO_MODELS,
+    )  # fmt: skip
+    publish(settings, Domain.DOCUMENTATION, Domain.CONVERSATIONS)
+    (entry,) = refresh_ledger(settings).open
+    assert "it is also the newer side (2026-03-01 against 2026-01-10)" in entry.reason
+
+
+@pytest.mark.parametrize(
     ("code", "page"), [("src/tests/test_deliver.py", "docs/settings.md"), ("src/deliver.py", "docs/CHANGELOG.md")]
 )
 def test_tests_and_changelogs_contradict_nobody(tmp_path: Path, code: str, page: str) -> None:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import citation
 
-from nornweave.ask.search.items import dated
 from nornweave.ask.search.records import RecallItem
 from nornweave.ask.search.rerank import TABLE, all_bonuses, cues_of, heuristics_of
 from nornweave.config import RerankingSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
+from nornweave.core.text.dates import dated
 from nornweave.core.types import ChunkId, Domain, JsonValue
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -12,22 +12,12 @@ from urllib.parse import quote
 from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.ask.search.search import SearchContext
 from nornweave.config.base import is_web_address
-from nornweave.core.text.dates import iso_moment
+from nornweave.core.text.dates import dated
 from nornweave.core.types import ANCHOR, Domain, Fact, Metadata
 from nornweave.index.port import Vectors
 from nornweave.index.records import StoredChunk
 
 NO_SOURCES: Mapping[str, SourceScore] = MappingProxyType({})
-
-# Where the chunks of a domain say when they were said or published. When their file changed says nothing about that.
-_DATED_BY: Mapping[str, str] = MappingProxyType(
-    {Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"}
-)
-
-
-def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
-    """Return when a message or paper was published; in other domains when the source changed; ``None`` if unknown."""
-    return iso_moment(metadata.get(_DATED_BY[domain])) if domain in _DATED_BY else updated_at
 
 
 def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None = None) -> Citation:

@@ -30,11 +30,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.items import dated
 from nornweave.ask.search.records import RecallItem
 from nornweave.config import BonusSetting, RerankingSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
-from nornweave.core.text.dates import aware
+from nornweave.core.text.dates import aware, dated
 from nornweave.core.text.index_fields import paths_in
 from nornweave.core.types import Domain
 

@@ -34,6 +34,8 @@ class AssertingPassage:
         place: identifies the passage by its number in an answer, or by its chunk in a corpus.
         start: the offset in the document at which ``text`` begins.
         line: the number of the line with this offset, from 0; ``None`` if it is unknown.
+        updated_at: when a message or a paper was written; for others, and if that is unknown, ``saved_at``.
+        saved_at: when its document last changed.
     """
 
     text: str
@@ -46,6 +48,7 @@ class AssertingPassage:
     section: str | None = None
     title: str | None = None
     updated_at: datetime | None = None
+    saved_at: datetime | None = None
     revision: str | None = None
 
     @cached_property
