@@ -76,6 +76,8 @@ def test_numbers_are_compared_if_they_count_one_thing(
     [
         ("as of today dripping oars are hung up in the rack beside the hose", 1),
         ("maybe dripping oars are hung up in the rack beside the hose from now on", 0),
+        ("just for today dripping oars are hung up in the rack beside the hose instead", 0),
+        ("dripping oars are hung up in the rack beside the hose instead tomorrow", 0),
         ("dripping oars were hung up in the rack beside the hose until now", 0),
     ],
 )
@@ -92,6 +94,19 @@ def test_what_was_not_asked_about_is_not_shown(encode: SentenceEncoder) -> None:
     beside = [passage("Lessons are held on the small rink every morning.", path="lessons.md")]
     assert find_contradictions([passage(one), other, *beside], question=question, encode=encode)
     assert not find_contradictions([passage(one), other, *beside], question="where are lessons held?", encode=encode)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("what is the drier's inlet temperature?", "The inlet temperature of the drier is 70 °C."),
+     ("how hot is the water in the dye vat?", "The dye vat's water is 60 degrees hot.")],
+)  # fmt: skip
+def test_what_another_sentence_answers_is_not_shown_of_another_thing(
+    question: str, answer: str, encode: SentenceEncoder
+) -> None:
+    apart = [passage("The outlet temperature of the kiln is 300 °C."), code("kiln_outlet_temperature_c: 280\n")]
+    assert find_contradictions(apart, question="what is the kiln's outlet temperature?", encode=encode)
+    assert not find_contradictions([*apart, passage(answer, path="a.md")], question=question, encode=encode)
 
 
 def test_the_sentences_of_the_most_relevant_passages_are_compared_first(encode: SentenceEncoder) -> None:

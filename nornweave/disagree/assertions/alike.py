@@ -36,6 +36,8 @@ ASKED_ABOUT, AS_NEAR, ANSWERING = 0.28, 0.55, 0.5
 which two sentences that answer the question need not be alike."""
 ELSEWHERE = 0.625
 """Share of the cosine of two sentences that their cosine with the question has at least, if they say words of it."""
+ANSWERED = 3 / 4
+"""Share of a question's words from which a sentence is about what the question names. Others then say half as many."""
 LEAST_STEMS = 2
 _HEADING = lazy_pattern(r"\s*\d+(?:\.\d+)*\.? [A-Z][^.!?:]{0,60}")
 
@@ -123,6 +125,9 @@ def choose_pairs(question: str, passages: Sequence[AssertingPassage]) -> list[Al
     domains = np.array([passages[each.number].domain for each in held])
     share = weighed / np.maximum(np.outer(whole, whole), 1e-9) + near[:, None] + near
     is_pair = (domains[:, None] != domains) & (said * ~is_common @ said.T > 0)
+    told = np.array([len(each.words & asked) for each in held])
+    if told.max(initial=0) >= max(2, ANSWERED * len(asked)):
+        is_pair &= 2 * np.maximum(told[:, None], told) >= told.max()
     share[~np.triu(is_pair, 1)] = -1
     best = np.argsort(-share, axis=None, kind="stable")[:PAIRS]
     places = (np.unravel_index(each, share.shape) for each in best if share.flat[each] > 0)

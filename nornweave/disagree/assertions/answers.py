@@ -162,8 +162,8 @@ class Context:
         """Return a mapping from a word to the numbers directly after it: ``homework 3`` → ``{"homework": {"3"}}``."""
         numbers: dict[str, set[str]] = {}
         for form, before in self.before:
-            if form[0].isdigit():
-                numbers.setdefault(before, set()).add(form)
+            if form[0].isdigit() or form == "one":
+                numbers.setdefault(before, set()).add("1" if form == "one" else form)
         return numbers
 
 
@@ -250,6 +250,8 @@ class Sentence:
                     self._read_number(at, self.forms[at])
             elif token in forms.EVERY:
                 self._add("quantity", "s", {_number(UNITS[forms.EVERY[token]][1])}, at, at + 1)
+            elif token in {"every", "each"} and (period := self._period(at + 1)):
+                self._add("quantity", "s", {_number(UNITS[period][1])}, at, at + 2)
             elif (
                 token in forms.ONE
                 and at not in self.taken
@@ -270,12 +272,17 @@ class Sentence:
     def _lasts(self, found: Found) -> bool:
         """Tell whether a value holds for longer than *today*, *this week* or *last year*."""
         for at, (once, following) in enumerate(pairwise((*self.lower, ""))):
-            is_once = once in forms.THIS_ONCE and following in UNITS.keys() | {"time", "season", "morning", "evening"}
-            lasts = found.kind == {"last": "presence", "next": ""}.get(once, "date")  # gone since last week
+            is_day = at + 1 in self.dates and not is_clock(self.dates[at + 1])
+            is_once = once in forms.THIS_ONCE and (is_day or following in UNITS.keys() | forms.SEASONS)
+            lasts = found.kind == "presence" if once == "last" else found.key == "date" and following in forms.LONG
+            lasts |= is_day and at + 1 == found.at  # gone since last week; this year it is on 3 May; it is this Sunday
             is_fleeting = (once in forms.FLEETING or is_once) and not lasts
+            is_fleeting |= following == "only" and at != found.at and (at in self.dates or once in UNITS)
             before = self.lower[at - 1 : at]  # the next day; from this week on
             is_begun = before == ["the"] or not forms.BEGINS.isdisjoint(before)
-            if is_fleeting and not is_begun and self.clauses[at] == self.clauses[found.at]:
+            words = [each for each in range(len(self.lower)) if self.clauses[each] == self.clauses[at]]
+            is_apart = found.at not in words and any(self._tells(each) for each in words if each not in (at, at + 1))
+            if is_fleeting and not is_begun and not is_apart:
                 return False
         return True
 
@@ -404,6 +411,14 @@ class Sentence:
             else not is_duration or bool(_OF_TIME.search(self.asked.how))
         )
 
+    def _period(self, at: int) -> str:
+        """Return the unit of time after which what is at a place comes again: a day for *evening*, a week for *Monday*.
+
+        The result is empty if no time of day and no weekday is there.
+        """
+        is_weekday = self.dates.get(at, frozenset()) and all(part.startswith("weekday") for part in self.dates[at])
+        return "week" if is_weekday else "day" if forms.TIMES_OF_DAY.intersection(self.lower[at : at + 1]) else ""
+
     def _read_date(self, at: int) -> None:
         """Add the date at a place if it is the only one in the clause that the question asks about.
 
@@ -411,8 +426,10 @@ class Sentence:
         """
         of_day = is_clock(self.dates[at])
         alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
-        if (alike.intersection(self._zone) or alike) == {at} and not (at and self.lower[at - 1] in forms.SINCE):
-            self._add("date", "clock" if of_day else "date", self.dates[at], at, at + 1)
+        since = self.lower[at - 1] if at and self.lower[at - 1] in forms.SINCE else ""
+        begins = of_day and since == "from"
+        if (alike.intersection(self._zone) or alike) == {at} and (begins or not since):
+            self._add("date", f"clock {since}".strip() if of_day else "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
     def _read_number(self, at: int, figure: str) -> None:  # noqa: C901 (one case after the other)
@@ -446,12 +463,21 @@ class Sentence:
             self._add("quantity", "s", {_number(period / amount)}, at, last)
             return
         counted, previous = self._counted(end), self._previous(at)
+        begun = next((each for each in range(at, 0, -1) if self.sorts[each - 1] != CONTENT), 0)
+        is_placed = self.lower[begun - 1 : begun] and self.lower[begun - 1] in forms.PLACES
+        is_led = is_placed or begun == 0 or self.lower[begun - 1] in forms.DETERMINERS
+        is_named = is_led and (is_placed or following[0] in forms.AUXILIARIES | forms.ROLE_VERBS)
+        values = self.dates.keys() | {each for each, sort in enumerate(self.sorts) if sort == VALUE}
+        is_other = any(self.clauses[each] == self.clauses[at] for each in values - {at})
+        if not counted and is_named and begun < at <= begun + 2 and is_other and len(figure) < 3:
+            return  # shed two
         if at and self._is_name(at - 1) and (at > 1 or not counted or self.written[at].istitle()):
             if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):
                 self._add("version", self.forms[at - 1], {figure}, at, end, {self.forms[at - 1]})
         elif counted:
             behind = self.lower[end + len(counted) : end + len(counted) + 2]
             is_version = "." in figure and at > 0 and self.sorts[at - 1] in {CONTENT, NAME}  # istio 1.24 ends
+            is_version &= following[0] not in _CURRENCIES
             if is_version or (behind[:1] == ["of"] and not forms.DETERMINERS.isdisjoint(behind)):  # four of the team
                 return
             key, period, last = self._rate(end + len(counted))

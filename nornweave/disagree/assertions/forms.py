@@ -168,7 +168,7 @@ STANDS = _words("in on at to under into inside from near behind")
 TIMES_OF_DAY = _words("day morning noon afternoon evening night midnight")
 OPPOSITES = (
     TIMES_OF_DAY, _words("north south east west"), _words("upper lower"), _words("left right port starboard"),
-    _words("inner outer"), _words("indoor outdoor"), _words("spring summer autumn winter"),
+    _words("inner outer"), _words("indoor outdoor"),
     _words("weekday weekdays weekend weekends"),
 )  # fmt: skip
 """Words of which one tells a part of a thing from the part that another one tells."""
@@ -178,13 +178,16 @@ ANNOUNCES = lazy_pattern(
 )  # fmt: skip
 """What announces a change: in another domain may stand what was so before."""
 TOLD_OF = lazy_pattern(
-    r"\b(?:propos\w*|suggest\w*|maybe|perhaps|could|would|until|used to|was|were|had|writes?)\b", re.IGNORECASE
-)
-"""What makes a sentence a proposal, a memory or a report, in whatever words the rest is."""
+    r"\b(?:propos\w*|suggest\w*|maybe|perhaps|could|would|until|used to|was|were|had|writes?|(?:just|only) (?:this|for)"
+    r"|this \w+ only|(?<!from )(?<!of )(?<!since )(?:today|tonight|tomorrow))\b", re.IGNORECASE,
+)  # fmt: skip
+"""What makes a sentence a proposal, a memory, a report or an exception, in whatever words the rest is."""
 FLEETING = _words("today tonight tomorrow")
 THIS_ONCE = _words("this last next")
 """Before a unit of time or *time*: what is so then need not be so now. ``BEGINS`` before either says that it lasts."""
-BEGINS = _words("from since of until")
+SEASONS = _words("time once season weekend morning afternoon evening")
+LONG = _words("month months year years season")
+BEGINS = _words("from since of until starting")
 EDITIONS = _words("edition revision version release generation volume draft floor")
 """What a thing has one of at a time, with a number."""
 OWNS = _words("""
@@ -195,5 +198,12 @@ OWNS = _words("""
 WISHES = _words("want wants wish wishes wished wanted")
 MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""
+YEAR = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"((?:{'|'.join(YEAR)})[a-z]*)"
+FROM_MONTH = lazy_pattern(
+    rf"\b{_MONTH}\.? ?(?:to|till|until|through|and|[-–])(?: the)?(?: end of)? ?{_MONTH}\b", re.IGNORECASE
+)
+MONTHS_OF = MappingProxyType({"spring": {2, 3, 4}, "summer": {5, 6, 7}, "autumn": {8, 9, 10}, "winter": {11, 0, 1}})
+"""Season → its months, counted from 0."""
 MONTHS = _words("january february march april may june july august september october november december")
 EVERYBODY = _words("everybody everyone anybody anyone all any every each")

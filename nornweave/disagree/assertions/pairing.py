@@ -489,7 +489,7 @@ def are_of_one_subject(
     shared = asked.about & (one.said | one.topic) & (other.said | other.topic)
     if one.years != other.years or _are_numbered_apart(one, other):
         return False
-    is_same = one.subject == other.subject != frozenset()
+    is_same = one.subject == other.subject and not one.subject.isdisjoint(asked.about)
     named = bool(shared & asked.names)
     if not is_tabled:
         is_set = bool(one.names or other.names)
@@ -533,7 +533,7 @@ def _are_numbered_apart(one: Context, other: Context) -> bool:
 
 
 def _outweighs(words: Collection[str], others: Collection[str], share: float, is_same: bool) -> bool:
-    """Tell whether words weigh more than a share of others, or as much if ``is_same`` (both have one subject)."""
+    """Tell whether words weigh more than a share of others, or as much if ``is_same`` (both have one asked subject)."""
     surplus = weigh(words) - share * weigh(others)
     return surplus > 0 or (surplus == 0 and is_same)
 
@@ -590,7 +590,19 @@ def are_of_two_cases(
     for opposites in forms.OPPOSITES if one.kind != "date" else ():
         sides = [opposites & each for each in words]
         is_case |= all(sides) and sides[0].isdisjoint(sides[1])
+    months = [_months(text) for text in said]
+    is_case |= all(months) and months[0].isdisjoint(months[1])
     return is_case or are_of_two_environments(*said, there.text, here.text)
+
+
+def _months(text: str) -> frozenset[int]:
+    """Return the months, from 0, of the season in which a sentence says that it holds; none if it names no season."""
+    found = forms.FROM_MONTH.search(text)
+    if not found:
+        return frozenset[int]().union(*(months for season, months in forms.MONTHS_OF.items()
+                                        if re.search(rf"\b{season}\b", text, re.IGNORECASE)))  # fmt: skip
+    first, last = (forms.YEAR.index(each[:3].lower()) for each in found.groups())
+    return frozenset(each % 12 for each in range(first, last + 1 if last >= first else last + 13))
 
 
 def _conflict(pair: _Pair, passages: Sequence[AssertingPassage]) -> FactConflict:

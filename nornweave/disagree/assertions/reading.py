@@ -27,7 +27,6 @@ _MONTH = (
     "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?"
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _HOUR = rf"(?:{'|'.join(_HOURS)}|1[0-2]|[1-9])"
@@ -73,6 +72,10 @@ _MARKED = lazy_pattern(
 )
 
 
+_ROW = lazy_pattern(r"^\|([^|\n]{3,80})\|([^|\n]{0,20}\d[^|\n]{0,20})\|(?=[ \t]*$)", re.MULTILINE)
+"""A row of a table with a name and a number, which says what a sentence would say."""
+
+
 def stems(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text."""
     return frozenset(content(text))
@@ -106,7 +109,7 @@ def remembered_sentences(text: str, *, code: bool) -> tuple[SaidSentence, ...]:
 
 def stretches(text: str, *, code: bool) -> Iterator[tuple[int, str]]:
     """Yield the start and the text of each sentence. In a program, of comments, docstrings and quotes."""
-    for start, prose in _comments(text) if code else ((0, _MARKED.sub(_blanked, text)),):
+    for start, prose in _comments(text) if code else ((0, _ROW.sub(r"\n\1:\2.", _MARKED.sub(_blanked, text))),):
         for first, last in sentences(prose, 0, len(prose)):
             if last - first <= LONGEST:
                 for found in _PART.finditer(prose, first, last):
@@ -199,7 +202,7 @@ def _moment(found: re.Match[str]) -> frozenset[str]:
         if text and name != "date":
             part = name.rstrip("2345")
             month = part == "month" and not text.isdigit()
-            parts[part] = str(_MONTHS.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
+            parts[part] = str(forms.YEAR.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
     return frozenset(f"{part} {text}" for part, text in parts.items())
 
 
