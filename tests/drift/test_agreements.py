@@ -772,6 +772,8 @@ def test_a_page_in_pod_is_held_to_a_table_of_options(tmp_path: Path, path: str, 
 
 @pytest.mark.parametrize(("said", "written"), [
     ("Default: /var/lib/lamp.db", '"/var/lib/lamp.db"'), ("Default: INFO (of seven)", '"INFO"'),
+    ("Default is http://localhost:80/glow.", '"http://localhost:80/glow"'), ("Default: 127.0.0.1:80", '"127.0.0.1:80"'),
+    ("Default is empty.", '""'), ("Default: empty", '""'),
     ("By default, it is ~/.lamp/glow.", '"~/.lamp/glow"'), ("Default: `HH:mm on ss`", '"HH:mm on ss"'),
 ])  # fmt: skip
 def test_words_without_marks_that_are_given_as_a_default_are_held(tmp_path: Path, said: str, written: str) -> None:

@@ -365,3 +365,61 @@ def test_a_tag_with_options_names_its_key(tmp_path: Path) -> None:
 
     assert "no such name" not in reasons["glow-in-dark"]
     assert reasons["dim-late"] == "the code has no such name"
+
+
+@pytest.mark.parametrize(("said", "written"), [
+    ("glow", 'strcpy(Conf_RowName, "glow");'), ("empty", 'strlcpy(Conf_RowName, "", sizeof(Conf_RowName));'),
+    ("glow", "strlcpy( Conf_RowName, GLOW, 9 );"),
+])  # fmt: skip
+def test_a_text_that_c_copies_into_a_variable_is_its_default(tmp_path: Path, said: str, written: str) -> None:
+    known = {"".join(part.capitalize() for part in name.split("_")): str(value) for name, value in VALUES.items()}
+    terms = "".join(f".TP\n\\fB{name}\\fR (type)\nWhat it is.\nDefault: {value}.\n"
+                    for name, value in {**known, "RowName": said}.items())  # fmt: skip
+    code = "".join(f"    Conf_{name} = {value};\n" for name, value in known.items())
+    code = f'#define GLOW "glow"\nvoid set(void) {{\n{code}    {written}\n}}\n'
+    write(tmp_path, {"man/lamp.5": f".TH lamp 5\n.SH OPTIONS\n{terms}", "src/conf.c": code})
+    states = {one.name: one.state for one in scan(tmp_path, DriftOptions()).report.options}
+    assert states["RowName"] == "held"
+
+
+@pytest.mark.parametrize("type_", ["Option<Hue>", "Hue"])
+@pytest.mark.parametrize("default", ["#[default]\n    ", '#[default]\n    #[serde(alias = "d")]\n    // dim\n    '])
+def test_the_default_of_an_enumeration_is_that_of_a_field_of_its_type(tmp_path: Path, type_: str, default: str) -> None:
+    code = "pub enum Hue {{\n    {}Dim,\n    {}VeryDark,\n}}\npub struct Config {{\n    pub lamp_hue: {},\n}}\n"
+    page = "# Reference\n\n#### `lamp_hue`\n\n- Default: `dim`\n"
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": page, "src/config.rs": code.format(default, "", type_)}, DATES[0])
+    repository.commit({"src/config.rs": code.format("", default, type_)}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [(one.name, one.was) for one in found] == [("lamp hue", '"dim"')]
+
+
+@pytest.mark.parametrize("method", ["unwrap_or", "value_or"])
+def test_what_a_field_falls_back_to_is_held_and_not_another_type_with_the_same_field(
+    tmp_path: Path, method: str
+) -> None:
+    values = {**{name: str(value) for name, value in VALUES.items()}, "binary": "false"}
+    entries = "".join(f"#### `default.{name}`\n\n- Default: {value}\n\nWhat.\n\n" for name, value in values.items())
+    code = "".join(f"    fn {name}(&self) -> T {{\n        self.{name}.{method}({value})\n    }}\n"
+                   for name, value in values.items())  # fmt: skip
+    other = "impl Default for Policy {\n    fn default() -> Self {\n        Self { binary: false }\n    }\n}\n"
+    repository = Repository(tmp_path)
+    files = {"docs/a.md": f"# Reference\n\n{entries}", "src/config.rs": code, "src/policy.rs": other}
+    base = repository.commit(files, DATES[0])
+    options = scan(tmp_path, DriftOptions()).report.options
+    assert {(one.state, one.code.partition(":")[0]) for one in options} == {("held", "src/config.rs")}
+    repository.commit({"src/config.rs": code.replace("(false)", "(true)")}, DATES[1])
+    assert [one.name for one in scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings] == ["binary"]
+
+
+@pytest.mark.parametrize("signature", [
+    ".. class:: Lamp(handler, port=8025)",
+    ".. py:function:: lamps.light(\\\n    handler, \\\n    port: int = 8025, \\\n    )",
+])  # fmt: skip
+def test_a_signature_of_restructuredtext_is_held(tmp_path: Path, signature: str) -> None:
+    code = "class Lamp:\n    def __init__(self, handler, port: int = 8025):\n        self.port = port\n"
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/api.rst": f"API\n===\n\n{signature}\n\n    Lights.\n", "lamp.py": code}, DATES[0])
+    repository.commit({"lamp.py": code.replace("8025", "2525")}, DATES[1])
+    found = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report.findings
+    assert [(one.name, one.was) for one in found] == [("port", "8025")]

@@ -33,6 +33,15 @@ def test_literals_near_a_name_are_read_in_any_notation(text: str, name: str, val
         assert text[one.start : one.end].strip("`\"'").replace(" ", "") == one.value.text
 
 
+@pytest.mark.parametrize("said", [
+    "commands such as\nserver.port, idleTimeout etc. Default: no.",
+    "the idleTimeout too? Default: no.", '"idleTimeout" too. Default: no.',
+])  # fmt: skip
+def test_a_word_of_the_sentence_before_a_default_is_not_what_it_is_the_default_of(said: str) -> None:
+    assert {one.name for one in read(f"max_size (boolean)\nOperators may use {said}\n")} == {"max_size"}
+    assert "idleTimeout" in {one.name for one in read("max_size (boolean)\nSee `idleTimeout`. Default: no.\n")}
+
+
 def test_the_comment_behind_a_setting_is_about_this_setting() -> None:
     found = read("```toml\nmax_size = 30 # More than `server.port`. Default: 30\n```\n")
     assert [(one.name, one.value.text) for one in found] == [("max_size", "30")] * 2

@@ -106,6 +106,7 @@ def test_constants_are_followed() -> None:
     ("'INFO'", "'info'", AGREE), ("'pickle'", "'json'", DIFFER), ("Mode.STRICT", "'lax'", DIFFER),
     ("Mode::STRICT", "'strict'", AGREE), ("HASH_FNV1A_64", "'fnv1a_64'", AGREE), ("Mode.STRICT", "7", UNDECIDED),
     ("10 seconds", "10 MB", UNDECIDED), ("0o770", "0770", AGREE),
+    ("0644", "644", AGREE), ("0644", "420", AGREE), ("0o022", "'22'", AGREE), ("0600", "644", DIFFER),
 ])  # fmt: skip
 def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: FactComparison) -> None:
     assert compare(value(left), value(right)) is expected
@@ -126,7 +127,7 @@ def _parts(one: Value) -> tuple[ValueKind, str, str | None]:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [("48 hours", "2 days"), ("90 seconds", "90 seconds"), ("65536 bytes", "64 KiB"), ("0.5", "0.5"),
-     ("'x'", '"x"'), ("[1, 2]", "[1, 2]"), ("15%", "15%")],
+     ("'x'", '"x"'), ("[1, 2]", "[1, 2]"), ("15%", "15%"), ("0o644", "0644")],
 )  # fmt: skip
 def test_values_are_shown_as_people_write_them(text: str, shown: str) -> None:
     assert show(*_parts(value(text))) == shown

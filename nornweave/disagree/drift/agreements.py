@@ -45,7 +45,7 @@ A_LITTLE_MORE, MORE, FAR_MORE = 1.5, 3, 10
 CLEARLY = 0.8
 """Of two values that code gives a name, the one that matches the page so much better is the one that it means."""
 _EMPTY = frozenset(("", "[]", "{}"))
-_CLASS_WORDS = frozenset(("properties", "settings", "options", "configuration", "params", "props", "defaults"))
+_CLASS_WORDS = frozenset("properties settings options configuration params props defaults default".split())  # noqa: SIM905
 """What classes of settings are called beside what they are about: ``RedProperties``."""
 
 AgreementKey: TypeAlias = tuple[str, str, str, str]
@@ -493,7 +493,7 @@ def standing(pair: CandidatePair) -> int:
         return TESTED
     is_default = fact.side == "code" and fact.attribute == "default"
     role = code.standing if isinstance(code, CodeFact) else DECLARED if is_default else 1
-    return CALLED_DEFAULT if is_of_defaults and role > TESTED else role
+    return max(role, CALLED_DEFAULT) if is_of_defaults and role > TESTED else role
 
 
 def calls_default(fact: Fact) -> bool:

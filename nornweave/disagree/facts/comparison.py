@@ -12,7 +12,7 @@ from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts import versions
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.values import NONE, Value
+from nornweave.disagree.facts.values import NONE, OCTAL, Value
 
 
 class FactComparison(Enum):
@@ -99,6 +99,8 @@ def _compare_numbers(a: Value, b: Value) -> FactComparison:
     unit = next(iter(units), None)
     if len(units) == 1 and a.unit != b.unit:
         measured, plain = (left, right) if a.unit else (right, left)
+        if unit == OCTAL:
+            return _agree_if(f"{int(measured):o}" == str(plain))
         steps = {"s": _SCALES, "byte": _SIZE_STEPS, "percent": (Fraction(1), Fraction(1, 100))}
         return _agree_if(any(measured * step == plain for step in steps.get(unit or "", ())))
     if unit == "byte":  # many write KB for what is KiB

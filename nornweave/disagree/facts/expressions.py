@@ -22,6 +22,7 @@ from nornweave.disagree.facts.values import (
     FALSE,
     MAX_BITS,
     NONE,
+    OCTAL,
     TRUE,
     UNITS,
     UNKNOWN,
@@ -61,7 +62,7 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()  # noqa: SIM905
     )
 } | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100}
-_OCTAL = lazy_pattern(r"0[0-7]{3}")
+_OCTAL = lazy_pattern(r"0[oO]?[0-7]{2,4}")
 _ESCAPED = lazy_pattern(r"\\([\\\"'`/])")
 _LITERAL_SUFFIX = lazy_pattern(
     r"(?:[uUiIlLfFdDn]|[uif](?:8|16|32|64|128|size)|usize|isize|[uU][lL]{1,2}|[lL]{1,2}[uU]?)$"
@@ -249,8 +250,8 @@ class _Reader:
 
     def _number(self, token: Token) -> Value:
         digits, suffix = token.text.replace("_", ""), token.suffix
-        if _OCTAL.fullmatch(digits):  # the mode of a file, in C, Go and documentation
-            digits = f"0o{digits}"
+        if not suffix and self._peek().lower() not in UNITS and _OCTAL.fullmatch(digits):  # the mode of a file
+            return number(Fraction(int(digits, 8)), OCTAL)
         value = Fraction(int(digits, 0)) if digits[:2].lower() in {"0x", "0o", "0b"} else _decimal(digits)
         if suffix and not _LITERAL_SUFFIX.match(suffix):
             return _with_suffix(value, suffix)

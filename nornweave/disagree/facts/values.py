@@ -53,6 +53,8 @@ ATTACHED = MappingProxyType(
 )
 
 
+OCTAL = "octal"
+"""The unit of a number whose digits are octal: ``0644``, which pages also write as ``644``."""
 MAX_BITS = 512
 """Of a number: ``1 << 10**9`` is no value."""
 MAX_LISTED = 64
@@ -146,6 +148,8 @@ def show(kind: ValueKind, text: str, unit: str | None) -> str:
     if unit == "byte":
         found = next((f"{value / size} {name}" for name, size in _SHOWN_SIZES if value and value % size == 0), None)
         return found or f"{_written(value)} bytes"
+    if unit == OCTAL:
+        return f"0{int(value):o}"
     return _written(value) + {None: "", "percent": "%"}.get(unit, f" {unit}")
 
 
@@ -157,6 +161,7 @@ def stated(fact: Fact) -> str:
     if fact.negated and fact.kind == "boolean":
         return "false" if fact.value == "true" else "true"
     value = str(float(Fraction(fact.value))) if fact.kind == "number" and "/" in fact.value else fact.value
+    value = show(fact.kind, value, OCTAL) if fact.unit == OCTAL and value.isdigit() and not fact.negated else value
     return f"not {value}" if fact.negated else value
 
 

@@ -78,7 +78,8 @@ _DEFAULTS: dict[tuple[str, ...], Value] = {
 _TAGS, _TAG_OPTIONS = lazy_pattern(r"`([^`\n]*)`"), lazy_pattern(r"(\w+:\"[^\",\n]+),([\w,=]*)\"")
 _DASHES = lazy_pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(--(?:\[\[[\s\S]*?\]\]|[^\n]*))")
 _MODULE_DOC = lazy_pattern(r"@(?:module|type)?doc\s+(?:~[sS])?\"\"\"[\s\S]*?\"\"\"")
-"""Comments of Lua, and what Elixir documents a module or a function with."""
+_COPIED = lazy_pattern(r"\b(str[ln]?cpy[ \t]*\()([ \t]*[\w.>-]+[ \t]*),(?=[ \t]*[\"A-Z])")
+"""Comments of Lua, what Elixir documents a module or a function with, and in C ``strcpy(name, "glow")``."""
 
 _SET = lazy_pattern(
     r"\"(?=[\w-]+[._]|[^\"]*\\n\")(?P<name>[A-Za-z][\w.-]*)[ ]?(?P<sign>=)[ ]?(?P<value>[^\s\"#;\\][^\"#;\\\n]*?)"
@@ -102,6 +103,9 @@ _GROUP, _GROUPED = (
                  re.MULTILINE),
 )  # fmt: skip
 """A group of constants in Go, and a line of it."""
+_MEANT = lazy_pattern(r"\benum (?P<name>\w+)\s*\{[^}]*?#\[default\](?:\s|#\[[^\]\n]*\]|//[^\n]*)*(?P<value>\w+)")
+_OPTIONAL = lazy_pattern(r"(:[ ]*)Option<(\w+)>")
+"""In Rust: the member of an enumeration that is its default, and the type of a field that may have none."""
 _ALONE = lazy_pattern(r"[A-Za-z_]\w*(?:(?:\.|::)\w+)*$")
 
 
@@ -182,7 +186,8 @@ def code_statements(
         name = read_name(held or token.written)
         thing, _, method = token.written.rpartition(".")
         is_call = tokens[at + 1 : at + 2] and tokens[at + 1].text == "("
-        if thing and is_call and not _SAYS_DEFAULT.isdisjoint(words_of(method)):  # retries.convention(60)
+        words = words_of(method)
+        if thing and is_call and ("or" in words[1:] or not _SAYS_DEFAULT.isdisjoint(words)):  # retries.convention(60)
             name = read_name(f"{thing}_default")
         if name is not None and (meant := wanted(name)) is not None:
             named[at] = meant
@@ -228,6 +233,10 @@ def tokens_of_code(text: str, suffix: str) -> list[CodeToken]:
     text = without_tests(text, suffix)
     if suffix == ".go":  # the tags of a field hold names and defaults
         text = _TAGS.sub(lambda match: f" {_TAG_OPTIONS.sub(_without_options, match[1])} ", text)
+    if suffix == ".rs":
+        text = _OPTIONAL.sub(lambda match: f"{match[1]}{match[2]}".ljust(len(match[0])), text)
+    if suffix in {".c", ".cc", ".cpp", ".h"}:
+        text = _COPIED.sub(lambda match: f"{' ' * len(match[1])}{match[2]}=", text)
     if suffix == ".lua":
         text = _DASHES.sub(lambda match: match[0] if match[1] is None else re.sub(r"[^\n]", " ", match[0]), text)
     if suffix in {".ex", ".exs"}:
@@ -351,6 +360,8 @@ def _standing(tokens: Sequence[CodeToken], at: int, name: Name, place: int, last
     said = {word for one in (first, *range(max(0, at - 2), at)) for word in words_of(tokens[one].text)}
     is_fallback = tokens[at].kind == "string" and [one.text for one in between] == [","]  # value("lanes", 5)
     is_default = name.attribute == "default" or not said.isdisjoint(_SAYS_DEFAULT)
+    if place > at and tokens[at].text.startswith(("self.", "this.")) and "or" in words_of(tokens[at].text)[2:]:
+        return DECLARED + 2  # self.rows.unwrap_or(5): an own field, whatever other types set
     return DECLARED if is_fallback or is_default else 1
 
 
@@ -444,6 +455,9 @@ class Definitions:
                 name = match["macro"] or match["name"]
                 self._by_name[name].append(Definition(match["value"].strip(), path, line, at, match.end("value")))
             groups = _GROUP.finditer(text) if path.endswith(".go") else ()
+            for match in _MEANT.finditer(text) if path.endswith(".rs") else ():
+                line = text.count("\n", 0, match.start("value"))
+                self._by_name[match["name"]].append(Definition(f'"{match["value"]}"', path, line, *match.span("value")))
             for match in (one for group in groups for one in _GROUPED.finditer(text, *group.span())):
                 line = text.count("\n", 0, match.start("value"))
                 self._by_name[match["name"]].append(Definition(match["value"], path, line, *match.span("value")))

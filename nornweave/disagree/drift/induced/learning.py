@@ -120,7 +120,7 @@ class CodeNames:
         chosen = same or matching
         if statement.fact.attribute == "requires":
             chosen = _nearest(chosen, statement.path)
-        owner = set(words_of(statement.title or ""))
+        owner = set(words_of(statement.title or "")) - {"default", "defaults"}  # no class, but Rust's ``fn default``
         owned = [one for one in chosen if owner and not owner.isdisjoint(one.context)]
         if is_generic(statement.fact.name):  # each file that configures something has a ``type``
             chosen = [one for one in chosen if one.fact.side == "code"]

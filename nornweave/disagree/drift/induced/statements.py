@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
-from nornweave.disagree.facts.documentation.blocks import blocks_of
+from nornweave.disagree.facts.documentation.blocks import INNERMOST, blocks_of
 from nornweave.disagree.facts.documentation.defaults import ANNOUNCES, announced, only_value
 from nornweave.disagree.facts.documentation.tokens import QUOTES, Token, surface_of
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
+from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS
 
@@ -35,6 +36,9 @@ _EXAMPLE, EXAMPLE = (
     24,
 )
 """Before a literal that is only an example, and within how many characters."""
+_SIGNATURE = lazy_pattern(r"\s*[\w.]+\((?P<taken>[^()]{0,2000}(?:\([^()]{0,200}\)[^()]{0,2000}){0,20})\)")
+_PARAMETER = lazy_pattern(r"(?<![\w.])(?P<name>\w+)(?::[^,=()]{1,60})?[ ]?=[ ]?(?P<value>[^\s,()=][^,()=\n\\]{0,80})")
+"""What a directive of reStructuredText describes, and a default in it: ``.. class:: Lamp(port=8025)``."""
 _SINCE = frozenset(("since", "starting", "before", "until"))
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
@@ -85,6 +89,13 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
                 owner = " ".join(title for _, title in walk.headings[-2:])
                 section.append(Statement(walk.head, value, line, word.start, word.end, "F head default : V", owner))
             walk.head = ""
+        if block.level == INNERMOST and (signature := _SIGNATURE.match(plain, block.body)):
+            for match in _PARAMETER.finditer(plain, *signature.span("taken")):
+                value = read_value(match["value"].strip())
+                if value is not None and value.is_literal and known(match["name"]):
+                    place = bisect_right(starts, match.start("value")) - 1, *match.span("value")
+                    section.append(Statement(match["name"], value, *place, "F head default = V", ""))
+            continue
         for literal in walk.literals(plain, block):
             start = literal.token.start
             if _EXAMPLE.search(plain[max(0, start - EXAMPLE) : start]):
@@ -146,6 +157,10 @@ def _named(walk: Walk, literal: Literal) -> Iterator[tuple[str, Value, str]]:
     before = [one.text for one in row[:at]]
     if role[0] == "F" and is_name[0] and before[1:2] == ["="] and "#" in before:
         nearest = 0  # slow_wait = 4 # more than quick_wait. Default: 4
+    said = announced(row, at)
+    if nearest is not None and item and said and said.place and row[said.place - 1].text in ".?!":
+        is_marked = row[nearest].text[0] == "-" or (row[nearest].quoted and row[nearest].text[0] not in QUOTES)
+        nearest = nearest if is_marked else None  # a word of the sentence before it: *as in NOTICE. Default: no.*
     if nearest is not None and is_name[nearest] and row[nearest].text != row[at].text:
         names.add(("next" if at - nearest <= NEAR else "line", row[nearest].name))
     around = _around(row, at)

@@ -35,7 +35,8 @@ _TOKEN = lazy_pattern(
 _GIVEN = lazy_pattern(
     r"(?i:\bdefault(?:s|ed|ing)?(?: value)?|\bby default,? it)(?P<sign>(?: is| to)?[*_ ]*[:=])?"
     r"(?(sign)|(?: is| to)(?: set(?: up)? to)?(?: be)?)[ *_]*"
-    r"(?:(?=`)(?P<code>`[^`\"\n]{1,60} [^`\"\n]{1,60}`)|(?P<bare>[~/$.%]?[A-Za-z~/$][\w./~$%{}@-]*(?<![.*_-]))"
+    r"(?:(?=`)(?P<code>`[^`\"\n]{1,60} [^`\"\n]{1,60}`)|(?P<bare>(?:[a-z]+://[^\s\"'`,;()<>\\]+"
+    r"|(?:[A-Za-z][\w.-]*|\d+(?:\.\d+){3}):\d{2,5}|[~/$.%]?[A-Za-z~/$][\w./~$%{}@-]*)(?<![.*_-]))"
     r"(?=[.*_]*\s*(?:$|[,;()\]]|[.*_]\s)))"
 )
 """What is given as a default: code of several words, or a word without marks at the end of its clause."""
@@ -157,9 +158,13 @@ def tokens_of(line: str, start: int = 0) -> Iterator[Token]:
         text, at = match[0], start + match.start()
         said = given.get(match.start())
         word = said[said.lastgroup or 0].strip("`") if said is not None else ""
-        if said and (said["sign"] or not (word.isalpha() and word.islower())) and value_of(word) is None:
+        if (
+            said
+            and (said["sign"] or word == "empty" or not (word.isalpha() and word.islower()))
+            and value_of(word) is None
+        ):
             behind = said.end(said.lastgroup or 0)
-            yield Token(f'"{word}"', at, start + behind, quoted=True)
+            yield Token(f'"{word}"' if word != "empty" else '""', at, start + behind, quoted=True)
         elif match.start() < behind:
             continue
         elif text[0] == "[" and len(text) > 2 and value_of(text) is None:

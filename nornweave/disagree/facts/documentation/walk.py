@@ -256,7 +256,9 @@ class Walk:
         is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
         is_entry = lead is not None and (lead.quoted or lead.is_identifier or is_term)
         is_alone = is_term or (is_bullet and len(words) > 1 and words[1].text not in _BESIDE)
-        if lead and is_entry and (is_alone or not self.is_strict):
+        runs_on = bool(self.carried) and self.carried[-1].text.isalpha() and not is_bullet
+        is_inside = runs_on and len(tokens) > 1 and tokens[1].text == ","  # *commands such as* ¶ *NOTICE, SQUIT etc.*
+        if lead and is_entry and (is_alone or not self.is_strict) and (lead.quoted or not is_inside):
             self.item, self.carried = Item("L" if is_bullet else "P", lead.name, lead.start), []
         elif is_bullet and not is_indented:
             self.item, self.carried = None, []
