@@ -46,6 +46,13 @@ def test_a_word_is_unknown_when_no_domain_holds_it() -> None:
 
 
 @pytest.mark.parametrize(("text", "unknown"), [
+    ("refine vs quickly", ()), ("refine versus quickly", ()), ("refine VS. unobtainium", ("unobtainium",)),
+])  # fmt: skip
+def test_what_stands_between_compared_things_need_not_be_in_a_passage(text: str, unknown: tuple[str, ...]) -> None:
+    assert judge(asked(text), [response("code", "refine quickly")]).unknown_words == unknown
+
+
+@pytest.mark.parametrize(("text", "unknown"), [
     ("parse.go:103", ()),
     ("what happens at parse.go:103", ()),
     ("what does Zz do at parse.go:103", ("Zz",)),

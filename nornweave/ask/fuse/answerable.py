@@ -43,6 +43,8 @@ _MESSAGE_WORDS = 8
 """So long is what somebody pastes; keywords are fewer."""
 _QUESTION_WORD = re.compile(r"\b(?:how|what|when|where|which|whose|why)\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"\b(?:vs|versus)\b", re.IGNORECASE)
+"""Stands between what is compared, and in no passage."""
 _WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
 
 
@@ -175,7 +177,7 @@ def _of_items(text: str, signals: Mapping[str, float], known: Collection[str]) -
 
     Of a long question each passage holds less, so that the same score tells more.
     """
-    words = words_of(text)
+    words = words_of(_BETWEEN.sub(" ", text))
     said = {
         "words": math.log(min(max(len(words), FEWEST_WORDS), MOST_WORDS)),
         "unknown_words": sum(word not in known for word in words) / max(1, len(words)),
@@ -206,7 +208,7 @@ def _unknown_words(text: str, known: Collection[str], *, names_only: bool) -> tu
     """
     lines = [line for line in text.splitlines() if _asks(line)] if _is_pasted(text) else [text]
     asked = ASKS_QUANTITY.sub(" ", without_past(_ADDRESS.sub(" ", "\n".join(map(without_lines, lines)))))
-    unknown = [word for word in words_of(asked) if word not in known]
+    unknown = [word for word in words_of(_BETWEEN.sub(" ", asked)) if word not in known]
     if names_only:
         names = {word.written for word in read_query(asked).words if word.is_name}
         unknown = [word for word in unknown if word in names]

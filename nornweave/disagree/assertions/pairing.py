@@ -226,10 +226,11 @@ def _announced(question: str, passages: Sequence[AssertingPassage], encode: Sent
     """Return a sentence that announces a change, and one of another domain that does not, if both answer the question.
 
     Of each domain only the sentence nearest to the question counts. No value is read: the two may be in any words.
+    Comments and strings of code take no part: they say what one place does, not what holds.
     """
     held: dict[str, list[Statement]] = defaultdict(list)
     for number, passage in enumerate(passages):
-        if not passage.is_history:
+        if not passage.is_history and passage.domain != "code":
             held[passage.domain] += statements_of(number, passage)
     asked = stems(question)
     near = {domain: sorted(said, key=lambda each: -len(each.words & asked))[:NEAREST] for domain, said in held.items()}
