@@ -61,6 +61,11 @@ _GIVEN = lazy_pattern(
 )
 """On a line of a configuration."""
 _VARIABLE = re.compile(r"(?:^[ \t]*(?:export |set )?|[ \[:])(?P<name>[A-Z][A-Z0-9]*_[A-Z0-9_]+)=")
+_EXPLAINED = lazy_pattern(
+    r"[ \t]*(?:\*|//+|#)?[ \t]*[@\\](?:property|prop|param|option)[ \t]+(?:\{[^{}\n]{1,120}\}[ \t]*)?"
+    r"\[?(?P<name>[A-Za-z_$][\w.$-]*)"
+)
+"""In a comment of a block of code."""
 _COMMANDS = frozenset(("sh", "bash", "console", "shell", "shell-session", "zsh", "powershell", "batch"))
 
 
@@ -101,6 +106,7 @@ def _in_code(text: str, block: DocumentedBlock) -> Iterator[Token]:
             *filter(None, (_KEY.match(line),)),
             *filter(None, (_GIVEN.match(line) if is_reference and not nested else None,)),
             *_VARIABLE.finditer(line),
+            *_EXPLAINED.finditer(line),
         ):
             yield Token(named["name"], start + named.start("name"), start + named.end("name"), quoted=True)
 
@@ -135,7 +141,8 @@ def _named(text: str, block: DocumentedBlock) -> Iterator[Token]:
         is_lead = match.start() == 0 and block.kind != "paragraph"
         is_marked = words and (words[0].quoted or words[0].text.startswith("-") or _is_bold(text, words[0]))
         is_term = is_marked and (len(words) == 1 or _EXPLAINS.match(text, words[0].end, block.body + match.end()))
-        if is_marked and (is_lead or is_term):
+        is_set = is_marked and text.startswith("=**", words[0].end)
+        if is_marked and (is_lead or is_set or is_term):
             yield words[0]
         if block.kind != "paragraph":
             return
