@@ -162,8 +162,8 @@ class Context:
         """Return a mapping from a word to the numbers directly after it: ``homework 3`` → ``{"homework": {"3"}}``."""
         numbers: dict[str, set[str]] = {}
         for form, before in self.before:
-            if form[0].isdigit() or form == "one":
-                numbers.setdefault(before, set()).add("1" if form == "one" else form)
+            if form[0].isdigit():
+                numbers.setdefault(before, set()).add(form)
         return numbers
 
 
@@ -273,7 +273,7 @@ class Sentence:
         """Tell whether a value holds for longer than *today*, *this week* or *last year*."""
         for at, (once, following) in enumerate(pairwise((*self.lower, ""))):
             is_day = at + 1 in self.dates and not is_clock(self.dates[at + 1])
-            is_once = once in forms.THIS_ONCE and (is_day or following in UNITS.keys() | forms.SEASONS)
+            is_once = once in forms.THIS_ONCE and (is_day or following in UNITS.keys() | forms.OCCASIONS)
             lasts = found.kind == "presence" if once == "last" else found.key == "date" and following in forms.LONG
             lasts |= is_day and at + 1 == found.at  # gone since last week; this year it is on 3 May; it is this Sunday
             is_fleeting = (once in forms.FLEETING or is_once) and not lasts
@@ -412,12 +412,10 @@ class Sentence:
         )
 
     def _period(self, at: int) -> str:
-        """Return the unit of time after which what is at a place comes again: a day for *evening*, a week for *Monday*.
-
-        The result is empty if no time of day and no weekday is there.
-        """
-        is_weekday = self.dates.get(at, frozenset()) and all(part.startswith("weekday") for part in self.dates[at])
-        return "week" if is_weekday else "day" if forms.TIMES_OF_DAY.intersection(self.lower[at : at + 1]) else ""
+        """Return ``week`` if a weekday is at a place, ``day`` if a time of day is, and an empty text otherwise."""
+        is_weekday = any(part.startswith("weekday") for part in self.dates.get(at, ()))
+        is_day = not forms.TIMES_OF_DAY.isdisjoint(self.lower[at : at + 1])
+        return "week" if is_weekday else "day" if is_day else ""
 
     def _read_date(self, at: int) -> None:
         """Add the date at a place if it is the only one in the clause that the question asks about.
@@ -427,8 +425,7 @@ class Sentence:
         of_day = is_clock(self.dates[at])
         alike = {each for each, parts in self.dates.items() if is_clock(parts) == of_day}
         since = self.lower[at - 1] if at and self.lower[at - 1] in forms.SINCE else ""
-        begins = of_day and since == "from"
-        if (alike.intersection(self._zone) or alike) == {at} and (begins or not since):
+        if (alike.intersection(self._zone) or alike) == {at} and (not since or (of_day and since == "from")):
             self._add("date", f"clock {since}".strip() if of_day else "date", self.dates[at], at, at + 1)
         self.taken.add(at)
 
@@ -464,12 +461,12 @@ class Sentence:
             return
         counted, previous = self._counted(end), self._previous(at)
         begun = next((each for each in range(at, 0, -1) if self.sorts[each - 1] != CONTENT), 0)
-        is_placed = self.lower[begun - 1 : begun] and self.lower[begun - 1] in forms.PLACES
-        is_led = is_placed or begun == 0 or self.lower[begun - 1] in forms.DETERMINERS
-        is_named = is_led and (is_placed or following[0] in forms.AUXILIARIES | forms.ROLE_VERBS)
+        led = self.lower[begun - 1] if begun else "the"
+        is_subject = led in forms.DETERMINERS and following[0] in forms.AUXILIARIES | forms.ROLE_VERBS
         values = self.dates.keys() | {each for each, sort in enumerate(self.sorts) if sort == VALUE}
         is_other = any(self.clauses[each] == self.clauses[at] for each in values - {at})
-        if not counted and is_named and begun < at <= begun + 2 and is_other and len(figure) < 3:
+        is_named = 0 < at - begun < 3 and (is_subject or led in forms.PLACES)
+        if is_named and is_other and not counted and len(figure) < 3:
             return  # shed two
         if at and self._is_name(at - 1) and (at > 1 or not counted or self.written[at].istitle()):
             if not forms.NEEDS.isdisjoint(self.lower) and (not counted or "." in figure):

@@ -185,7 +185,7 @@ TOLD_OF = lazy_pattern(
 FLEETING = _words("today tonight tomorrow")
 THIS_ONCE = _words("this last next")
 """Before a unit of time or *time*: what is so then need not be so now. ``BEGINS`` before either says that it lasts."""
-SEASONS = _words("time once season weekend morning afternoon evening")
+OCCASIONS = _words("time once season weekend morning afternoon evening")
 LONG = _words("month months year years season")
 BEGINS = _words("from since of until starting")
 EDITIONS = _words("edition revision version release generation volume draft floor")
@@ -198,11 +198,6 @@ OWNS = _words("""
 WISHES = _words("want wants wish wishes wished wanted")
 MOMENTS = TIMES_OF_DAY | _words("today tomorrow weekend season")
 """What tells when, as units of time do, and narrows nothing."""
-YEAR = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = rf"((?:{'|'.join(YEAR)})[a-z]*)"
-FROM_MONTH = lazy_pattern(
-    rf"\b{_MONTH}\.? ?(?:to|till|until|through|and|[-–])(?: the)?(?: end of)? ?{_MONTH}\b", re.IGNORECASE
-)
 MONTHS_OF = MappingProxyType({"spring": {2, 3, 4}, "summer": {5, 6, 7}, "autumn": {8, 9, 10}, "winter": {11, 0, 1}})
 """Season → its months, counted from 0."""
 MONTHS = _words("january february march april may june july august september october november december")

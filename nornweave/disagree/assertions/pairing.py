@@ -37,7 +37,7 @@ from nornweave.disagree.assertions.answers import (
 )
 from nornweave.disagree.assertions.asked import OPEN_KINDS, OPEN_KINDS_OF_CORPORA, SURE, Asked, read_question
 from nornweave.disagree.assertions.passage import AssertingPassage
-from nornweave.disagree.assertions.reading import content, is_clock, read_words, stems
+from nornweave.disagree.assertions.reading import content, is_clock, months, read_words, stems
 from nornweave.disagree.conflicts.comparable import SIDES, are_of_two_environments
 from nornweave.disagree.conflicts.decision import DEMOTE_FROM, POSSIBLE_FROM
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
@@ -234,9 +234,11 @@ def _announced(question: str, passages: Sequence[AssertingPassage], encode: Sent
             held[passage.domain] += statements_of(number, passage)
     asked = stems(question)
     near = {domain: sorted(said, key=lambda each: -len(each.words & asked))[:NEAREST] for domain, said in held.items()}
-    if not any(forms.ANNOUNCES.search(each.told) for said in near.values() for each in said):
-        return []
-    try:
+    lines = (each.told for said in near.values() for each in said if each.setting is None)
+    news = [told for told in lines if forms.ANNOUNCES.search(told) and not forms.TOLD_OF.search(told)]
+    try:  # the others are encoded only if one of these answers the question
+        if max(cosines([(question, told) for told in news], encode), default=0) < ANSWERING:
+            return []
         close = cosines([(question, each.told) for said in near.values() for each in said], encode)
     except (EncoderError, TimeoutError) as error:
         log.warning("changes are not looked for: %s", error)
@@ -591,19 +593,9 @@ def are_of_two_cases(
     for opposites in forms.OPPOSITES if one.kind != "date" else ():
         sides = [opposites & each for each in words]
         is_case |= all(sides) and sides[0].isdisjoint(sides[1])
-    months = [_months(text) for text in said]
-    is_case |= all(months) and months[0].isdisjoint(months[1])
+    seasons = [months(text) for text in said]
+    is_case |= all(seasons) and seasons[0].isdisjoint(seasons[1])
     return is_case or are_of_two_environments(*said, there.text, here.text)
-
-
-def _months(text: str) -> frozenset[int]:
-    """Return the months, from 0, of the season in which a sentence says that it holds; none if it names no season."""
-    found = forms.FROM_MONTH.search(text)
-    if not found:
-        return frozenset[int]().union(*(months for season, months in forms.MONTHS_OF.items()
-                                        if re.search(rf"\b{season}\b", text, re.IGNORECASE)))  # fmt: skip
-    first, last = (forms.YEAR.index(each[:3].lower()) for each in found.groups())
-    return frozenset(each % 12 for each in range(first, last + 1 if last >= first else last + 13))
 
 
 def _conflict(pair: _Pair, passages: Sequence[AssertingPassage]) -> FactConflict:

@@ -27,6 +27,8 @@ _MONTH = (
     "Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?"
 )
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_SEASON = lazy_pattern(rf"\b({_MONTH})\.? ?(?:to|till|until|through|and|[-–]) ?({_MONTH})\b", _I)
 _WEEKDAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _HOUR = rf"(?:{'|'.join(_HOURS)}|1[0-2]|[1-9])"
@@ -85,6 +87,16 @@ def content(text: str) -> dict[str, str]:
     """Return a mapping from the stems of a text's content words, in order, to the words as they are written."""
     read = ((word(written), written) for written in find_words(text))
     return {form: written for (form, sort), written in read if sort in {CONTENT, NAME}}
+
+
+def months(text: str) -> frozenset[int]:
+    """Return the months, from 0, of the season in which a sentence says that it holds; none if it names no season."""
+    found = _SEASON.search(text)
+    if not found:
+        return frozenset[int]().union(*(held for season, held in forms.MONTHS_OF.items()
+                                        if re.search(rf"\b{season}\b", text, re.IGNORECASE)))  # fmt: skip
+    first, last = (_MONTHS.index(each[:3].lower()) for each in found.groups())
+    return frozenset(each % 12 for each in range(first, last + 1 if last >= first else last + 13))
 
 
 class SaidSentence(NamedTuple):
@@ -160,6 +172,8 @@ def read_words(text: str) -> Words:
             sort = FUNCTION
         elif (sort == VALUE and _NAMED.match(found[0])) or found[0] in {"US", "IT"}:
             sort = NAME
+        elif form == "one" and words.sorts[-1:] == [CONTENT]:
+            form = "1"  # shed one
         words.written.append(found[0])
         words.forms.append(form)
         words.sorts.append(sort)
@@ -202,7 +216,7 @@ def _moment(found: re.Match[str]) -> frozenset[str]:
         if text and name != "date":
             part = name.rstrip("2345")
             month = part == "month" and not text.isdigit()
-            parts[part] = str(forms.YEAR.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
+            parts[part] = str(_MONTHS.index(text[:3].lower()) + 1) if month else text.lstrip("0").lower()
     return frozenset(f"{part} {text}" for part, text in parts.items())
 
 
