@@ -602,3 +602,49 @@ def test_a_patch_of_a_release_is_a_release_although_its_branch_was_never_merged(
     said = documents["Release v1.0.1"].text if not others else "has 2 commits since v1.0.0:\n- Mend the jar"
     assert "has 2 commits since v1.0.0:" in said and "\n- Mend the jar" in said
     assert ("Release v1.0.1" in documents) is not others, "the branch left before what is read"
+
+
+def test_tags_with_a_prefix_of_their_own_are_releases_of_a_series_of_their_own(root: Path) -> None:
+    app, lib = "app/main.py", "jar_lib/lid.py"
+    say(root, "Begin", {app: "1\n", lib: "1\n"}, day=1)
+    git(root, "tag", "v1.0.0")
+    say(root, "Weigh jars", {app: "2\n"}, day=2)
+    say(root, "Turn lids", {lib: "2\n"}, day=3)
+    say(root, "Turn and weigh", {lib: "3\n", app: "3\n"}, day=4)
+    git(root, "tag", "jar-lib-v0.2.0")
+    say(root, "Paint jars", {app: "4\n"}, day=5)
+    git(root, "tag", "v1.1.0")
+    say(root, "Oil lids", {lib: "5\n"}, day=6)
+    git(root, "tag", "v1.2.0")
+    with source(root) as repository:
+        documents = past(repository)
+    had = {title: made.text.partition("\n\nChanged")[0].partition(", ")[2] for title, made in documents.items()}
+    assert had["Weigh jars"] == had["Paint jars"] == "first released in v1.1.0."
+    assert had["Turn lids"] == "first released in jar-lib-v0.2.0."
+    assert had["Turn and weigh"] == "first released in v1.1.0, in jar-lib-v0.2.0 before."
+    assert had["Oil lids"] == "not released yet, in v1.2.0 before."
+    assert documents["Turn lids"].metadata["release"] == "jar-lib-v0.2.0"
+    assert "has 4 commits since v1.0.0:\n" in documents["Release v1.1.0"].text
+    assert "has 4 commits:\n" in documents["Release jar-lib-v0.2.0"].text
+
+
+@pytest.mark.parametrize(
+    ("tags", "lists"),
+    [
+        (["jar-1.0", "jar-1.1", "v2.0"], {"jar-1.1": "jar-1.0", "v2.0": "jar-1.1"}),  # the project changed its tags
+        (["release-1.0", "v1.1", "1.2"], {"v1.1": "release-1.0", "1.2": "v1.1"}),
+        (["jar@1.0.0", "lid@1.0.0", "jar@1.1.0"], {"lid@1.0.0": "", "jar@1.1.0": "jar@1.0.0"}),
+        (["jar/v1.0.0", "v3.0.0", "jar/v1.1.0"], {"v3.0.0": "", "jar/v1.1.0": "jar/v1.0.0"}),
+    ],
+)
+def test_a_release_lists_what_came_since_the_one_before_in_its_series(
+    root: Path, tags: list[str], lists: dict[str, str]
+) -> None:
+    for day, tag in enumerate(tags, 1):
+        say(root, f"Weigh jar {day}", {"a.py": f"{day}\n"}, day=day)
+        git(root, "tag", tag)
+    with source(root) as repository:
+        documents = past(repository)
+    for tag, former in lists.items():
+        since = documents[f"Release {tag}"].text.splitlines()[0].partition(" commits")[2]
+        assert since == (f" since {former}:" if former else ":"), tag

@@ -32,7 +32,7 @@ from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.sandbox import run_apart
 from nornweave.core.text.dates import since_1970
-from nornweave.core.text.index_fields import THREAD_NUMBER, only_releases, tag_version
+from nornweave.core.text.index_fields import THREAD_NUMBER, folded, only_releases, tag_version
 from nornweave.core.types import (
     COMMIT,
     HISTORY_GATE,
@@ -52,7 +52,7 @@ from nornweave.read.access_statements import access_statements
 from nornweave.read.parsed import seconds_for
 
 COMMITS, RELEASES = "commits/", "releases/"
-GATE = f"{HISTORY_GATE}13:"
+GATE = f"{HISTORY_GATE}14:"
 """Raise it when the same commit may come out as another document."""
 MAX_BODY, MAX_TEXT, MAX_NAMES, MAX_LISTED, MAX_MERGED, MAX_WRITTEN, MAX_PEOPLE = 1_200, 2_800, 12, 100, 20, 600, 5
 MAX_LIST, MAX_LINE, MAX_READ = 12_000, 120, 1_000
@@ -101,6 +101,8 @@ _RECORD, _WITHIN = "\x01", "\x02"
 _DRAFT = re.compile(
     r"(?:^|[-_/.])(?:draft|pre|pre-?release|alpha|beta|rc|dev|nightly|snapshot|test|preview|candidate)(?:[-_/.]|$)"
 )
+_NO_PREFIX = re.compile(r"(?:(?:^|[-_/.@])(?:v|r|rel|release|ver|version))*[-_/.@]*$")
+"""What ends the prefix of a tag, and does not tell one series from another."""
 _Defined: TypeAlias = Sequence[tuple[int, int, str]]
 _NO_NAME = frozenset({"if", "for", "while", "switch", "return", "catch", "else", "match", "with", "function"})
 
@@ -219,11 +221,11 @@ class CommitHistory:
             GitFailedError: the repository cannot be read.
             SourceUnavailableError: git does not answer in time.
         """
-        releases, branches = self._releases_and_merges(commit)
+        series, branches = self._releases_and_merges(commit)
+        made = next(iter(series.values())).made
         written = self._written(commit) if self.quotes and not self.is_partial else {}
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
-        had = set[str]()
-        unreleased = "" if releases.before else None
+        unreleased = "" if any(releases.before for releases in series.values()) else None
         rules = digest(str(self.is_partial), str(unreleased), *self.exclude)
         commits = [*self._commits(f"--max-count={self.most}", *after, commit, form="%H %at %as %aN")]
         order, latest = dict[str, int](), 0
@@ -231,7 +233,9 @@ class CommitHistory:
             latest = order[sha] = max(int(moment), latest + 1)
         for sha, moment, day, committer in commits:
             author, merged, brought = branches.get(sha, (committer, [], []))
-            release = releases.first_had.get(sha, "")
+            had = [(prefix, releases.first_had.get(sha, "")) for prefix, releases in series.items()]
+            release, had[0] = had[0][1], ("", had[0][1])
+            had.sort(key=lambda each: float(made[each[1]][0] if each[1] else "inf"))
             url = commit_url(web or "", sha)
             known: dict[str, JsonValue] = {
                 "author": author or None,
@@ -243,96 +247,66 @@ class CommitHistory:
             }
             if merged and not self.exclude:  # which of their commits it names is not known
                 known |= {"merged": list[JsonValue](merged), "merged_by": committer}
+            if len(had) > 1:
+                known["series"] = [[*each] for each in had]
             if brought and not self.is_partial:
                 known["brought"] = list[JsonValue](brought)
             yield Entry(
                 path=f"{COMMITS}{sha}",
-                gate=GATE + digest(sha, release, rules, written.get(sha, "")),
+                gate=GATE + digest(sha, str(had), rules, written.get(sha, "")),
                 updated_at=since_1970(moment),
                 revision=sha[:10],
                 metadata=freeze(known),
             )
-            had.add(releases.listed.get(sha, ""))
-        for sha, before in releases.before.items():
-            is_read = releases.listed.get(releases.left.get(sha, sha), "") in had
-            for name, former in before.items() if is_read else ():
-                moment, day = releases.made[name]
-                yield Entry(
-                    path=f"{RELEASES}{name}",
-                    gate=GATE + digest(former, sha, releases.listed.get(former, ""), day, rules),
-                    updated_at=since_1970(moment),
-                    revision=sha[:10],
-                    metadata=freeze({
-                        "url": commit_url(web or "", sha) or None, "day": day, "release": name,
-                        "before": former or None, "former": releases.listed.get(former),
-                    }),
-                )  # fmt: skip
+        for releases in series.values():
+            read = {releases.listed.get(sha, "") for sha in order}
+            for sha, before in releases.before.items():
+                is_read = releases.listed.get(releases.left.get(sha, sha), "") in read
+                for name, former in before.items() if is_read else ():
+                    moment, day = releases.made[name]
+                    yield Entry(
+                        path=f"{RELEASES}{name}",
+                        gate=GATE + digest(former, sha, releases.listed.get(former, ""), day, rules),
+                        updated_at=since_1970(moment),
+                        revision=sha[:10],
+                        metadata=freeze({
+                            "url": commit_url(web or "", sha) or None, "day": day, "release": name,
+                            "before": former or None, "former": releases.listed.get(former),
+                        }),
+                    )  # fmt: skip
 
     def merges(self, commit: str) -> dict[str, str]:
         """Return for each commit up to ``commit`` the one along first parents that brought it, which may be itself."""
         parents, *_ = self._walk((), commit)
         return {each: sha for sha, merged in _merged(_first_parents(parents), parents) for each in merged}
 
-    def _releases_and_merges(self, commit: str) -> tuple[_Releases, dict[str, tuple[str, list[str], list[str]]]]:
-        """Return the releases, and a mapping from each merge commit to what it merged.
+    def _releases_and_merges(
+        self, commit: str
+    ) -> tuple[dict[str, _Releases], dict[str, tuple[str, list[str], list[str]]]]:
+        """Return the releases of each series by its prefix, the main one first, and what each merge commit merged.
 
         A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
-        their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person. A tag on
-        a merged branch counts as a release at the merge commit, unless it patches an older release: then nothing that
-        the main line did since that release is in it, and its list is that of its branch. The lists of the main line
-        also count the first tag of a branch that was never merged, at the commit where this branch left. A release
-        candidate is not the first release of any commit if the release itself was made.
+        their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person.
         """
         made = self._made()
         parents, named, said = self._walk(made, commit)
         apart, tagged_apart, _ = self._walk(made, "--tags", "--not", commit)
-        beside = _tagged_beside(apart, tagged_apart, parents)
-        first_had = _first_releases({**parents, **apart}, {**named, **tagged_apart}, made)
-        mainline = _first_parents(parents)
-        tagged, branches = dict[str, list[str]](), dict[str, tuple[str, list[str], list[str]]]()
-        counted, left = dict[str, str](), {sha: at for at, shas in beside.items() for sha in shas}
-        forks, newest_release = _forks(mainline, parents), -1
-        for sha, merged in _merged(mainline, parents):
-            patches = {each: named[each] for each in merged if each in named and forks[each] <= newest_release}
-            tagged_apart |= patches
-            left |= dict.fromkeys(patches, sha)
-            tagged[sha] = [name for each in merged if each not in patches for name in named.get(each, ())]
-            newest_release = forks[sha] if tagged[sha] else newest_release
-            if not tagged[sha]:  # the first release of a branch from here
-                behind = [name for each in merged for tip in beside.get(each, ()) for name in tagged_apart[tip]]
-                tagged[sha] = sorted(behind, key=_order_of)[:1]
-                counted |= dict.fromkeys(tagged[sha], sha)
+        merges, branches = [*_merged(_first_parents(parents), parents)], dict[str, tuple[str, list[str], list[str]]]()
+        for sha, merged in merges:
             brought = [each for each in merged if each != sha and len(parents[each]) < 2]
-            if brought:
-                first = {first_had.get(each, "") for each in brought}
-                first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name][0]))
             if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
                 subjects = [said[each][1] for each in brought[:MAX_MERGED]]
                 read = [f"{each} {said[each][0]}" for each in brought]
                 read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
                 branches[sha] = people.most_common(1)[0][0], subjects, read
-        listed, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
-        following, finals = list[str](), set[tuple[int, ...]]()
-        for sha in mainline:
-            if tagged[sha]:
-                newest = max(tagged[sha], key=_order_of)
-                version, is_final = _order_of(newest)
-                before[sha] = dict.fromkeys(tagged[sha], "")
-                if version not in finals:  # else a draft of a release that was made after it
-                    before |= {each: dict.fromkeys(before[each], sha) for each in following}
-                    release, following = newest, []
-                    finals |= {version} if is_final else set()
-                following.append(sha)
-            if release:
-                listed[sha] = release
-        for sha in left:
-            names, at, is_first = tagged_apart[sha], sha, False
-            while not is_first and (at := next(iter(apart.get(at) or parents.get(at) or []), "")):
-                there = tagged_apart.get(at) or [name for name in tagged.get(at, []) if name not in counted]
-                is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in there)
-            before[sha] = {name: before[counted[name]].pop(name) if name in counted else at for name in names}
-            listed[sha] = max(names, key=_order_of)
-        return _Releases(first_had, listed, before, left, made), branches
+        series = dict[str, _Releases]()
+        for prefix, tags in (_series(made) or {"": set[str]()}).items():
+            on, beside = (
+                {sha: names for sha, each in tagged.items() if (names := [name for name in each if name in tags])}
+                for tagged in (named, tagged_apart)
+            )
+            series[prefix] = _releases_of(parents, apart, on, beside, made, merges)
+        return series, branches
 
     def _walk(
         self, tags: Container[str], *revisions: str
@@ -424,7 +398,7 @@ class CommitHistory:
         Raises:
             TransientDocumentError: git does not have the commit, or does not answer.
         """
-        known = {key: value for key, value in entry.metadata.items() if key not in {"url", "brought"}}
+        known = {key: value for key, value in entry.metadata.items() if key not in {"url", "brought", "series"}}
         if entry.path.startswith(RELEASES):
             listed = f"{entry.metadata.get('before') or ''}..{entry.revision}".removeprefix("..")
             try:
@@ -450,6 +424,7 @@ class CommitHistory:
         wrote = sorted(lines, key=lambda name: (-lines[name], name != author))
         wrote = [name for name in wrote if not is_program(name)] or [author]
         people = [*dict.fromkeys([*wrote, *(name for name in helpers if not is_program(name))])][: MAX_PEOPLE + 1]
+        known |= _released_in(_list(entry.metadata.get("series")), changes)
         known |= {"author": people[0] or None, "authors": list[JsonValue](people) if people[0] else None}
         return canonical_json({**known, **_described(message, changes, people[0])}).encode()
 
@@ -538,6 +513,91 @@ def _tagged_beside(
     return left
 
 
+def _releases_of(
+    parents: Mapping[str, Sequence[str]],
+    apart: Mapping[str, Sequence[str]],
+    named: Mapping[str, list[str]],
+    tagged_apart: dict[str, list[str]],
+    made: Mapping[str, tuple[str, str]],
+    merges: Sequence[tuple[str, list[str]]],
+) -> _Releases:
+    """Return the releases of one series of tags.
+
+    A tag on a merged branch counts as a release at the merge commit, unless it patches an older release: then nothing
+    that the main line did since that release is in it, and its list is that of its branch. The lists of the main line
+    also count the first tag of a branch that was never merged, at the commit where this branch left. A release
+    candidate is not the first release of any commit if the release itself was made.
+
+    Args:
+        parents: commit → its parents, newest first. ``apart`` has those of branches that were never merged.
+        named: commit → the tags of the series on it. ``tagged_apart`` has those of branches that were never merged.
+        merges: what ``_merged`` yields.
+    """
+    beside, mainline = _tagged_beside(apart, tagged_apart, parents), _first_parents(parents)
+    first_had = _first_releases({**parents, **apart}, {**named, **tagged_apart}, made)
+    tagged = dict[str, list[str]]()
+    counted, left = dict[str, str](), {sha: at for at, shas in beside.items() for sha in shas}
+    forks, newest_release = _forks(mainline, parents), -1
+    for sha, merged in merges:
+        patches = {each: named[each] for each in merged if each in named and forks[each] <= newest_release}
+        tagged_apart |= patches
+        left |= dict.fromkeys(patches, sha)
+        tagged[sha] = [name for each in merged if each not in patches for name in named.get(each, ())]
+        newest_release = forks[sha] if tagged[sha] else newest_release
+        if not tagged[sha]:  # the first release of a branch from here
+            behind = [name for each in merged for tip in beside.get(each, ()) for name in tagged_apart[tip]]
+            tagged[sha] = sorted(behind, key=_order_of)[:1]
+            counted |= dict.fromkeys(tagged[sha], sha)
+        brought = [each for each in merged if each != sha and len(parents[each]) < 2]
+        if brought:
+            first = {first_had.get(each, "") for each in brought}
+            first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name][0]))
+    listed, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
+    following, finals = list[str](), set[tuple[int, ...]]()
+    for sha in mainline:
+        if tagged[sha]:
+            newest = max(tagged[sha], key=_order_of)
+            version, is_final = _order_of(newest)
+            before[sha] = dict.fromkeys(tagged[sha], "")
+            if version not in finals:  # else a draft of a release that was made after it
+                before |= {each: dict.fromkeys(before[each], sha) for each in following}
+                release, following = newest, []
+                finals |= {version} if is_final else set()
+            following.append(sha)
+        if release:
+            listed[sha] = release
+    for sha in left:
+        names, at, is_first = tagged_apart[sha], sha, False
+        while not is_first and (at := next(iter(apart.get(at) or parents.get(at) or []), "")):
+            there = tagged_apart.get(at) or [name for name in tagged.get(at, []) if name not in counted]
+            is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in there)
+        before[sha] = {name: before[counted[name]].pop(name) if name in counted else at for name in names}
+        listed[sha] = max(names, key=_order_of)
+    return _Releases(first_had, listed, before, left, made)
+
+
+def _series(made: Mapping[str, tuple[str, str]]) -> dict[str, set[str]]:
+    """Return the tags of each series by its prefix: ``v1.2`` and ``lib-v0.3`` are two. The main series comes first.
+
+    This is the one without a prefix, or else the one with the most tags. A prefix of which all tags are later and have
+    higher versions goes on with a series: ``jar-1.0``, then ``v2.0``.
+    """
+    named, series = dict[str, list[str]](), dict[str, list[str]]()
+    for tag in sorted(made, key=lambda tag: (int(made[tag][0]), _order_of(tag))):
+        before = tag.lower().rpartition(".".join(map(str, tag_version(tag))))[0]
+        named.setdefault(_NO_PREFIX.sub("", _DRAFT.sub("", before)), []).append(tag)
+    for prefix, tags in named.items():
+        first, lowest = int(made[tags[0]][0]), min(map(_order_of, tags))
+        continued = (
+            other
+            for other, old in series.items()
+            if int(made[old[-1]][0]) < first and max(map(_order_of, old)) < lowest
+        )
+        other = next(continued, prefix)
+        series["" if "" in {prefix, other} else other] = [*series.pop(other, []), *tags]
+    return {prefix: {*series[prefix]} for prefix in sorted(series, key=lambda each: (each != "", -len(series[each])))}
+
+
 def _first_releases(
     parents: Mapping[str, Sequence[str]], tagged: Mapping[str, Sequence[str]], made: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
@@ -553,6 +613,26 @@ def _first_releases(
                 first[sha] = name
                 left += parents[sha]
     return first
+
+
+def _released_in(series: Sequence[JsonValue], changes: Sequence[_Change]) -> dict[str, JsonValue]:
+    """Return the release of the series that most changed files belong to, and one of another series before it.
+
+    What belongs to a series are folders and files that are called like its prefix; all others belong to the main one.
+
+    Args:
+        series: the prefix of each series, empty for the main one, with the release that first had a commit, by time.
+    """
+    named = [{folded(part) for part in re.split(r"[/.]", change.path)} for change in changes]
+    releases = [(str(prefix), str(release)) for prefix, release in map(_list, series)]
+    counts = {
+        prefix: sum(folded(prefix.rpartition("/")[2]) in parts for parts in named) for prefix, _ in releases if prefix
+    }
+    own = max(counts, key=lambda prefix: counts[prefix], default="")
+    own = own if counts.get(own, 0) * 2 > len(named) else ""
+    before = [*itertools.takewhile(lambda each: each[0] != own, releases)]
+    earlier = next((release for prefix, release in before if release and counts.get(prefix, 1)), None)
+    return {"release": dict(releases)[own], "earlier": earlier} if releases else {}
 
 
 def _first_parents(parents: Mapping[str, Sequence[str]]) -> list[str]:
@@ -647,6 +727,7 @@ def _of_commit(entry: Entry, said: Mapping[str, JsonValue]) -> tuple[str, str]:
     release = f", first released in {said['release']}" if said.get("release") else ""
     if said.get("release") == "":
         release = ", not released yet"
+    release += f", in {said['earlier']} before" if said.get("earlier") else ""
     merger = (
         f", merged by {said['merged_by']}" if said.get("merged_by", said.get("author")) != said.get("author") else ""
     )
