@@ -383,7 +383,9 @@ def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path
     sections = list[str]()
     for number in range(5):
         sections.insert(0, f"## 1.{number}.0\n\nThe parser reads format number {number} now.\n\n")
-        (repository.root / "CHANGELOG.md").write_text("# Changelog\n\n" + "".join(sections))
+        head = "# Changelog\n\nAll that changed in each version is told here, between releases too.\n\n"
+        coming = "## Unreleased\n\nThe parser reads format number 5 now.\n\n"
+        (repository.root / "CHANGELOG.md").write_text(head + coming + "".join(sections))
         (repository.root / f"step{number}.py").write_text(f'"""Reads the format number {number}."""\n')
         repository.git("add", "-A")
         day = f"2026-02-0{number + 1}T10:00:00Z"  # commits of one second have no order
@@ -408,6 +410,10 @@ def test_a_range_of_releases_has_those_in_between_and_none_before(tmp_path: Path
         "Release v1.1.0", "Release v1.2.0", "Release v1.3.0"
     }  # fmt: skip
     assert led_by("what changed in the parser from 1.2.0 to 1.3.0", *pages)[0] == "1.3.0"
+    for text in ("what changed between 1.0.0 and 1.3.0", "what changed between v1.0.0 and v1.3.0"):
+        assert led_by(text)[:3] == ["1.1.0", "1.2.0", "1.3.0"]
+        quoted = " ".join(each["text"] for each in asked(tmp_path, text)["extract"])
+        assert "All that changed" not in quoted and "number 5" not in quoted and "number 1" in quoted
     for since in ("what is new since 1.0.0", "what came after 1.0.0"):
         notes = [section for section in led_by(since) if section in {"1.1.0", "1.2.0", "1.3.0", "1.4.0"}]
         assert notes == sorted(notes) and notes[0] == led_by(since)[0] == "1.1.0"

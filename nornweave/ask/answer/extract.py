@@ -38,7 +38,16 @@ from nornweave.ask.search.exact import (
     stated_version,
     version_asked_of,
 )
-from nornweave.ask.search.history import asks_for_past, hash_of, may_ask_for_past, overruled, release_noted, releases_in
+from nornweave.ask.search.history import (
+    asks_for_past,
+    hash_of,
+    is_of_others,
+    may_ask_for_past,
+    overruled,
+    range_asked,
+    release_noted,
+    releases_in,
+)
 from nornweave.ask.search.pasted import Place, nearest_paths, places_in
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
@@ -483,6 +492,8 @@ def _fitting(items: list[FusedItem], question: str) -> list[FusedItem]:
     if asks_for_past(question) and (asked := releases_in(question)):
         told = [release_noted(item.item) for item in items]
         items = [item for item, of in zip(items, told, strict=True) if not of or asked[0] <= of <= asked[1]] or items
+    if ranged := range_asked(question):
+        items = [item for item in items if not is_of_others(item.item, ranged)] or items
     if not (negated := negated_terms(question)):
         return items
     return [item for item in items if item.domain == Domain.CODE or not affirms(item.item.content, negated)] or items
@@ -520,14 +531,15 @@ def _extract_release(items: Sequence[FusedItem], question: str) -> tuple[Extract
     asks = {word for word in words if not _NUMBER.fullmatch(word)}
     # Its own name says nothing of a release: *the newest release of Kiln*.
     own = frozenset[str]().union(*map(_own_names, items))
-    if not asks or not asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST | OF_ITS_DAY:
+    ranged = range_asked(question) is not None
+    if not asks or not (ranged or asks - own <= ASKS_FOR_RELEASE | ASKS_FOR_NEWEST | OF_ITS_DAY):
         return ()
     item, versions = items[0], asked_versions(question)
     release = release_noted(item.item) or _tag(item)
     # A changelog that is no longer kept ends before the newest release.
     if release and not ASKS_FOR_NEWEST.isdisjoint(asks) and (newer := max(items, key=_tag)) and _tag(newer) > release:
         item, release = newer, _tag(newer)
-    if not release or (versions and not any(is_version(release, version) for version in versions)):
+    if not release or (versions and not ranged and not any(is_version(release, version) for version in versions)):
         return ()
     text = item.item.content
     units = [unit for unit in _sentences(text) if _WORDS.search(text, *unit)]

@@ -856,7 +856,7 @@ def before_pages(question: str, responses: Mapping[P, RecallResponse]) -> dict[P
     if not found or not asks_for_past(question, found) or _WHY.search(question):
         return dict(responses)
     responses = {key: _in_order(each, question) for key, each in responses.items()}
-    items = [item for response in responses.values() for item in response.items]
+    notes = _notes(item for response in responses.values() for item in response.items)
     spared = releases_in(question) != UNRELEASED and not (_NEWEST.search(question) and _names_in_time(question))
     return {
         key: _halved(each, spares_changelogs=spared)
@@ -899,20 +899,34 @@ def _says(clause: str, subject: set[str]) -> bool:
     return held >= {term for term in subject if term[0].isdigit()} and len(held) * 2 >= len(subject)
 
 
-def _in_order(response: RecallResponse, question: str) -> RecallResponse:
-    """Return a response whose notes share their scores by release, oldest first, if all since a release is asked for.
+def range_asked(question: str) -> Releases | None:
+    """Return the releases between which, or since which, a question asks for all changes; ``None`` for others."""
+    is_range = _is_between(question) or SINCE.search(question)
+    releases = releases_in(question) if is_range and not topics_in(question) and asks_for_release(question) else None
+    return None if releases == UNRELEASED else releases
 
-    Older notes keep their scores, and so do all if the question says which changes it asks for.
+
+def is_of_others(item: RecallItem, releases: Releases) -> bool:
+    """Tell whether an item is a section of a changelog about none of these releases, such as its preamble."""
+    is_notes = is_changelog(item.citation.source_path) or item.metadata.get(LISTS_RELEASES)
+    is_among = releases[0] <= _filled(release_noted(item)) <= releases[1]
+    return bool(is_notes) and "kind" not in item.metadata and not is_among
+
+
+def _in_order(response: RecallResponse, question: str) -> RecallResponse:
+    """Return a response that the notes of the releases in a range lead, oldest first, if all its changes are asked for.
+
+    Other sections of changelogs count half.
     """
-    releases = releases_in(question)
-    is_since = SINCE.search(question) and not _is_between(question) and not topics_in(question)
-    if not (releases and is_since and asks_for_release(question)):
+    if not (releases := range_asked(question)):
         return response
-    of = {item.chunk_id: release_noted(item) for item in response.items if item.metadata.get("kind") != RELEASE}
-    notes = [item for item in response.items if of.get(item.chunk_id) and _is_of(item, releases)]
-    ordered = sorted(notes, key=lambda item: (_filled(of[item.chunk_id]), -item.score))
-    scores = {each.chunk_id: item.score for each, item in zip(ordered, notes, strict=True)}
-    return _scored(response, lambda item: scores.get(item.chunk_id, item.score))
+    of = {item.chunk_id: _filled(release_noted(item)) for item in response.items if release_noted(item)}
+    notes = [item for item in response.items if item.chunk_id in of and _is_of(item, releases)]
+    ordered = sorted(notes, key=lambda item: (of[item.chunk_id], -item.score))
+    best = max((item.score for item in response.items), default=0.0)
+    scores = {item.chunk_id: best * (1 - rank / (10 * len(ordered))) for rank, item in enumerate(ordered)}
+    half = {item.chunk_id: PRESENT * item.score for item in response.items if is_of_others(item, releases)}
+    return _scored(response, lambda item: {**half, **scores}.get(item.chunk_id, item.score))
 
 
 def release_noted(item: RecallItem) -> _Release:
