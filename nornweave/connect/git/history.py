@@ -154,6 +154,35 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The commits up to one of them.
+
+    Attributes:
+        commit: the newest.
+        parents: commit → its parents, newest first.
+        named: commit → the version tags on it. Commits without one have no entry.
+        said: commit → its author and its subject.
+        made: version tag → its time in seconds since 1970, and its day.
+        merged: commit along first parents, oldest first → this commit and the commits that it merged.
+    """
+
+    commit: str
+    parents: Mapping[str, Sequence[str]]
+    named: Mapping[str, Sequence[str]]
+    said: Mapping[str, tuple[str, str]]
+    made: Mapping[str, tuple[str, str]]
+    merged: Mapping[str, Sequence[str]]
+
+    def brought_by(self) -> dict[str, str]:
+        """Return for each commit the one along first parents that brought it, which may be itself."""
+        return {each: sha for sha, merged in self.merged.items() for each in merged}
+
+    def authored(self, sha: str) -> list[str]:
+        """Return the commits that a commit along first parents merged, without merges and without itself."""
+        return [each for each in self.merged[sha] if each != sha and len(self.parents[each]) < 2]
+
+
+@dataclass(frozen=True, slots=True)
 class _Releases:
     """The releases of a branch, along its first parents.
 
@@ -165,14 +194,12 @@ class _Releases:
             for the first release.
         left: commit of a release on a branch that was never merged → the commit where this branch left; of a patch on a
             branch that was merged → the merge.
-        made: tag → its time in seconds since 1970, and its day.
     """
 
     first_had: Mapping[str, str]
     listed: Mapping[str, str]
     before: Mapping[str, Mapping[str, str]]
     left: Mapping[str, str]
-    made: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,8 +238,19 @@ class CommitHistory:
             arguments = ("-c", f"core.attributesFile={_ATTRIBUTES}", *_DIFF, *options)
             object.__setattr__(self, name, Lasting(self.root, *arguments, timeout_s=self.timeout_s))
 
-    def entries(self, commit: str, web: str | None = None) -> Iterator[Entry]:
-        """List the commits up to ``commit``, newest first. Then list the first release of each of these commits.
+    def ancestry(self, commit: str) -> Ancestry:
+        """Return all commits up to ``commit``.
+
+        Raises:
+            GitFailedError: the repository cannot be read.
+            SourceUnavailableError: git does not answer in time.
+        """
+        made = self._made()
+        parents, named, said = self._walk(made, commit)
+        return Ancestry(commit, parents, named, said, made, dict(_merged(_first_parents(parents), parents)))
+
+    def entries(self, ancestry: Ancestry, web: str | None = None) -> Iterator[Entry]:
+        """List the newest commits along first parents, newest first. Then list the first release of each of these.
 
         Args:
             web: the template for the web addresses of the repository's files; ``None`` to give entries no address.
@@ -221,8 +259,7 @@ class CommitHistory:
             GitFailedError: the repository cannot be read.
             SourceUnavailableError: git does not answer in time.
         """
-        series, branches = self._releases_and_merges(commit)
-        made = next(iter(series.values())).made
+        series, branches, commit = self._series_of(ancestry), _branches(ancestry), ancestry.commit
         written = self._written(commit) if self.quotes and not self.is_partial else {}
         after = [f"--since={(datetime.now(UTC) - self.since).isoformat()}"] if self.since else []
         unreleased = "" if any(releases.before for releases in series.values()) else None
@@ -235,7 +272,7 @@ class CommitHistory:
             author, merged, brought = branches.get(sha, (committer, [], []))
             had = [(prefix, releases.first_had.get(sha, "")) for prefix, releases in series.items()]
             release, had[0] = had[0][1], ("", had[0][1])
-            had.sort(key=lambda each: float(made[each[1]][0] if each[1] else "inf"))
+            had.sort(key=lambda each: float(ancestry.made[each[1]][0] if each[1] else "inf"))
             url = commit_url(web or "", sha)
             known: dict[str, JsonValue] = {
                 "author": author or None,
@@ -263,7 +300,7 @@ class CommitHistory:
             for sha, before in releases.before.items():
                 is_read = releases.listed.get(releases.left.get(sha, sha), "") in read
                 for name, former in before.items() if is_read else ():
-                    moment, day = releases.made[name]
+                    moment, day = ancestry.made[name]
                     yield Entry(
                         path=f"{RELEASES}{name}",
                         gate=GATE + digest(former, sha, releases.listed.get(former, ""), day, rules),
@@ -275,38 +312,20 @@ class CommitHistory:
                         }),
                     )  # fmt: skip
 
-    def merges(self, commit: str) -> dict[str, str]:
-        """Return for each commit up to ``commit`` the one along first parents that brought it, which may be itself."""
-        parents, *_ = self._walk((), commit)
-        return {each: sha for sha, merged in _merged(_first_parents(parents), parents) for each in merged}
-
-    def _releases_and_merges(
-        self, commit: str
-    ) -> tuple[dict[str, _Releases], dict[str, tuple[str, list[str], list[str]]]]:
-        """Return the releases of each series by its prefix, the main one first, and what each merge commit merged.
-
-        A merge commit has three values: the main author, the subjects of the merged commits, and these commits with
-        their authors. The third value is empty if there are more than ``MAX_LISTED`` or all are of one person.
-        """
-        made = self._made()
-        parents, named, said = self._walk(made, commit)
-        apart, tagged_apart, _ = self._walk(made, "--tags", "--not", commit)
-        merges, branches = [*_merged(_first_parents(parents), parents)], dict[str, tuple[str, list[str], list[str]]]()
-        for sha, merged in merges:
-            brought = [each for each in merged if each != sha and len(parents[each]) < 2]
-            if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
-                subjects = [said[each][1] for each in brought[:MAX_MERGED]]
-                read = [f"{each} {said[each][0]}" for each in brought]
-                read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
-                branches[sha] = people.most_common(1)[0][0], subjects, read
+    def _series_of(self, ancestry: Ancestry) -> dict[str, _Releases]:
+        """Return the releases of each series by its prefix, the main one first."""
+        parents, made = ancestry.parents, ancestry.made
+        apart, tagged_apart, _ = self._walk(made, "--tags", "--not", ancestry.commit)
+        whole, forks = {**parents, **apart}, _forks([*ancestry.merged], parents)
         series = dict[str, _Releases]()
         for prefix, tags in (_series(made) or {"": set[str]()}).items():
-            on, beside = (
+            named, beside = (
                 {sha: names for sha, each in tagged.items() if (names := [name for name in each if name in tags])}
-                for tagged in (named, tagged_apart)
+                for tagged in (ancestry.named, tagged_apart)
             )
-            series[prefix] = _releases_of(parents, apart, on, beside, made, merges)
-        return series, branches
+            first_had = _first_releases(whole, {**named, **beside}, made)
+            series[prefix] = _releases_of(ancestry, apart, named, beside, first_had, forks)
+        return series
 
     def _walk(
         self, tags: Container[str], *revisions: str
@@ -490,7 +509,7 @@ class CommitHistory:
             run_git(self.root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", timeout_s=self.timeout_s)
         except (GitFailedError, OSError):
             return
-        yield from self.entries("HEAD", template_of(origin_of(self.root, timeout_s=self.timeout_s)))
+        yield from self.entries(self.ancestry("HEAD"), template_of(origin_of(self.root, timeout_s=self.timeout_s)))
 
 
 def _tagged_beside(
@@ -513,13 +532,29 @@ def _tagged_beside(
     return left
 
 
+def _branches(ancestry: Ancestry) -> dict[str, tuple[str, list[str], list[str]]]:
+    """Return what each merge commit merged: the main author, the subjects, and the commits with their authors.
+
+    The third value is empty if there are more than ``MAX_LISTED`` commits or all are of one person.
+    """
+    said, branches = ancestry.said, dict[str, tuple[str, list[str], list[str]]]()
+    for sha in ancestry.merged:
+        brought = ancestry.authored(sha)
+        if people := Counter(author for each in brought if not _BOT.search(author := said[each][0])):
+            subjects = [said[each][1] for each in brought[:MAX_MERGED]]
+            read = [f"{each} {said[each][0]}" for each in brought]
+            read = read if len(people) > 1 and len(read) <= MAX_LISTED else []
+            branches[sha] = people.most_common(1)[0][0], subjects, read
+    return branches
+
+
 def _releases_of(
-    parents: Mapping[str, Sequence[str]],
+    ancestry: Ancestry,
     apart: Mapping[str, Sequence[str]],
     named: Mapping[str, list[str]],
     tagged_apart: dict[str, list[str]],
-    made: Mapping[str, tuple[str, str]],
-    merges: Sequence[tuple[str, list[str]]],
+    first_had: dict[str, str],
+    forks: Mapping[str, int],
 ) -> _Releases:
     """Return the releases of one series of tags.
 
@@ -529,16 +564,16 @@ def _releases_of(
     candidate is not the first release of any commit if the release itself was made.
 
     Args:
-        parents: commit → its parents, newest first. ``apart`` has those of branches that were never merged.
+        apart: commit of a branch that was never merged → its parents.
         named: commit → the tags of the series on it. ``tagged_apart`` has those of branches that were never merged.
-        merges: what ``_merged`` yields.
+        first_had: commit → the first release that has it. Merges are added.
+        forks: what ``_forks`` returns.
     """
-    beside, mainline = _tagged_beside(apart, tagged_apart, parents), _first_parents(parents)
-    first_had = _first_releases({**parents, **apart}, {**named, **tagged_apart}, made)
+    parents, made, beside = ancestry.parents, ancestry.made, _tagged_beside(apart, tagged_apart, ancestry.parents)
     tagged = dict[str, list[str]]()
     counted, left = dict[str, str](), {sha: at for at, shas in beside.items() for sha in shas}
-    forks, newest_release = _forks(mainline, parents), -1
-    for sha, merged in merges:
+    newest_release = -1
+    for sha, merged in ancestry.merged.items():
         patches = {each: named[each] for each in merged if each in named and forks[each] <= newest_release}
         tagged_apart |= patches
         left |= dict.fromkeys(patches, sha)
@@ -548,13 +583,12 @@ def _releases_of(
             behind = [name for each in merged for tip in beside.get(each, ()) for name in tagged_apart[tip]]
             tagged[sha] = sorted(behind, key=_order_of)[:1]
             counted |= dict.fromkeys(tagged[sha], sha)
-        brought = [each for each in merged if each != sha and len(parents[each]) < 2]
-        if brought:
+        if brought := ancestry.authored(sha):
             first = {first_had.get(each, "") for each in brought}
             first_had[sha] = "" if "" in first else max(first, key=lambda name: int(made[name][0]))
     listed, before, release = dict[str, str](), dict[str, dict[str, str]](), ""
     following, finals = list[str](), set[tuple[int, ...]]()
-    for sha in mainline:
+    for sha in reversed([*ancestry.merged]):
         if tagged[sha]:
             newest = max(tagged[sha], key=_order_of)
             version, is_final = _order_of(newest)
@@ -573,7 +607,7 @@ def _releases_of(
             is_first = any(_order_of(name)[1] >= _order_of(names[0])[1] for name in there)
         before[sha] = {name: before[counted[name]].pop(name) if name in counted else at for name in names}
         listed[sha] = max(names, key=_order_of)
-    return _Releases(first_had, listed, before, left, made)
+    return _Releases(first_had, listed, before, left)
 
 
 def _series(made: Mapping[str, tuple[str, str]]) -> dict[str, set[str]]:
@@ -657,8 +691,8 @@ def _merged(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> It
 
 
 def _forks(mainline: Sequence[str], parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return for each commit the number of the newest commit of a branch that it contains; the oldest has 0."""
-    forks = {sha: number for number, sha in enumerate(reversed(mainline))}
+    """Return for each commit the number of the newest commit of a branch, oldest first, that it contains."""
+    forks = {sha: number for number, sha in enumerate(mainline)}
     for sha in reversed([*parents]):  # newest first, so parents come before their children
         forks.setdefault(sha, max((forks.get(each, -1) for each in parents[sha]), default=-1))
     return forks

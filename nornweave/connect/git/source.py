@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -192,10 +192,10 @@ class GitSource:
             origin_of(self.root, timeout_s=self.timeout_s) if self.origin is None else self.origin
         )
         urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
-        merges = self._merges(commit)
-        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path), merges) for file in files]
-        if self.history:
-            entries += self._commits(self.history, commit, template)
+        read = self._read_commits(self.history, commit, template) if self.history else None
+        brought_by = read[0] if read else None
+        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path), brought_by) for file in files]
+        entries += read[1] if read else ()
         undated = sum(entry.revision is None for entry in entries)
         notice = f"a shallow clone: {undated:,} of {len(files):,} files have no date; what changed them is not in it"
         return Listing(
@@ -334,16 +334,13 @@ class GitSource:
             return f"{LINK}{printable(target.decode('utf-8', 'surrogateescape'))}"
         return rules.skip_file(file.path, file.size, is_program=file.mode == _PROGRAM_MODE)
 
-    def _commits(self, history: CommitHistory, commit: str, template: str | None) -> Iterator[Entry]:
+    def _read_commits(
+        self, history: CommitHistory, commit: str, template: str | None
+    ) -> tuple[Mapping[str, str], Sequence[Entry]]:
+        """Return for each commit the one along first parents that brought it, and the entries of the history."""
         try:
-            yield from history.entries(commit, template)
-        except GitFailedError as error:
-            raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
-
-    def _merges(self, commit: str) -> Mapping[str, str] | None:
-        """Return for each commit the one along first parents that brought it; ``None`` if no commits are read."""
-        try:
-            return self.history.merges(commit) if self.history else None
+            ancestry = history.ancestry(commit)
+            return ancestry.brought_by(), [*history.entries(ancestry, template)]
         except GitFailedError as error:
             raise self._unavailable(f"its commits cannot be listed (git: {error})") from error
 
@@ -406,8 +403,8 @@ def _left_out_above(path: str, rules: Rules, known: dict[str, str | None]) -> st
     return None
 
 
-def _entry(file: TreeFile, last: _Commit, url: str | None, merges: Mapping[str, str] | None) -> Entry:
-    read = {} if merges is None else {"last_change": last.subject or None, "brought_by": merges.get(last.sha)}
+def _entry(file: TreeFile, last: _Commit, url: str | None, brought_by: Mapping[str, str] | None) -> Entry:
+    read = {} if brought_by is None else {"last_change": last.subject or None, "brought_by": brought_by.get(last.sha)}
     return Entry(
         path=file.path,
         gate=file.blob,
