@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import duckdb
 
 from nornweave.core.errors import StoreError
-from nornweave.core.text.dates import dated
+from nornweave.core.text.dates import DATED_BY, dated
 from nornweave.core.text.index_fields import is_aside
 from nornweave.core.types import COMMIT, RELEASE
 from nornweave.disagree.assertions.passage import AssertingPassage
@@ -113,6 +114,11 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
     return found
 
 
+def _moment(domain: str, metadata: str, saved_at: datetime | None) -> datetime | None:
+    """Return when a message or a paper was published, else when its document changed."""
+    return (dated(domain, json.loads(metadata), saved_at) if domain in DATED_BY else None) or saved_at
+
+
 def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedFact]]:
     chunk_no, positions, stored, chunk_id, own, whole, section, page, messages, source_id, path, *stated = row
     metadata, updated_at, revision = stated
@@ -129,7 +135,7 @@ def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedF
             path=path,
             section=section,
             title=title,
-            updated_at=dated(domain, json.loads(metadata), updated_at) or updated_at,
+            updated_at=_moment(domain, metadata, updated_at),
             revision=revision,
             chunk_id=chunk_id,
             line_range=None if page or messages else (line, line),
@@ -198,5 +204,5 @@ def _passages(connection: Connection, name: str, file: DataFile, domain: str) ->
         yield AssertingPassage(
             text=text, start=start, line=None if has_no_lines or line is None else line - 1, place=chunk_id,
             domain=domain, source_id=source_id, path=path, title=_title(domain, own, whole), section=section,
-            updated_at=dated(domain, json.loads(metadata), saved_at) or saved_at, saved_at=saved_at, revision=revision,
+            updated_at=_moment(domain, metadata, saved_at), saved_at=saved_at, revision=revision,
         )  # fmt: skip

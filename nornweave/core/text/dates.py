@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 # Where the chunks of a domain say when they were said or published. When their file changed says nothing about that.
-_DATED_BY = MappingProxyType({"conversations": "message_timestamp", "research": "publication_date"})
+DATED_BY = MappingProxyType({"conversations": "message_timestamp", "research": "publication_date"})
 
 
 def utc(moment: datetime) -> datetime:
@@ -31,7 +31,7 @@ def iso_moment(stated: object) -> datetime | None:
 
 def dated(domain: str, metadata: Mapping[str, object], updated_at: datetime | None) -> datetime | None:
     """Return when a message or paper was published; in other domains when the source changed; ``None`` if unknown."""
-    return iso_moment(metadata.get(_DATED_BY[domain])) if domain in _DATED_BY else updated_at
+    return iso_moment(metadata.get(DATED_BY[domain])) if domain in DATED_BY else updated_at
 
 
 def since_1970(count: str | bytes | float, per_second: int = 1) -> datetime | None:
