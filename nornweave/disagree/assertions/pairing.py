@@ -233,37 +233,35 @@ def _announced(question: str, passages: Sequence[AssertingPassage], encode: Sent
         if not passage.is_history and passage.domain != "code":
             held[passage.domain] += statements_of(number, passage)
     asked = stems(question)
-    near = {domain: sorted(said, key=lambda each: -len(each.words & asked))[:NEAREST] for domain, said in held.items()}
-    lines = (each.told for said in near.values() for each in said if each.setting is None)
-    news = [told for told in lines if forms.ANNOUNCES.search(told) and not forms.TOLD_OF.search(told)]
+    near = [sorted(said, key=lambda each: -len(each.words & asked))[:NEAREST] for said in held.values() if said]
+    lines = [each for said in near for each in said]
+    news = [each.told for each in lines if _announces(each) and not forms.TOLD_OF.search(each.told)]
     try:  # the others are encoded only if one of these answers the question
-        if max(cosines([(question, told) for told in news], encode), default=0) < ANSWERING:
+        close = _nearness(question, news, encode)
+        if max(close.values(), default=0) < ANSWERING:
             return []
-        close = cosines([(question, each.told) for said in near.values() for each in said], encode)
+        close |= _nearness(question, [each.told for each in lines if each.told not in close], encode)
+        best = [max(said, key=lambda each: close[each.told]) for said in near]
+        told = [each for each in best if close[each.told] >= ANSWERING and not forms.TOLD_OF.search(each.told)]
+        new = next(filter(_announces, told), None)
+        old = next((each for each in told if not forms.ANNOUNCES.search(each.told)), None)
+        if new is None or old is None or 2 * len(new.own & old.own) > min(len(new.own), len(old.own)):
+            return []
+        alike = cosines([(new.told, old.told)], encode)[0]
     except (EncoderError, TimeoutError) as error:
         log.warning("changes are not looked for: %s", error)
         return []
-    rated = iter(close)
-    best = [
-        max(((next(rated), -at, each) for at, each in enumerate(said)), key=lambda one: one[:2])
-        for said in near.values()
-        if said
-    ]
-    told = [each for cosine, _, each in best if cosine >= ANSWERING and not forms.TOLD_OF.search(each.told)]
-    new = [each for each in told if each.setting is None and forms.ANNOUNCES.search(each.told)]
-    old = [each for each in told if not forms.ANNOUNCES.search(each.told)]
-    pairs = [AlikePair(one, other) for one in new for other in old][:1]
-    alike = cosines([(one.told, other.told) for one, other in pairs], encode)
-    found = [
-        _Pair(one.number, _whole(one), other.number, _whole(other), POSSIBLE_FROM)
-        for (one, other), cosine in zip(pairs, alike, strict=True)
-        if cosine >= ANSWERING and 2 * len(one.own & other.own) <= min(len(one.own), len(other.own))
-    ]
-    return [
-        each
-        for each in found
-        if not are_of_two_cases(each.one, each.other, passages[each.first], passages[each.second])
-    ]
+    pair = _Pair(new.number, _whole(new), old.number, _whole(old), POSSIBLE_FROM)
+    is_other = are_of_two_cases(pair.one, pair.other, passages[pair.first], passages[pair.second])
+    return [pair] if alike >= ANSWERING and not is_other else []
+
+
+def _announces(said: Statement) -> bool:
+    return said.setting is None and forms.ANNOUNCES.search(said.told) is not None
+
+
+def _nearness(question: str, texts: Sequence[str], encode: SentenceEncoder) -> dict[str, float]:
+    return dict(zip(texts, cosines([(question, text) for text in texts], encode), strict=True))
 
 
 def _whole(said: Statement) -> Assertion:
