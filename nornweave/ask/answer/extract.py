@@ -736,7 +736,7 @@ def _candidates(
     of_use = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) not in declared]
     own_defaults = [at for fact, at in stated if fact.name in defaulted and (fact.name, fact.value) in declared]
     reached = [*_definition(item, asked), *_reached(item, asked)] if is_code else []
-    line = _signature(text, _defined(item)) if is_code and not asked.for_code and not stated else None
+    may_lack_name = is_code and not asked.for_code and not stated
     units += reached
     named_text = f"{citation.title or ''}\n{text}"  # of what it defines
     whole = terms_of_units(named_text, [(0, len(named_text))] if asked.for_definition else [], asked.wanted)
@@ -768,12 +768,9 @@ def _candidates(
             is_enough = asked.for_code or says_value or terms[place] >= asked.wanted
             join = _with_block if is_enough else _with_example
             join = _with_neighbour if asked.is_message and _is_echo(words, asked) else join
-            needs = _REFERS.match(text, *unit)
-            shown = (
-                (_with_definition(text, unit, line) if line and needs else unit)
-                if is_code
-                else join(text, units, place)
-            )
+            shown = unit if is_code else join(text, units, place)
+            refers = may_lack_name and _REFERS.match(text, *unit)
+            shown = _with_definition(text, unit, _defined(item)) if refers else shown
             yield _Candidate(item, shown, terms[place], words.count(" ") - 1, says_value, is_declared, is_of_use)
 
 
@@ -829,8 +826,9 @@ def _signature(text: str, name: str) -> Unit | None:
     return found.span(1) if name and found else None
 
 
-def _with_definition(text: str, unit: Unit, line: Unit | None) -> Unit:
-    """Return a sentence of the comment right above or below the line of a definition together with that line."""
+def _with_definition(text: str, unit: Unit, name: str) -> Unit:
+    """Return a sentence of the comment right above or below the line that defines a name together with that line."""
+    line = _signature(text, name)
     comments = (comment.span() for comment in _COMMENT.finditer(text))
     begin, end = next((span for span in comments if span[0] <= unit[0] < span[1]), unit)
     if line is None or _WORDS.search(text, min(end, line[1]), max(begin, line[0])):

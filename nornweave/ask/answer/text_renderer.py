@@ -28,6 +28,7 @@ from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_AN
 from nornweave.ask.answer.extract import LONGEST_SENTENCE, as_read
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
+from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.records import Answer, ConflictRecord, ConflictSide, ExtractedSentence, FusedItem, Synthesis
 from nornweave.ask.search.exact import ASKS_PLACE
 from nornweave.ask.search.records import Citation, CoverageGap
@@ -54,6 +55,7 @@ NEAREST = "What comes nearest, in the words of the sources:"
 LINE_CHARACTERS = 240
 NAME_CHARACTERS = 40
 ALSO_IN_SHOWN = 3
+_CERTAIN = Answerable()
 
 _NO_NAME = re.compile(r"[^\w .-]+|_{3,}|-{3,}")
 
@@ -81,8 +83,7 @@ def render_answer(answer: Answer, max_chars_per_source: int) -> str:
         conflicts=answer.conflicts,
         coverage_gaps=answer.recalled.coverage_gaps,
         synthesis=answer.synthesis,
-        doubt=answer.answerable.doubt,
-        note=answer.answerable.words,
+        answerable=answer.answerable,
         max_chars_per_source=max_chars_per_source,
     )
 
@@ -93,8 +94,7 @@ def render_text(
     conflicts: Sequence[ConflictRecord] = (),
     coverage_gaps: Sequence[CoverageGap] = (),
     synthesis: Synthesis | None = None,
-    doubt: str = "",
-    note: str = "",
+    answerable: Answerable = _CERTAIN,
     max_chars_per_source: int = 1500,
 ) -> str:
     """Render an answer as text.
@@ -104,8 +104,7 @@ def render_text(
         conflicts: the list into which ``FusedItem.conflict`` is an index; each conflict is shown with both sides, and
             why one side holds, or that none does.
         synthesis: a model's text about the items; it comes first.
-        doubt: why the items may not answer; it comes before them.
-        note: what stands there without a doubt.
+        answerable: why the items may not answer, or what else a reader should know; it comes before them.
         max_chars_per_source: the limit for a section below its header, ≥ 100, if there are several sources;
             cuts are marked, and items left out are still cited as far as there is room. A single source is shown
             whole, without a header.
@@ -118,13 +117,18 @@ def render_text(
     }
     blocks = [
         _answer(synthesis),
-        " ".join(filter(None, [DOUBT if doubt else "", one_line(note or doubt, 2 * LINE_CHARACTERS)])) if items else "",
+        _note(answerable) if items else "",
         *_rendered_sections(pieces, max_chars_per_source),
         "" if items else NOTHING_FOUND,
         _conflicts(conflicts, items),
         _gaps(coverage_gaps, synthesis),
     ]
     return SEPARATOR.join(block for block in blocks if block)
+
+
+def _note(answerable: Answerable) -> str:
+    words = one_line(answerable.words, 2 * LINE_CHARACTERS)
+    return f"{DOUBT} {words}" if answerable.doubt else words
 
 
 def render_lead(answer: Answer, numbers: Mapping[ChunkId, int]) -> str:

@@ -177,7 +177,7 @@ def _of_items(text: str, signals: Mapping[str, float], known: Collection[str]) -
 
     Of a long question each passage holds less, so that the same score tells more.
     """
-    words = words_of(_BETWEEN.sub(" ", text))
+    words = _subject_words(text)
     said = {
         "words": math.log(min(max(len(words), FEWEST_WORDS), MOST_WORDS)),
         "unknown_words": sum(word not in known for word in words) / max(1, len(words)),
@@ -197,6 +197,10 @@ def _asks(text: str) -> bool:
     return is_question(text) or _QUESTION_WORD.search(text) is not None
 
 
+def _subject_words(text: str) -> list[str]:
+    return [*words_of(_BETWEEN.sub(" ", text))]
+
+
 def _unknown_words(text: str, known: Collection[str], *, names_only: bool) -> tuple[str, ...]:
     """Return the words of a question's subject that no domain holds.
 
@@ -208,7 +212,7 @@ def _unknown_words(text: str, known: Collection[str], *, names_only: bool) -> tu
     """
     lines = [line for line in text.splitlines() if _asks(line)] if _is_pasted(text) else [text]
     asked = ASKS_QUANTITY.sub(" ", without_past(_ADDRESS.sub(" ", "\n".join(map(without_lines, lines)))))
-    unknown = [word for word in words_of(_BETWEEN.sub(" ", asked)) if word not in known]
+    unknown = [word for word in _subject_words(asked) if word not in known]
     if names_only:
         names = {word.written for word in read_query(asked).words if word.is_name}
         unknown = [word for word in unknown if word in names]

@@ -920,13 +920,14 @@ def _in_order(response: RecallResponse, question: str) -> RecallResponse:
     """
     if not (releases := range_asked(question)):
         return response
-    of = {item.chunk_id: _filled(release_noted(item)) for item in response.items if release_noted(item)}
+    of = {item.chunk_id: _filled(noted) for item in response.items if (noted := release_noted(item))}
     notes = [item for item in response.items if item.chunk_id in of and _is_of(item, releases)]
     ordered = sorted(notes, key=lambda item: (of[item.chunk_id], -item.score))
     best = max((item.score for item in response.items), default=0.0)
     scores = {item.chunk_id: best * (1 - rank / (10 * len(ordered))) for rank, item in enumerate(ordered)}
     half = {item.chunk_id: PRESENT * item.score for item in response.items if is_of_others(item, releases)}
-    return _scored(response, lambda item: {**half, **scores}.get(item.chunk_id, item.score))
+    weighed = half | scores
+    return _scored(response, lambda item: weighed.get(item.chunk_id, item.score))
 
 
 def release_noted(item: RecallItem) -> _Release:
