@@ -465,6 +465,25 @@ def test_a_value_in_the_middle_does_not_break_a_run(code: Index, value: str) -> 
     assert scores_of(evidence_of(f"frozen ledger {value} accepts nothing new", code), code).max() > 0.4
 
 
+@pytest.mark.parametrize("text", [
+    "shop1: Cannot glaze batch /home/lea/kiln/2024/blue.yaml, line 12 (see https://kiln.example/help/batches)",
+    "why does it say “Cannot glaze batch red-7 of pots for the shop in the old town” when I start it?",
+])  # fmt: skip
+def test_the_code_that_makes_a_message_leads_whatever_values_were_pasted(tmp_path: Path, text: str) -> None:
+    """What was pasted is of other words for the most part, which others hold."""
+    raising = 'def glaze(batch):\n    if batch.wet:\n        raise KilnError(f"Cannot glaze batch {batch.name}")\n'
+    other = "def shop(kiln):\n    # the shop in the old town: kiln, batches, blue pots and help when it starts\n"
+    page = 'The message "Cannot glaze batch" is gone.'
+    files = {
+        "page.txt": page,
+        "glaze.py": raising,
+        "shop.py": other,
+        **{f"{n}.py": f"def f{n}():\n    return {n}\n" for n in range(30)},
+    }
+    for code in built(tmp_path, HashEncoder(), files):
+        assert "KilnError" in leading(text, code)
+
+
 def test_a_quoted_phrase_needs_no_other_word_of_the_query(code: Index) -> None:
     quoting = np.array([2], np.int32)
     assert scores_of(evidence_of("whence comes the gone message", code, quoting), code).argmax() == 2

@@ -48,7 +48,7 @@ from nornweave.ask.search.history import (
     release_noted,
     releases_in,
 )
-from nornweave.ask.search.pasted import Place, nearest_paths, places_in
+from nornweave.ask.search.pasted import Place, messages_in, nearest_paths, places_in, said_words
 from nornweave.ask.search.query import FLAG, SENTENCE_WORDS, read_query
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.text.index_fields import (
@@ -94,8 +94,6 @@ LEAST_ECHO, ECHO_SHARE = 5, 0.7
 WORDS_COMPARED = 4
 # More words say something themselves.
 WORDS_OF_LEAD = 12
-# So many words of a message that is made of values stand in the question in its order.
-FIXED_WORDS = 3
 # Blanks around and between the words of a line that says too little to be told by it.
 MARKS = 2
 # What code says in words, to the end where it is cut, and the marks before it.
@@ -110,9 +108,6 @@ _HASH = re.compile(r"^[^\S\n]*#+(?:[^\S\n]+#)*(?=\s)", re.MULTILINE)
 _HEADED = re.compile(r"[^\S\n]*(?:(?:///?!?|\*|#)[^\S\n]+)?#{1,6}[^\S\n]+\S")
 # ``[1]: https://example.org``, of which there may be several.
 _LINKED = r"(?:\[[^\]\n]+\]:[^\S\n]+\S+\s*)+"
-_TEXT = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
-# What stands in a message for a value.
-_VALUE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z]|[#$]?\{[^{}\n]*\}|\\\([^()\n]*\)")
 _BOUND = re.compile(r"[^\S\n]*(?:[\w.]+[^\S\n]+)*?([A-Za-z_]\w{3,})[^\S\n]*(?::[^=\n]*)?:?=(?!=)")
 _COMMENT_LINE = re.compile(r"[^\S\n]*(?:#|//|--)")
 _COMMENT_MARK = re.compile(r"\s*(?:[#*!/-]+\s+)*")
@@ -609,7 +604,7 @@ def as_read(sentence: str, *, is_code: bool) -> str:
 
 
 def _read_asked(question: str) -> _Asked:
-    query, flag, words = read_query(question), FLAG.search(question), _said_words(question)
+    query, flag, words = read_query(question), FLAG.search(question), said_words(question)
     others = read_query(MEANS_DEFAULT.sub("", question)).words
     only = [word for word in others if not word.is_function_word and word.whole not in ASKS_FOR_VALUE]
     is_written = len(only) == 1 and (flag or "-" in only[0].written or is_identifier(only[0].written))
@@ -655,12 +650,6 @@ def _compared(question: str) -> tuple[str, ...]:
 def _manifest_asked(question: str) -> str:
     """Return what a question asks the version of that a manifest may state; empty for other questions."""
     return "version" if asks_for_newest(read_query(question)) else version_asked_of(question)
-
-
-def _said_words(text: str) -> str:
-    """Return the words of a text in lower case between blanks, as in ``" two words "``; empty if it has none."""
-    words = _WORDS.findall(text.lower())
-    return f" {' '.join(words)} " if words else ""
 
 
 def _asked_name(fact: Fact, asked: _Asked) -> str:
@@ -748,7 +737,7 @@ def _candidates(
         for unit, held in zip(units, terms_of_units(text, units, asked.wanted), strict=True)
     ]
     for place, unit in enumerate(units):
-        if (words := _said_words(text[slice(*unit)])) and (is_code or not _is_heading_or_question(text, unit)):
+        if (words := said_words(text[slice(*unit)])) and (is_code or not _is_heading_or_question(text, unit)):
             is_echo = is_code and unit not in reached and _is_echo(words, asked) and " " in asked.pasted
             is_pasted = unit not in reached and words in asked.pasted
             if is_echo or is_pasted or words.strip() in _ASKS_FOR_DEFAULT:  # ``// Default``
@@ -796,9 +785,7 @@ def _definition(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
     is_asked = bool(_named_lines(item, asked)) if asked.lines else asked.for_place
     is_asked |= bool(asked.compared) and str(name).lower() in asked.said
     if asked.pasted:
-        is_asked = any(
-            words in asked.pasted for words in map(_said_words, text.split("\n")) if words.count(" ") > MARKS
-        )
+        is_asked = any(words in asked.pasted for words in map(said_words, text.split("\n")) if words.count(" ") > MARKS)
     if not is_asked or not (line := _signature(text, name)):
         return
     first, last = line
@@ -870,7 +857,7 @@ def _reached(item: FusedItem, asked: _Asked) -> Iterator[Unit]:
             end = body.end()  # a condition says nothing without what it leads to
         is_near = above >= 0 and end - lines[above][0] <= (LONGEST_SENTENCE if closed else LONGEST)
         begin = lines[above if is_near else number]
-        if is_near or (not asked.bound and end - at <= LONGEST and _has_message(line, asked.words)):
+        if is_near or (not asked.bound and end - at <= LONGEST and messages_in(line, asked.words)):
             yield begin[0] + _indent(begin[1]), end
 
 
@@ -886,35 +873,18 @@ def _is_echo(said: str, asked: _Asked) -> bool:
     """Tell whether a text says little but what the question says."""
     words = frozenset(_WORDS.findall(said.lower()))
     is_alike = len(words) >= LEAST_ECHO and len(words & asked.said) >= ECHO_SHARE * len(words)
-    return is_alike or _has_message(said, asked.words)
-
-
-def _has_message(line: str, words: str) -> bool:
-    return any(_is_filled_in("".join(text), words) for text in _TEXT.findall(line))
-
-
-def _is_filled_in(message: str, words: str) -> bool:
-    """Tell whether some words hold those of a message in their order, with anything in the place of its values."""
-    fixed, at = [_said_words(part) for part in _VALUE.split(message)], 0
-    if min(message.count(" ") + 1, sum(part.count(" ") - 1 for part in fixed if part)) < FIXED_WORDS:
-        return False
-    for part in filter(None, fixed):
-        if (at := words.find(part, at)) < 0:
-            return False
-        at += len(part) - 1
-    return True
+    return is_alike or bool(messages_in(said, asked.words))
 
 
 def _formats(item: FusedItem, asked: _Asked) -> bool:
     """Tell whether code makes the message that is asked for out of values, of which a passage of values says less."""
-    texts = map("".join, _TEXT.findall(item.content) if item.domain == Domain.CODE else ())
-    return any(_VALUE.search(text) and _is_filled_in(text, asked.words) for text in texts)
+    return item.domain == Domain.CODE and bool(messages_in(item.content, asked.words, with_values=True))
 
 
 def _bound_names(items: Sequence[FusedItem], asked: _Asked) -> frozenset[str]:
     """Return the names to which code binds the message that is asked for: what raises it may stand elsewhere."""
     lines = chain.from_iterable(item.item.content.split("\n") for item in items if item.domain == Domain.CODE)
-    return frozenset(found[1] for line in lines if (found := _BOUND.match(line)) and _has_message(line, asked.words))
+    return frozenset(found[1] for line in lines if (found := _BOUND.match(line)) and messages_in(line, asked.words))
 
 
 def _told(item: FusedItem, fact: Fact) -> _Candidate:

@@ -23,7 +23,7 @@ import numpy as np
 
 from nornweave.ask.search.combine import ExactEvidence
 from nornweave.ask.search.history import commits_in, newest_releases
-from nornweave.ask.search.pasted import nearest_paths, tails
+from nornweave.ask.search.pasted import messages_in, nearest_paths, said_words, tails
 from nornweave.ask.search.query import Query, TermStatistics, Word
 from nornweave.ask.search.runs import Runs
 from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
@@ -47,7 +47,7 @@ from nornweave.core.text.index_fields import (
 from nornweave.core.text.negation import is_question
 from nornweave.disagree.facts.names import is_generic, read_name
 from nornweave.index.index import Index
-from nornweave.index.port import NO_HITS, Mask, Numbers, Scores
+from nornweave.index.port import NO_HITS, Mask, Numbers, Scores, found
 
 # Fitted on click, mux, commander.js, gson, got and xsv, and held against the judged sets (docs/recall.md).
 DEFINED = 0.9
@@ -66,6 +66,8 @@ NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
 """How fast evidence falls with the share of the query that is accounted for."""
 LONG_RUN = 12.0
 """Summed idf of a run of words from which the rest of the query counts less and less."""
+MOST_READ, MESSAGE_WORDS = 50, 4
+"""Chunks that are read for what makes a message, and words from which on a text may be one."""
 ALIKE = 0.9
 """Chunks with this share of the best evidence hold the run too."""
 NAMED_ALONE, LONG_QUESTION = 0.55, 32
@@ -261,6 +263,7 @@ def exact_evidence(
             _requiring,
             _weigh_named_lines,
             _saying,
+            _making,
             _stating,
         )
     )
@@ -598,19 +601,23 @@ def _newest(searched: _Searched) -> Scores | None:
     )
 
 
-def _saying(searched: _Searched) -> Scores | None:
-    """Return evidence for runs of words that chunks share with the query; ``None`` if all runs are too short."""
+def _runs(searched: _Searched) -> Runs:
     query, statistics = searched.query, searched.statistics
     values = [term in query.values or not statistics.frequencies[term] for term in query.in_order]
     weights = [
         (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if is_value else 1.0) * statistics.idf[term]
         for term, is_value in zip(query.in_order, values, strict=True)
     ]
-    whole = math.fsum(weights)
     held = searched.generation.paired({key for _, key in query.neighbours})
-    if not held or not whole:
+    return Runs([(place, held.get(key)) for place, key in query.neighbours] if held else [], weights, values)
+
+
+def _saying(searched: _Searched) -> Scores | None:
+    """Return evidence for runs of words that chunks share with the query; ``None`` if all runs are too short."""
+    runs = _runs(searched)
+    whole = math.fsum(runs.weights)
+    if not runs.pairs or not whole:
         return None
-    runs = Runs([(place, held.get(key)) for place, key in query.neighbours], weights, values)
     bounds = runs.bounds(searched.generation.size)
     # A chunk whose pairs weigh less than a run must, and less than a long one, is not looked at.
     least = min(whole * math.sqrt(LEAST / SAID), LONG_RUN) * _ROUNDING
@@ -626,6 +633,34 @@ def _saying(searched: _Searched) -> Scores | None:
     scores = searched.nothing()
     power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
     scores[chunks] = SAID * rarity * np.minimum(covered / whole, 1) ** power
+    return scores
+
+
+def _making(searched: _Searched) -> Scores | None:
+    """Return evidence for chunks that make the message that the query is, with values in the place of some words.
+
+    Values may be most of what was pasted, so that the message alone counts.
+    """
+    query = searched.query
+    runs = _runs(searched) if len(query.in_order) >= MESSAGE_WORDS else None
+    if runs is None or not runs.pairs:
+        return None
+    words, most_held = (
+        said_words(query.text),
+        found(runs.bounds(searched.generation.size).astype(np.float32), MOST_READ),
+    )
+    likely = most_held.numbers[most_held.scores >= LONG_RUN / 2]
+    made = dict[int, float]()
+    for number, chunk in searched.generation.chunks(likely).items():
+        code = chunk.content if chunk.metadata.get("language") else ""  # prose that quotes a message makes none
+        terms = [frozenset(sequence(text)) for text in messages_in(code, words)]
+        weights = (math.fsum(searched.statistics.idf.get(t, 0.0) for t in each - FUNCTION_TERMS) for each in terms)
+        if (most := max(weights, default=0.0)) > 0:
+            made[number] = min(most / LONG_RUN, 1.0)
+    if not made:
+        return None
+    scores = searched.nothing()
+    scores[[*made]] = [SAID * searched.rarity(len(made)) * share for share in made.values()]
     return scores
 
 

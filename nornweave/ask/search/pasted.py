@@ -14,6 +14,8 @@ SEARCHED_CHARACTERS = 4_096
 MAX_PLACES = 24
 MAX_TAILS = 12
 """Folders of a path that are tried: those of another machine stand before those of the source."""
+FIXED_WORDS = 3
+"""So many words of a message that is made of values stand in a text in its order."""
 
 _PYTHON_TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r"(?<!\S)File \"[^\"\n]{1,500}\", line \d+")
@@ -21,6 +23,11 @@ _PLACE = re.compile(
     r"(?<![\w.@~+-])(?P<path>[\w.@~+-]*(?:[/\\][\w.@~+-]{1,99}){0,20}\.[A-Za-z]\w{0,9}|[\w.@~+-]+(?:[/\\][\w.@~+-]{1,99}){1,20})"
     r"(?:[\"'`)\]]*,? (?:on |at )?lines? |[\"'`]?(?::(?:line )?| ?\()|(?:\?[\w=&-]*)?#L?)(?P<line>\d{1,7})(?!\w|\.\d)"
 )
+
+_TEXT = re.compile(r"\"([^\"\n]+)\"|'([^'\n]+)'|`([^`\n]+)`")
+# What stands in a message for a value.
+_VALUE = re.compile(r"%[-+ #0-9.*]*[a-zA-Z]|[#$]?\{[^{}\n]*\}|\\\([^()\n]*\)")
+_WORDS = re.compile(r"\w+")
 
 
 class Place(NamedTuple):
@@ -61,6 +68,35 @@ def nearest_paths(named: str, paths: Iterable[str]) -> list[str]:
         alike[path] = shared, shared == len(own)
     best = max(alike.values(), default=(0, False))
     return sorted(path for path, how in alike.items() if how == best and best[0])
+
+
+def said_words(text: str) -> str:
+    """Return the words of a text in lower case between blanks, as in ``" two words "``; empty if it has none."""
+    words = _WORDS.findall(text.lower())
+    return f" {' '.join(words)} " if words else ""
+
+
+def messages_in(code: str, words: str, *, with_values: bool = False) -> list[str]:
+    """Return the texts in quotation marks whose words stand in ``words`` in their order, without their values.
+
+    Args:
+        words: the words of a message, as ``said_words`` returns them, with anything in the place of the values.
+        with_values: whether only texts that hold the place of a value are returned.
+    """
+    texts = (text for found in _TEXT.findall(code) if (text := "".join(found)).count(" ") >= FIXED_WORDS - 1)
+    parted = map(_VALUE.split, texts)
+    return [" ".join(parts) for parts in parted if len(parts) > with_values and _are_said(parts, words)]
+
+
+def _are_said(parts: Iterable[str], words: str) -> bool:
+    fixed, at = [said for part in parts if (said := said_words(part))], 0
+    if sum(part.count(" ") - 1 for part in fixed) < FIXED_WORDS:
+        return False
+    for part in fixed:
+        if (at := words.find(part, at)) < 0:
+            return False
+        at += len(part) - 1
+    return True
 
 
 def searched_text(text: str) -> tuple[str, str]:
