@@ -57,6 +57,8 @@ def test_default_below_the_heading_of_an_option(line: str, value: str, unit: str
     "### `--beam <KIND>`\n\n- `red`: as at dusk (*default*).\n- `dim`: less.\n",
     "- `--beam`: which.\n  - `red` - as at dusk (default)\n  - `dim` - less\n",
     "### `beam`\n\n* `dim`: less.\n* `red`: what most take [default]\n",
+    "### `beam`\n\n- **Kind**: `text`\n- **Default**: `red`\n- **Use**: Default light of all lamps\n",
+    "### `beam`\n\n- `red`: Default. As at dusk.\n- `dim`: less.\n",
 ])  # fmt: skip
 def test_a_choice_that_says_default_is_that_of_what_stands_above(text: str) -> None:
     fact = only(text)

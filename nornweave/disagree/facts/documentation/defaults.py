@@ -123,10 +123,12 @@ def is_assigned(literal: Literal) -> bool:
 
 def is_choice(row: Sequence[Token], at: int) -> bool:
     """Tell whether a literal is a choice of the entry above: its item ends with *(default)*, or *Default.* follows."""
-    words = [one.text.lower() for one in row[at + 1 :] if one.text not in "._"]
+    said = [one.text.lower() for one in row[at + 1 :] if one.text != "_"]
+    words = [text for text in said if text != "."]
     ends = words[-3:] in (["(", "default", ")"], ["[", "default", "]"])
     is_last = (ends and len(words) > len("(d)")) or "".join(words[-2:]) in _IS_DEFAULT
-    return not at and (is_last or "".join(words[:2]) in _IS_DEFAULT)
+    is_first = "".join(said[:2]) in _IS_DEFAULT and _CLOSES.issuperset(said[2:3])  # not: the default colour
+    return not at and (is_last or is_first)
 
 
 def is_member(literal: Literal) -> bool:
