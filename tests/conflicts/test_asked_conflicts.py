@@ -113,6 +113,18 @@ def test_a_number_below_one_in_a_program_is_a_share(sentence: str, setting: str,
     assert len(find_contradictions(passages, question="how many of the rides are sampled?")) == conflicts
 
 
+@pytest.mark.parametrize(("question", "sentence", "setting"), [
+    ("which Hydro version do I need?", "Upgrade to at least version 2.1.7 and Hydro to 2.0+.",
+     "HYDRO_LOST_EXIT_CODE = 62\n"),
+    ("how do I stop the night lamp?", "A reset stops all night lamps of a tram.", "stop_night_lamps = false\n"),
+    ("a slow restart or a hot one", "Slow restarts swap all bells of a tram.", "in_slow_restart = false\n"),
+])  # fmt: skip
+def test_a_line_of_a_program_answers_only_what_it_is_asked_for(
+    question: str, sentence: str, setting: str, encode: SentenceEncoder
+) -> None:
+    assert find_contradictions([passage(sentence), code(setting)], question=question, encode=encode) == []
+
+
 def test_a_changelog_answers_nothing_of_today() -> None:
     old = passage("Night mode is disabled by default.", path="CHANGELOG.md")
     pair = [old, code("night_mode: bool = True\n")]

@@ -298,6 +298,7 @@ def test_what_people_say_in_their_words_contradicts_what_was_asked_about(
     ("The break is 45 minutes.", "by decree the break is 4 minutes, as long as a tram needs for a bend 😂"),
     ("Oak benches dry in the yard for 21 days. So do elm benches.", "elm benches dry in the yard for 10 days"),
     ("There are 18 cold tanks.", "COLD_TANKS_HELD_AT_C = 4.0\n"),
+    ("The whistle sounds for 4 seconds.", "For instance, given a plan, return plan(whistle_seconds=6)\n"),
     ("day_ticket = 19\n", "the day ticket in 2014 was nine pounds"),
 ])  # fmt: skip
 def test_what_is_equal_supposed_or_of_another_thing_does_not(one: str, other: str, encode: SentenceEncoder) -> None:

@@ -84,6 +84,12 @@ def test_the_owner_tells_definitions_apart() -> None:
     assert conflict.first is same
 
 
+def test_a_comment_of_a_longer_name_is_not_about_the_code_of_a_shorter_one_in_its_file() -> None:
+    said = located("spare_workers", "40", "pools.rb", side="documentation", form="field")
+    assert names([said, located("workers", "0", "pools.rb")]) == []
+    assert names([said, located("spare_workers", "30", "pools.rb")]) == ["spare workers"]
+
+
 def test_siblings_do_not_meet() -> None:
     page = located("poolSize", "10", "docs/writer.md", section="Reference > BlobWriter", owner="blob writer")
     code = located("poolSize", "20", "src/pools.py", owner="blob reader")

@@ -79,7 +79,7 @@ _RELEASED = lazy_pattern(r"version|release|firmware|(?:^|_)tag$", re.IGNORECASE)
 _YEAR = lazy_pattern(r"(?:1\d|20)\d\d")
 _NUMBERED = lazy_pattern(r"([a-z]+)_?(\d+)(?![a-z])")
 _DOCSTRING = lazy_pattern(DOCSTRING)
-_EXAMPLE = lazy_pattern(r"\b(?:examples?|e\.g\.)", re.IGNORECASE)
+_EXAMPLE = lazy_pattern(r"\b(?:examples?|for instance|e\.g\.)", re.IGNORECASE)
 _COMMENT_ABOVE = lazy_pattern(r"(?:^[ \t]*(?:#(?!!)|//)[^\n]*\n){1,4}\Z", re.MULTILINE)
 _MARKS = lazy_pattern(r"[#/\s]+")
 _SECTION = lazy_pattern(r"^[ \t]*\[+([^\]\n]+)\]|^([ \t]*)([\w.-]+):[ \t]*$", re.MULTILINE)
@@ -796,11 +796,11 @@ def _held(setting: Setting, asked: Asked) -> Iterator[tuple[Kind, str, frozenset
     is_named = bool(_RELEASED.search(setting.name)) or text.count(".") > 1 or text[:1] in "~^"
     value = read_value(setting.value) if "quantity" in asked.kinds else None
     is_on = _SWITCHED_BY.get(text.lower())
-    if "answer" in asked.kinds and is_on is not None:
+    if asked.kinds == {"answer"} and is_on is not None:  # else any line of code would deny what a page says
         yield "presence", ASKED, frozenset(("yes" if is_on else "no",))
     elif "date" in asked.kinds and (minutes := read_clock(text)) is not None:
         yield "date", "clock", minutes
-    elif "version" in asked.kinds and version and (is_named or len(asked.kinds) == 1):
+    elif "version" in asked.kinds and version and (is_named or (len(asked.kinds) == 1 and "." in text)):
         yield "version", ASKED, frozenset((version[1],))
     elif "place" in asked.kinds and _PATH.fullmatch(text):
         yield "role", "path", frozenset((_plain_path(text),))

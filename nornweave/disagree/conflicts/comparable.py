@@ -84,6 +84,8 @@ def comparable(one: LocatedFact, other: LocatedFact) -> bool:
     match = match_names(one, other)
     if "research" in {a.side, b.side} and (is_generic(a.name) or is_generic(b.name) or match is NameMatch.LONGER):
         return False  # a paper's timeout is that of its own experiment
+    if match is NameMatch.LONGER and one.place == other.place:
+        return False  # a comment of a program names what stands below it in full
     if a.attribute not in WORD_ATTRIBUTES and match is NameMatch.OTHER:
         return False
     if a.attribute == b.attribute:
