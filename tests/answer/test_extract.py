@@ -845,3 +845,29 @@ def test_where_the_first_passage_lost_a_conflict_what_holds_is_quoted_first() ->
     code = ranked("code", said, score=0.3, facts=facts, cited=citation(char_range=(0, len(said))))
     lost, holds = replace(page, conflict=0, demoted=True), replace(code, conflict=0)
     assert extract([lost, release, holds], "what is the current version of payments")[0].text == said.strip()
+
+
+GLAZING = (
+    "## Glazing\n\nThe glaze option coats each pot before it is fired. Glaze may be cleared with `kiln.strip()`.\n\n"
+    "Only pots on the upper shelf of the kiln need it.\n\n---\n"
+)
+
+
+@pytest.mark.parametrize(("before", "follow_up", "first"), [
+    ("what does the glaze option do?", "and how do I clear it?", "Glaze may be cleared"),
+    ("glaze option", "and is it for the upper shelf?", "Only pots on the upper shelf"),
+    ("how do I clear glaze?", "and is it coated before each is fired?", "The glaze option coats"),
+])  # fmt: skip
+def test_a_follow_up_is_answered_by_what_the_question_before_was_not(before: str, follow_up: str, first: str) -> None:
+    page = ranked("page", GLAZING, domain="documentation")
+    assert extract([page], f"{before}\n{follow_up}")[0].text.startswith(first)
+    assert not extract([page], before)[0].text.startswith(first)
+
+
+def test_a_rule_below_a_paragraph_makes_it_no_heading() -> None:
+    said = "Only pots on the upper shelf of the kiln need it."
+    assert extract([ranked("page", GLAZING, domain="documentation")], "which pots on the upper shelf")[0].text == said
+    headed = ranked(
+        "page", "Pots on the upper shelf\n---\n\nOthers do not need the upper shelf.\n", domain="documentation"
+    )
+    assert extract([headed], "which pots on the upper shelf")[0].text == "Others do not need the upper shelf."

@@ -85,6 +85,8 @@ NEAR_NAME = 2
 BESIDE_SHARE, TESTING = 0.6, 4
 # How much of the question's words a further sentence of a passage holds, unless it is of the kind that is asked for.
 FURTHER_SHARE = 0.2
+# What a word of the question before counts, in a follow-up question.
+EARLIER_SHARE = 0.25
 # Words from which on the length of a sentence tells nothing more.
 LONG = 10
 SMALL = 1e-3
@@ -289,6 +291,7 @@ class _Asked:
         is_message: whether it is a text such as an error and asks nothing.
         pasted: the words of a question of several lines, because a text that only repeats them is no answer; empty for
             a question of one line.
+        own: the terms of a follow-up question without those before it; empty for other questions.
     """
 
     wanted: frozenset[str]
@@ -312,6 +315,7 @@ class _Asked:
     compared: tuple[str, ...]
     is_message: bool
     pasted: str
+    own: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -338,7 +342,8 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         changed in 2.1", these are the first three sentences of its section. For a question about the past, they are the
         subject of a commit with its author and date.
     """
-    asked = _read_asked(question)
+    earlier, follow_up = _thread(question)
+    asked = _read_follow_up(follow_up, earlier) if earlier else _read_asked(question)
     formats = frozenset(item.chunk_id for item in items if asked.is_message and _formats(item, asked))
     readable = [item for at, item in enumerate(items) if at < READ_PASSAGES or item.chunk_id in formats]
     holding = _fitting(_undemoted(readable), question)
@@ -371,12 +376,14 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
     if len(entries := _entries([*chain(*passages)], asked.compared)) > 1:
         return tuple(_sentence(each.item, each.unit) for each in entries)
     candidates = [*chain(*passages[:MOST_SENTENCES])]
+    candidates = _unsaid(candidates, items, earlier, asked.own)
     if manifest:
         candidates = [
             each for each in candidates if each.is_told or (each.says_value and asked.versioned <= each.terms)
         ]
     spread = Counter(term for candidate in candidates for term in candidate.terms)
-    weights = {term: math.log(1 + len(candidates) / count) for term, count in spread.items()}
+    shares = {term: EARLIER_SHARE for term in asked.wanted - asked.own if asked.own}
+    weights = {term: shares.get(term, 1.0) * math.log(1 + len(candidates) / count) for term, count in spread.items()}
     if not candidates or not (weights or asked.lines or any(candidate.is_told for candidate in candidates)):
         return ()
     whole, top = math.fsum(weights.values()) or 1.0, max(item.score for item in holding) or 1.0
@@ -431,6 +438,16 @@ def extract(items: Sequence[FusedItem], question: str) -> tuple[ExtractedSentenc
         if said.setdefault(tuple(_WORDS.findall(sentence.text)), sentence) is sentence:  # two versions say the same
             chosen.append(best)
     return tuple(said.values())
+
+
+def _unsaid(
+    candidates: list[_Candidate], items: Sequence[FusedItem], earlier: str, own: frozenset[str]
+) -> list[_Candidate]:
+    """Return the sentences without those that answered an earlier question and hold nothing of the follow-up's own."""
+    told = frozenset(each.text for each in extract(items, earlier)) if earlier else frozenset[str]()
+    return [
+        each for each in candidates if each.terms & own or not told or _sentence(each.item, each.unit).text not in told
+    ] or candidates
 
 
 def _entries(candidates: Sequence[_Candidate], things: Sequence[str]) -> list[_Candidate]:
@@ -637,7 +654,24 @@ def _read_asked(question: str) -> _Asked:
         compared=_compared(question),
         is_message=not is_question(question),
         pasted=words if "\n" in question.strip() else "",
+        own=frozenset(),
     )
+
+
+def _thread(question: str) -> tuple[str, str]:
+    """Return the questions before a follow-up question, and itself; the first is empty if it stands alone."""
+    *before, last = question.strip().split("\n")
+    is_thread = bool(before) and is_question(last)
+    is_thread &= all(is_question(line) or len(line.split()) < SENTENCE_WORDS for line in before)
+    return ("\n".join(before), last) if is_thread else ("", question)
+
+
+def _read_follow_up(question: str, earlier: str) -> _Asked:
+    """Return what a follow-up question asks; the questions before it say of what, and ask nothing more."""
+    asked, before = _read_asked(question), _read_asked(earlier)
+    settings = {**before.settings, **asked.settings} if asked.for_value or asked.for_default else asked.settings
+    own = asked.wanted
+    return replace(asked, wanted=own | before.wanted, own=own, settings=settings, pasted="")
 
 
 def _compared(question: str) -> tuple[str, ...]:
@@ -1070,7 +1104,8 @@ def _overlap(unit: Unit, other: Unit) -> bool:
 
 
 def _is_heading_or_question(text: str, unit: Unit) -> bool:
-    return bool(_NO_ANSWER.fullmatch(text, *unit) or _UNDERLINE.match(text, unit[1]))
+    is_underlined = _UNDERLINE.match(text, unit[1]) is not None and not text[slice(*unit)].endswith("\n\n")  # a rule
+    return is_underlined or _NO_ANSWER.fullmatch(text, *unit) is not None
 
 
 def _sentences(text: str, *, is_manual: bool = False) -> Iterator[Unit]:
