@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nornweave.ask.answer.context_budget import fit, shown_conflicts
+from nornweave.ask.answer.context_budget import fit, shown_conflicts, with_quoted
 from nornweave.ask.answer.extract import extract
 from nornweave.ask.answer.synthesis.prompt import PromptContext
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
@@ -83,6 +83,7 @@ def answer_from(
     answerable = judge(question, recalled.responses, [(each.item, each.score) for each in items])
     with clock.step("extract"):
         best = extract(items, question.text) if answerable.may_answer or not answerable.is_doubtful else ()
+    items = with_quoted(items, best, question.text)
     answerable = replace(answerable, is_quoted=bool(best) or not items)
     context = PromptContext(question.text, items, conflicts, recalled.coverage_gaps, answerable.doubt)
     return Answer(

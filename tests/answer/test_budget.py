@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from questions import question_of
 from ranked_items import identify, ranked
 
-from nornweave.ask.answer.context_budget import USEFUL_TOKENS, diversified, estimate_tokens, fit
+from nornweave.ask.answer.context_budget import USEFUL_TOKENS, diversified, estimate_tokens, fit, with_quoted
 from nornweave.ask.answer.snippet import MARK
-from nornweave.ask.fuse.records import FusedItem
+from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
+from nornweave.core.types import ChunkId, Span
 
 QUERY = "what is the retry limit"
 SENTENCE = "The retry limit of a webhook is five attempts. "
@@ -237,3 +238,15 @@ def test_diversity_over_very_many_domains_does_not_weigh_every_domain_for_each_p
     items = cast(list[FusedItem], [OfOwnDomain(place) for place in range(1_600)])
     assert diversified(items, 400, 0.2) == items[:400]
     assert max(weighed.values()) <= 3 * len(items)
+
+
+def test_a_shortened_item_shows_the_sentence_that_is_quoted_of_it() -> None:
+    quoted = "After that the delivery is put aside."
+    text = f"{SENTENCE * 20}{FILLER * 20}{quoted} {FILLER * 20}"
+    (cut,) = within([ranked("a", text, domain="documentation")], max_tokens=120)
+    assert quoted not in cut.content
+    at = Span(text.index(quoted), text.index(quoted) + len(quoted))
+    (shown,) = with_quoted([cut], [ExtractedSentence(ChunkId("a"), quoted, at)], QUERY)
+    assert quoted in shown.content
+    assert tokens_of((shown,)) <= 120
+    assert with_quoted([cut], [], QUERY) == (cut,)

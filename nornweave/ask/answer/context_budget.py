@@ -12,7 +12,7 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from nornweave.ask.answer.snippet import MARK, fair_share, shorten
-from nornweave.ask.fuse.records import ConflictRecord, FusedItem
+from nornweave.ask.fuse.records import ConflictRecord, ExtractedSentence, FusedItem
 from nornweave.ask.search.question import Question
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
@@ -103,6 +103,21 @@ def shown_conflicts(
         ranked if ranked.conflict is None else replace(ranked, conflict=places[ranked.conflict]) for ranked in items
     )
     return tuple(placed), tuple(conflicts[place] for place in shown)
+
+
+def with_quoted(items: Sequence[FusedItem], quoted: Sequence[ExtractedSentence], query: str) -> tuple[FusedItem, ...]:
+    """Return the items. One that was shortened shows the first sentence that is quoted of it, in as many characters."""
+    spans = {each.chunk_id: each.span for each in reversed(quoted)}
+    texts = {each.chunk_id: each.text for each in reversed(quoted)}
+
+    def shown(item: FusedItem) -> str | None:
+        part, around = item.shown, spans.get(item.chunk_id)
+        if part is None or around is None or texts[item.chunk_id] in part:
+            return part
+        is_code = item.domain == Domain.CODE
+        return shorten(item.item.content, query_terms(query), len(part), is_code=is_code, around=around)
+
+    return tuple(item if (part := shown(item)) == item.shown else replace(item, shown=part) for item in items)
 
 
 def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:
