@@ -254,3 +254,12 @@ def test_a_full_scan_shows_the_default_that_plainly_differs(tmp_path: Path, more
     )
     found = scan(tmp_path, DriftOptions()).report.findings
     assert sorted(f"{one.name} {one.second.value} {one.first.value}" for one in found) == expected
+
+
+@pytest.mark.parametrize(("said", "alarms"), [
+    ("5. Go 1.21 or newer", ["go"]), ("- **Go >= 1.21**", ["go"]), ("* Go 1.25.3+", []), ("- Go 1.21 is old", []),
+    ("- Go 1.21+ users need it", []), ("- Go 1.21 to 1.25", []),
+])  # fmt: skip
+def test_an_item_that_only_names_a_version_requires_it(tmp_path: Path, said: str, alarms: list[str]) -> None:
+    files = {"README.md": f"# Kiln\n\n## Requirements\n\n1. A fire\n{said}\n", "go.mod": "module kiln\n\ngo 1.25.0\n"}
+    assert [one.name for one in scan(write(tmp_path, files), DriftOptions()).report.findings] == alarms

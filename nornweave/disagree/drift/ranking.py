@@ -198,13 +198,11 @@ def _is_requirement(one: FactConflict, affinity: Affinity) -> bool:
     is_its_own = affinity.is_of_its_package(one.first, one.second)
     is_readme = "readme" in path and (not heading or not heading.isdisjoint(_OF_README))
     is_of_project = one.name != _COMPILED_FOR and (is_readme or not (path | heading).isdisjoint(_OF_PROJECT))
-    return is_one and is_its_own and is_of_project and not ((path | heading) & _FOR_DEVELOPERS and _asks_for_newer(one))
-
-
-def _asks_for_newer(one: FactConflict) -> bool:
-    """Tell whether a page asks for a newer version than the manifest."""
     least, said = (read_requirement(side.fact.value) for side in (one.first, one.second))
-    return least is not None and said is not None and said.least > least.least
+    if least is None or said is None or least.least[:2] == said.least[:2]:  # pages seldom follow a patch
+        return False
+    is_newer = said.least > least.least and not (path | heading).isdisjoint(_FOR_DEVELOPERS)
+    return is_one and is_its_own and is_of_project and not is_newer
 
 
 def _is_of_another_language(one: FactConflict) -> bool:

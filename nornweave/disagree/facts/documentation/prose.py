@@ -69,14 +69,22 @@ class Stated(NamedTuple):
     owner: str = ""
 
 
+_OF_VERSION = (
+    r"(?P<version>(?:at least |[<>=~^≥]{1,2}\s?)?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
+    r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)"
+)
 _REQUIRES = lazy_pattern(
     r"\b(?:(?P<strict>requires?|required|needs?|must have|prerequisites?)|supports?|compatible with|runs on"
     r"|works (?:with|on)|accepts|allows)(?![\w-])[\s:`*_\[(]{1,6}"
     r"(?:(?:an?|the|only|minimum|recent|officially|installed|either)\s+){0,3}(?P<thing>\.?[a-z][\w.]{0,20}\b)?[\s`(\"']{0,3}"
     r"(?:(?:js|sdk|engine|runtime|framework|core|api|level|versions?)\s+){0,3}"
-    r"(?P<version>(?:at least |[<>=~^≥]{1,2}\s?)?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
-    r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)", _I,
+    + _OF_VERSION, _I,
 )  # fmt: skip
+_ALONE = lazy_pattern(
+    r"[-+\s*_`\[(]{0,6}(?P<thing>\.?[a-z][\w.]{0,20}\b)[*_`:]{0,3}\s(?:versions? )?[*_`]{0,2}"
+    + _OF_VERSION + r"[*_`\])]{0,3}(?=\s*(?:[,;(]|\.?\s*\Z|\n))", _I,
+)  # fmt: skip
+"""All that an item says: ``- Go 1.21 or newer``."""
 _STATUS = lazy_pattern(
     r"\b(?:returns?|responds?|repl(?:y|ies)|answers?|served?|serves|sends?|fails?|rejects?|gets?|receives?|results? in"
     r"|status code)\b[^.;\n]{0,50}?(?<![\d.])([1-5]\d\d)\b"
@@ -89,10 +97,10 @@ def stated(text: str, start: int, end: int) -> Iterator[Stated]:
 
     ``requires Python 3.8 or newer``, ``engines.node accepts >=16``, ``responds with a 404``, ``served as 301 Found``.
     """
-    for match in _REQUIRES.finditer(text, start, end):
+    for match in filter(None, (*_REQUIRES.finditer(text, start, end), _ALONE.match(text, start, end))):
         requirement, thing = read_requirement(match["version"]), PRODUCTS.get((match["thing"] or "").lower(), "")
         is_told = thing or (not match["thing"] and not match["version"][0].isalnum())
-        if requirement and is_told and (requirement.is_open or match["strict"]):
+        if requirement and is_told and (requirement.is_open or match.groupdict().get("strict")):
             yield Stated("requires", thing, Value("version", str(requirement)), match.start(), match.end())
     for match in _STATUS.finditer(text, start, end):
         yield Stated("status", "", Value("status", match[1]), match.start(), match.end())
