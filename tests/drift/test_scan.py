@@ -256,6 +256,55 @@ def test_a_full_scan_shows_the_default_that_plainly_differs(tmp_path: Path, more
     assert sorted(f"{one.name} {one.second.value} {one.first.value}" for one in found) == expected
 
 
+SHOWN = """set('kiln', [
+    'ash-tray' => false,
+    'bellows'  => [],
+    'flue'     => 'rz', // wide
+    'heat'     => {},
+]);
+"""
+COLD = "set('well', ['heat' => {}]);\n"
+
+
+@pytest.mark.parametrize(("said", "alarms"), [
+    ("Following is the default configuration. Ash is left out.", [("heat", "60", "kiln.php")]),
+    ("The default settings are:", [("heat", "60", "kiln.php")]),
+    ("You can override the default settings:", []),
+    ("A hot kiln:", []),
+    ("| Key | Default value |\n|---|---|\n| `ash-tray` | `false` |", []),
+])  # fmt: skip
+def test_a_block_that_a_page_calls_the_defaults_is_held_to_the_file_of_its_name(
+    tmp_path: Path, said: str, alarms: list[tuple[str, str, str]]
+) -> None:
+    others = {f"{name}.php": COLD.replace("{}", str(heat)) for heat, name in enumerate("abcd", 5)}
+    files = {
+        "kiln.php": "<?php\n" + SHOWN.replace("{}", "300"),
+        **{of: f"<?php\n{text}" for of, text in others.items()},
+    }
+    page_ = f"# Kiln\n\n### Sample\n{said}\n\n```php\n{SHOWN.replace('{}', '60')}```\n"
+    report = scan(write(tmp_path, {"docs/kiln.md": page_, **files}), DriftOptions()).report
+    assert [(one.name, one.second.value, one.first.path) for one in report.findings] == alarms
+    heat = [one.state for one in report.options if one.name == "heat"]
+    assert heat == ["differs"] if alarms else "differs" not in heat
+
+
+def test_what_differs_from_other_code_than_holds_its_page_is_no_disagreement(tmp_path: Path) -> None:
+    rows = {"lane_rows": "12", "lane_lamps": "31", "lane_gates": "47"}
+    table = "".join(f"| `{name}` | `{value}` |\n" for name, value in rows.items())
+    own = "".join(f"{name.upper()} = {value}\n" for name, value in rows.items())
+    files = {
+        "a.md": f"# Lanes\n\n| Key | Default |\n|---|---|\n{table}| `hall_width` | `70` |\n| `hall_lit` | `true` |\n",
+        "own.py": own,
+        "other.py": "HALL_WIDTH = 8\n",
+        "more.py": "hall_lit = True\n",
+    }
+    report = scan(write(tmp_path, files), DriftOptions()).report
+    assert not report.findings
+    states = {one.name: (one.state, one.reason) for one in report.options}
+    assert states["hall_width"] == states["hall_lit"] == ("not_compared", "other code has the values of its page")
+    assert {states[name][0] for name in rows} == {"held"}
+
+
 @pytest.mark.parametrize(("said", "alarms"), [
     ("5. Go 1.21 or newer", ["go"]), ("- **Go >= 1.21**", ["go"]), ("* Go 1.25.3+", []), ("- Go 1.21 is old", []),
     ("- Go 1.21+ users need it", []), ("- Go 1.21 to 1.25", []),

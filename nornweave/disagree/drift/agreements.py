@@ -21,7 +21,7 @@ from nornweave.disagree.conflicts.comparable import NameMatch, keys_of, match_na
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
 from nornweave.disagree.drift.induced.believing import CodeFact
 from nornweave.disagree.drift.induced.code import DECLARED, TESTED
-from nornweave.disagree.drift.induced.learning import is_example
+from nornweave.disagree.drift.induced.learning import has_one_stem, is_example
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, State, Which
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import is_generic, read_name, singular, words_of
@@ -313,7 +313,7 @@ def _near_others(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
     for pair in pairs:
         if standing(pair) > TESTED:
             names[pair.other.path, pair.code.path][pair.code.fact.line].add(pair.other.fact.name)
-            is_own = _has_one_stem(pair) and pair.outcome is FactComparison.AGREE
+            is_own = has_one_stem(pair.other, pair.code) and pair.outcome is FactComparison.AGREE
             is_own = is_own and match_names(pair.other, pair.code) is NameMatch.SAME
             called |= {_line(pair.other)} if is_own else set()
 
@@ -336,7 +336,7 @@ def _near_others(pairs: Sequence[CandidatePair]) -> list[CandidatePair]:
             or (agrees and most[line, pair.outcome] >= max(A_LITTLE_MORE * count, LEAST))
             or (role == 1 and most[pair.other.path] >= FAR_MORE * count)
         )
-        if not is_apart and (line not in called or _has_one_stem(pair)):
+        if not is_apart and (line not in called or has_one_stem(pair.other, pair.code)):
             found.append(pair)
     return found
 
@@ -380,13 +380,16 @@ def values_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> l
     return sorted((*found, *others.values()), key=lambda one: (one.path, one.line, one.name))
 
 
-def option_of(pairs: Sequence[CandidatePair], written: str, line: int | None = None) -> DocumentedOption:
+def option_of(
+    pairs: Sequence[CandidatePair], written: str, line: int | None = None, plain: CandidatePair | None = None
+) -> DocumentedOption:
     """Return the state of a documented name, by its compared values.
 
     Args:
         line: the line of the name on the page, from 0; ``None`` for the line of the value.
+        plain: the pair that plainly differs; ``None`` if no pair does.
     """
-    verdict, pair = decided(pairs, written, line)
+    verdict, pair = (plain.outcome, plain) if plain else decided(pairs, written, line)
     page, code = pair.other, pair.code
     is_text = verdict is FactComparison.DIFFER and page.fact.kind == "string"
     verdict = None if is_text else verdict
@@ -505,12 +508,6 @@ def _shared_folder(pair: CandidatePair) -> int:
     """Return how many folders a page and a code file share, because a page usually means its own module."""
     both = zip(pair.other.path.split("/")[:-1], pair.code.path.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda one: one[0] == one[1], both))
-
-
-def _has_one_stem(pair: CandidatePair) -> bool:
-    """Tell whether page and code are called the same, as ``index.d.ts`` and ``index.js``."""
-    page, code = (PurePosixPath(one.path).name.partition(".")[0] for one in (pair.other, pair.code))
-    return page == code
 
 
 def _shared_owner(pair: CandidatePair) -> int:

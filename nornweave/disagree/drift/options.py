@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import calls_default, option_of, plain_difference
+from nornweave.disagree.drift.agreements import MORE, calls_default, option_of, plain_difference
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.induced.code import code_uses
 from nornweave.disagree.drift.records import Coverage, DocumentedOption
@@ -25,6 +25,8 @@ from nornweave.disagree.facts.names import read_name, words_of
 NO_CODE = "the code has no such name"
 NO_READ_CODE = "the code that is read has no such name"
 NO_VALUE = "no value of it is read on the page"
+ELSEWHERE = "other code has the values of its page"
+_COMMON = frozenset(("true", "false", "none", "0", "1", '""', "[]"))
 NO_PARTNER = "no value beside the name in code is read"
 _SPELT = re.compile(r"\w[._-]\w|[a-z][A-Z]|^--?\w")
 """As only names are spelt."""
@@ -232,7 +234,8 @@ def states_of(
                 calls_default(one.other.fact) for one in of
             )
             if of and not is_unread:
-                found.append((option_of(of, written, line), plain_difference(of, line)))
+                plain = plain_difference(of, line)
+                found.append((option_of(of, written, line, plain), plain))
             elif written[0] == "." or not words.is_no_option(written, name):
                 reason = NO_PARTNER if (file.path, name) in read_on else NO_VALUE
                 reason = reason if name in words else words.missing
@@ -243,7 +246,39 @@ def states_of(
                 option = option_of(of, name)
                 is_default = is_page or any(calls_default(one.other.fact) for one in of)
                 found += [(option, None)] if option.state == "held" and is_default else []
-    return found
+    held = held_by([option for option, _ in found])
+    return [
+        (replace(option, state="not_compared", reason=ELSEWHERE, code=""), None)
+        if is_elsewhere(held, option.path, file)
+        and (option.state == "differs" or _is_chance(option, held[option.path][file]))
+        else (option, pair)
+        for option, pair in found
+        for file in (option.code.rpartition(":")[0],)
+    ]
+
+
+def _is_chance(option: DocumentedOption, count: int) -> bool:
+    """Tell whether an option has a common value that is all that its file holds of the page."""
+    return option.state == "held" and count == 1 and option.value in _COMMON
+
+
+def held_by(options: Iterable[DocumentedOption]) -> Mapping[str, Counter[str]]:
+    """Return page → file of the code → how many options of the page it holds."""
+    held: dict[str, Counter[str]] = defaultdict(Counter)
+    for option in options:
+        if option.state == "held":
+            held[option.path][option.code.rpartition(":")[0]] += 1
+    return held
+
+
+def is_elsewhere(held: Mapping[str, Counter[str]], page: str, code: str) -> bool:
+    """Tell whether another file holds far more options of a page than ``code``, which is then about other things.
+
+    Args:
+        held: as ``held_by`` returns it.
+    """
+    of_page = held.get(page, Counter())
+    return max(of_page.values(), default=0) >= max(2, MORE * of_page[code])
 
 
 def _is_nearest(said: LocatedFact, line: int, places: Sequence[int]) -> bool:

@@ -68,7 +68,7 @@ from nornweave.disagree.drift.induced.learning import (
 )
 from nornweave.disagree.drift.induced.unset import unset_pairs
 from nornweave.disagree.drift.lock import LockedAgreement, followed, moved_since, read_lock
-from nornweave.disagree.drift.options import CodeWords, not_held, states_of, with_options
+from nornweave.disagree.drift.options import CodeWords, held_by, is_elsewhere, not_held, states_of, with_options
 from nornweave.disagree.drift.ranking import CANDIDATES_FROM, RIGHT, SHOWN_FROM, Affinity, ranked, stale_pages
 from nornweave.disagree.drift.reading import FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, DocumentedOption, Finding, Report, UnreadFile
@@ -166,6 +166,9 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     stated = _documented(read, held, lambda file: texts(file.path), is_whole=not unread)
     documented = [one for one, _ in stated]
     plain = [] if options.only_lock else [conflict_of(pair, RIGHT) for _, pair in stated if pair is not None]
+    held_here = held_by(documented)
+    conflicts = [one for one in conflicts if one.second.fact.attribute == "requires"
+                 or not is_elsewhere(held_here, one.second.path, one.first.path)]  # fmt: skip
     seen_at = {(one.second.path, one.second.fact.line) for one in conflicts}
     conflicts += (one for one in plain if (one.second.path, one.second.fact.line) not in seen_at)
     report = _report(root, options, lost, _without(conflicts, lost), texts, revision, read, pages)

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import TypeAlias
 
 from nornweave.core.text.patterns import lazy_pattern
@@ -103,7 +104,8 @@ class CodeNames:
     def holders(self, statement: LocatedFact, most: int = MAX_LEARNED) -> Sequence[LocatedFact]:
         """Return the code's values of a statement's name. If its owner has some of them, return only these.
 
-        Values read by templates of code are left out if they are more than ``most``, or if the statement is an example.
+        Values read by templates of code are left out if the statement is an example, or if they are more than ``most``
+        and their file is not called as the page.
         """
         most = 0 if is_example(statement.fact.statement) else most
         found: dict[int, LocatedFact] = {}
@@ -111,6 +113,7 @@ class CodeNames:
         for key in (*_keys(statement.fact.name), full):
             for one in self._by_key.get(key, ()):
                 is_one_of_many = isinstance(one, CodeFact) and len(self._learned[one.fact.name]) > most
+                is_one_of_many = is_one_of_many and not (most and has_one_stem(statement, one))
                 if not is_one_of_many and (not isinstance(one, CodeFact) or is_same_name(statement, one)):
                     found[id(one)] = one
         joined = "".join(statement.name_words)
@@ -129,6 +132,12 @@ class CodeNames:
     def telling(self, fact: Fact) -> float:
         """Return how unlikely a chance agreement on a value is, in [0, 1]."""
         return 1 - self._chance.get((fact.kind, fact.value), 0.0)
+
+
+def has_one_stem(page: LocatedFact, code: LocatedFact) -> bool:
+    """Tell whether page and code are called the same, as ``index.d.ts`` and ``index.js``."""
+    first, second = (PurePosixPath(one.path).name.partition(".")[0] for one in (page, code))
+    return first == second
 
 
 def _full_name(statement: LocatedFact) -> tuple[str, ...]:

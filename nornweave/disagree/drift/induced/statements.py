@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code import Comment
 from nornweave.disagree.facts.documentation.blocks import INNERMOST, blocks_of
-from nornweave.disagree.facts.documentation.defaults import ANNOUNCES, announced, only_value
+from nornweave.disagree.facts.documentation.defaults import ANNOUNCES, announced, gives_defaults, only_value
 from nornweave.disagree.facts.documentation.tokens import QUOTES, Token, surface_of
 from nornweave.disagree.facts.documentation.walk import MARKS, Literal, Walk
 from nornweave.disagree.facts.expressions import read_value
@@ -96,6 +96,7 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
                     place = bisect_right(starts, match.start("value")) - 1, *match.span("value")
                     section.append(Statement(match["name"], value, *place, "F head default = V", ""))
             continue
+        is_default = block.kind == "code" and not is_comment and gives_defaults(plain, block.start)
         for literal in walk.literals(plain, block):
             start = literal.token.start
             if _EXAMPLE.search(plain[max(0, start - EXAMPLE) : start]):
@@ -105,7 +106,8 @@ def statements_of(text: str, known: Known, subject: str = "", *, is_comment: boo
             )  # a comment says what a line needs
             for name, value, template in (*required, *_named(walk, literal)):
                 section.append(Statement(
-                    name, value, bisect_right(starts, start) - 1, start, literal.token.end, template,
+                    name, value, bisect_right(starts, start) - 1, start, literal.token.end,
+                    template.replace(" ", " default ", 1) if is_default else template,
                     " ".join(title for _, title in walk.headings[-2:]),
                 ))  # fmt: skip
     yield from section

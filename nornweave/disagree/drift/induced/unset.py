@@ -14,7 +14,7 @@ from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.files import SourceFile, without_tests
 from nornweave.disagree.drift.induced.believing import CodeFact, learned_fact
-from nornweave.disagree.drift.induced.code import CodeStatement
+from nornweave.disagree.drift.induced.code import DECLARED, CodeStatement
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import is_generic, read_name, words_of
 from nornweave.disagree.facts.values import FALSE, NONE, Value
@@ -75,7 +75,8 @@ def unset_pairs(
             near = [one for one in declared.get(joined, ()) if not about.isdisjoint(one.fact.owner.split())]
             codes = near or ([] if is_generic(page.fact.name) else declared.get(joined, []))
             if 0 < len(codes) <= MAX_PLACES and all(_is_so(one, page) for one in codes):
-                found.append(CandidatePair(codes[0], page, FactComparison.AGREE, STRENGTH))
+                named = max(codes, key=lambda one: one.standing)
+                found.append(CandidatePair(named, page, FactComparison.AGREE, STRENGTH))
     return found
 
 
@@ -103,4 +104,5 @@ def _declared(file: SourceFile, text: str, wanted: Collection[str]) -> Iterator[
         opened = _OPENED.findall(text, max(0, start - 4000), start)
         fact = learned_fact(statement, name, " ".join(words_of(opened[-1] if opened else "")), "code")
         place = (line + 1, line + 1)
-        yield joined, CodeFact(fact=fact, domain="code", path=file.path, line_range=place)
+        standing = DECLARED if "`" in match[0] else 1  # a tag, which names what a file of settings has
+        yield joined, CodeFact(fact=fact, domain="code", path=file.path, line_range=place, standing=standing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
 from nornweave.core.text.patterns import lazy_pattern
@@ -21,6 +21,15 @@ ANNOUNCES = lazy_pattern(
     re.IGNORECASE,
 )
 """Before a block of code that is the default of its section."""
+MAX_ABOVE = 600
+"""Characters before a block of code that may say what it is."""
+_NO_TEXT = ("|", "```", "~~~", "#", "- ", "* ")
+_DEFAULTS = lazy_pattern(
+    r"\bdefault (?:values?|settings|options|config(?:uration)?)\b|\b(?:the|all|following|these) defaults\b",
+    re.IGNORECASE,
+)
+_CHANGED = lazy_pattern(r"\b(?:overr|chang|custom|modif|replac|instead|other than|examples?\b|e\.g\b)", re.IGNORECASE)
+"""What says that a block of code is the defaults, and what says that it is not."""
 _LINKS = frozenset(
     """
     value values number setting settings is are was be to of being set up as at the a an either just currently now
@@ -88,6 +97,15 @@ def announced(row: Sequence[Token], at: int, subject: str = "") -> Announced | N
         if after in _CLOSES or row[stop - 1].text.lower() == "by":
             return Announced(stop)
     return None
+
+
+def gives_defaults(text: str, start: int) -> bool:
+    """Tell whether the paragraph before a block of code calls it the default settings."""
+    lines = text[max(0, start - MAX_ABOVE) : start].rstrip(" \t\n").split("\n")
+    lines = lines[:-1] if lines[-1].lstrip().startswith(_NO_TEXT) else lines
+    above = dropwhile(lambda line: not line.strip(), reversed(lines))
+    said = "\n".join(takewhile(lambda line: line.strip() and not line.lstrip().startswith(_NO_TEXT), above))
+    return _DEFAULTS.search(said) is not None and _CHANGED.search(said) is None
 
 
 def only_value(text: str, block: DocumentedBlock) -> Token | None:
