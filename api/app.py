@@ -24,28 +24,13 @@ from api.access.door import (
 )
 from api.access.origins import HostGuard, OriginGuard, Prefix
 from api.errors import Unexpected, add_handlers
-from api.links import configured_url
 from api.mcp.endpoint import own_filters, tool_endpoint
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
-from api.pages.addresses import original
+from api.pages import rendering
+from api.pages.addresses import configured_url, original
 from api.pages.question_form import JudgedQuestions
-from api.routes import (
-    agents,
-    chat,
-    documentation,
-    health,
-    hooks,
-    inbox,
-    login,
-    page_routes,
-    pages,
-    quality,
-    query,
-    receipts,
-    sources,
-    tokens,
-)
+from api.routes import agents, chat, health, hooks, inbox, login, pages, quality, query, receipts, sources, tokens
 from api.server.limits import BodyLimit
 from api.state import Service, Tracing
 from api.syncs import Syncs
@@ -78,7 +63,7 @@ ROUTERS = (
         tokens.router,
         quality.generations_router,
     ),
-    *(health.router, documentation.router),
+    *(health.router, health.documentation_router),
 )
 
 
@@ -112,7 +97,7 @@ def create_app(
     app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
     service.engine.path.on_answer = app.state.metrics.observe_answer
     add_handlers(app)
-    app.exception_handlers[HTTPException] = page_routes.missing_as_page(app.exception_handlers[HTTPException])
+    app.exception_handlers[HTTPException] = rendering.missing_as_page(app.exception_handlers[HTTPException])
     _surround(app, names)
     _route(app)
     return app
@@ -167,7 +152,7 @@ def _surround(app: FastAPI, names: Collection[str] | None) -> None:
     app.add_middleware(
         BearerAuth,
         door=service.door,
-        open_paths={"/health", "/ready", *documentation.OPEN_PATHS, *login.OPEN_PATHS, *hooks.OPEN_PATHS},
+        open_paths={"/health", "/ready", *health.OPEN_PATHS, *login.OPEN_PATHS, *hooks.OPEN_PATHS},
         forms=login.FORMS,
         login=login.redirect_to_login,
     )

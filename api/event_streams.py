@@ -17,7 +17,7 @@ from api.access.origins import client_address
 from api.errors import ProblemError
 from api.schemas import EVENTS, to_json
 from api.server.limits import network_of
-from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.answer.synthesis.synthesizer import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers

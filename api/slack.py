@@ -43,8 +43,7 @@ from websockets.exceptions import WebSocketException
 
 from api.access.door import Door
 from api.errors import ProblemError
-from api.links import configured_url, permalinks
-from api.pages.addresses import original
+from api.pages.addresses import configured_url, original, permalinks
 from api.state import Service, arrive
 from nornweave.ask.answer.extract import as_read
 from nornweave.ask.answer.text_renderer import NEAREST
@@ -59,7 +58,7 @@ from nornweave.core.access import Viewer
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.membership import Memberships
 from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import Domain
 
 CONFLICTS_SHOWN = 3

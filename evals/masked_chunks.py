@@ -13,7 +13,7 @@ from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import lookup_keys, terms_by_field
 from nornweave.core.text.inline_markup import LINE_BOUND, plain_line
 from nornweave.core.types import Chunk, Frequencies, Span
-from nornweave.index.searching.samples import IndexedDocument
+from nornweave.index.searching.generation_file import IndexedDocument
 
 # In fewer words than these the same words are no quotation: "Refunds" stands in many headings.
 QUOTED_WORDS = 3

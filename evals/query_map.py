@@ -35,8 +35,8 @@ from nornweave.core.types import COMMIT, RELEASE, Domain
 from nornweave.improve.comparison import compare
 from nornweave.improve.records import LAST_STAGE
 from nornweave.index.index import Index
+from nornweave.index.manifest import TURNED_OFF, QueryMap, QueryMapReport, factors_of, read_report, write_report
 from nornweave.index.port import Numbers, Vectors
-from nornweave.index.query_map import TURNED_OFF, QueryMap, QueryMapReport, factors_of, read_report, write_report
 
 LEAST = 20
 """Fewer examples teach nothing."""

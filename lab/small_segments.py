@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.core.types import FIELDS, GenerationId
+from nornweave.index import corpus
 from nornweave.index.generations.checksums import checksum_of
 from nornweave.index.generations.kept import segment_build_path
 from nornweave.index.generations.publish import GenerationFiles
@@ -16,11 +17,10 @@ from nornweave.index.manifest import Manifest, SegmentFile, named
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.generation_file import DataFile, read_rows
 from nornweave.index.searching.inverted import Lengths
-from nornweave.index.writing import writer
 
 
 @contextmanager
-def small_segments(largest: int = writer.LARGEST, smallest: int = 0, worn: float = writer.WORN_SHARE) -> Iterator[None]:
+def small_segments(largest: int = corpus.LARGEST, smallest: int = 0, worn: float = corpus.WORN_SHARE) -> Iterator[None]:
     """Divide and merge segments as if few chunks were many, until the block ends.
 
     Args:
@@ -28,12 +28,12 @@ def small_segments(largest: int = writer.LARGEST, smallest: int = 0, worn: float
         smallest: a domain of so few chunks is one segment.
         worn: share of a segment's chunks that may be gone before it is written anew.
     """
-    before = writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE
-    writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE = largest, smallest, worn
+    before = corpus.LARGEST, corpus.SMALLEST, corpus.WORN_SHARE
+    corpus.LARGEST, corpus.SMALLEST, corpus.WORN_SHARE = largest, smallest, worn
     try:
         yield
     finally:
-        writer.LARGEST, writer.SMALLEST, writer.WORN_SHARE = before
+        corpus.LARGEST, corpus.SMALLEST, corpus.WORN_SHARE = before
 
 
 def lengths_in(file: DataFile) -> Lengths:

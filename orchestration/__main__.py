@@ -22,9 +22,9 @@ from nornweave.core.installation import optional
 from nornweave.core.process import note_alive
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.guard import public_url
-from orchestration.hooks import HookSyncs
 from orchestration.instance import open_instance, write_instance
 from orchestration.leases import wait_until_alone
+from orchestration.webserver import HookSyncs
 
 
 def _open_once(settings: Settings) -> None:

@@ -15,9 +15,9 @@ from recall_workspace import publish, write_workspace
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.carry.follower import Follower
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
+from nornweave.carry.publication import Published, Standing, read_standing, standing_file
 from nornweave.carry.publishing import publish_domains
-from nornweave.carry.standing import Published, Standing, read_standing, standing_file
 from nornweave.carry.wiring import store_of
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings

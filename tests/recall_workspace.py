@@ -21,7 +21,7 @@ from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
 from nornweave.models.encoders import Encoder
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.port import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 HANDLERS = '''"""Turn acquirer failures into answers."""

@@ -13,11 +13,11 @@ from nornweave.core.installation import optional
 
 CASES = {
     "office": ("openpyxl", "from nornweave.read.formats.reader import read_converted; read_converted('xlsx', b'PK')"),
-    "llm": ("litellm", "from nornweave.models.encoders.litellm import import_litellm; import_litellm()"),
+    "llm": ("litellm", "from nornweave.models.hosted import import_litellm; import_litellm()"),
     "objects": (
         "obstore",
         "from nornweave.config.workspace import ObjectStoreSettings as Settings\n"
-        "from nornweave.carry.object_store import ObjectStore\n"
+        "from nornweave.carry.parts import ObjectStore\n"
         "ObjectStore(Settings(url='file:///nowhere')).get('key')",
     ),
     "slack": (

@@ -10,7 +10,7 @@ or use the tools.
 
 Behind a proxy this server stands below the path of another site: ``https://example.org/nw``. Inside, every path is the
 same as without a proxy. The prefix is added to all output: redirects here, pages in ``pages/rendering.py``, links in
-``links.py``.
+``pages/addresses.py``.
 
 The prefix is the path of ``NORNWEAVE_URL``. If that is not set, it is ``root_path`` of the app that mounts
 this one, or the header ``X-Forwarded-Prefix``. Any client can send that header. It must be a path of plain segments or

@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.access.door import viewer_of
 from api.errors import ProblemError
-from api.links import page_links
+from api.pages.addresses import page_links
 from api.server.limits import MAX_BODY_BYTES
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline

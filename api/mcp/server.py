@@ -34,10 +34,10 @@ from mcp_types import (
 
 from api.access.door import Door
 from api.errors import RETRY_SOON_S, unavailable
-from api.links import configured_url, own_links, usual_url
 from api.mcp.calls import ToolCall, failure, to_compact_json
 from api.mcp.endpoint import own_filters
 from api.mcp.tools import TOOLS, ToolDefinition
+from api.pages.addresses import configured_url, own_links, usual_url
 from api.server.workers import default_port
 from api.state import Service, Serving, arrive
 from nornweave import __version__

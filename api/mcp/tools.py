@@ -48,16 +48,14 @@ from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import answerable_document
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
 from nornweave.ask.views.texts import UsesDocument
-from nornweave.ask.views.tool_results import (
+from nornweave.ask.views.tools import (
     AnswerPageDocument,
     ConflictsPageDocument,
     FetchDocument,
     FoundLinesDocument,
+    Link,
     SearchDocument,
     ToolStatusDocument,
-)
-from nornweave.ask.views.tools import (
-    Link,
     domain_status_document,
     fetched_chunk,
     fetched_document,

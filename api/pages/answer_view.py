@@ -34,7 +34,7 @@ from nornweave.ask.views.answer import (
 )
 from nornweave.ask.views.items import CoverageDocument
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
-from nornweave.core.text.legible import counted, lines_of
+from nornweave.core.text.terminal import counted, lines_of
 from nornweave.disagree.conflicts import DEMOTE_FROM
 
 MAX_ENTRIES = 200

@@ -22,9 +22,9 @@ from zlib import crc32
 
 from api.pages.addresses import original
 from api.pages.text_runs import Mark, TextRun, highlighted, marked_code
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.messages import INDENT, NOBODY, split_line
 from nornweave.core.text.spans import Lines
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import Span
 from nornweave.read.blocks.block import Block as ReadBlock
 from nornweave.read.blocks.block import Blocks, rows_of

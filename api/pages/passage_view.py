@@ -19,8 +19,8 @@ from api.pages.text_runs import TextRun, marked_code
 from nornweave.ask.views.texts import ChangeDocument, ChunkDocument, DocumentDocument, HeadingDocument
 from nornweave.core.errors import DocumentError
 from nornweave.core.sandbox import run_apart
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.spans import line_starts
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import COMMIT, RELEASE
 
 CONTEXT_LINES = 16

@@ -13,7 +13,7 @@ from api.syncs import Running
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, MetricDocument, set_title
 from nornweave.ask.views.status import ConfiguredSource, StatusDocument
 from nornweave.core.errors import EMPTY
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import JsonValue, Listing
 
 STAGES = ("fused", "merged", "reranked", "expanded", "combined")

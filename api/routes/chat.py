@@ -22,15 +22,15 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from api.errors import RETRY_SOON_S, ProblemError, chat_error, unavailable, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
-from api.links import page_links
 from api.openapi import problem_responses
+from api.pages.addresses import page_links
 from api.requests import Body
 from api.requests.chat import MODEL, ChatBody, Conversation, ModelName, ResponsesBody, Text, model_domains, named
 from api.schemas import EVENTS, json_response
 from api.state import Served, Serving, arrive
 from nornweave.ask.answer.context_budget import estimate_tokens
-from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.synthesis.citations import citation_key, without_images
+from nornweave.ask.answer.synthesis.synthesizer import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.views.answer import AnswerableDocument, FusedItemDocument, FusionResult
 from nornweave.ask.views.tools import Link

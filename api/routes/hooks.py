@@ -1,7 +1,7 @@
 """``/hooks/{service}``: events of services about changes. They are authenticated by a signature, not by a token.
 
 Nothing is read or synced here: an event is checked and stored (``connect/hooks.py``); the process that runs syncs
-(``orchestration/hooks.py``) finds it there.
+(``orchestration/webserver.py``) finds it there.
 """
 
 from __future__ import annotations

@@ -34,7 +34,6 @@ from api.access.sessions import (
     session_of,
 )
 from api.errors import ProblemError
-from api.links import own_address
 from api.pages.addresses import (
     ASK,
     CALLBACK,
@@ -52,9 +51,9 @@ from api.pages.addresses import (
     TOKENS_FORM,
     WHY,
     local,
+    own_address,
 )
-from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
-from api.routes.page_routes import shown
+from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response, shown
 from api.schemas import prefers_html
 from api.state import service_of
 

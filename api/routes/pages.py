@@ -44,7 +44,18 @@ from api.pages.catalogue import (
 )
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view, printed_page
 from api.pages.question_form import COUNTS, MAX_PASSAGES, QuestionForm, read_form, writing_body
-from api.pages.rendering import PAGE_HEADERS, html_response
+from api.pages.rendering import (
+    PAGE_HEADERS,
+    HtmlRoute,
+    both,
+    came_from,
+    data_address,
+    html_response,
+    is_from_here,
+    shown,
+    validated,
+    wants_json,
+)
 from api.pages.state_view import (
     FIRST_RIGHT,
     headline_evaluation,
@@ -56,16 +67,6 @@ from api.pages.state_view import (
 from api.pages.text_runs import query_terms_of, runs_of
 from api.requests.query import FindParameters, LedgerQuery
 from api.routes.login import browsers_form
-from api.routes.page_routes import (
-    HtmlRoute,
-    both,
-    came_from,
-    data_address,
-    is_from_here,
-    shown,
-    validated,
-    wants_json,
-)
 from api.routes.quality import ComparisonQuery, judge
 from api.routes.query import NO_SUCH_PLACE, store_dismissal
 from api.schemas import json_response

@@ -26,7 +26,7 @@ from api.requests.query import (
 from api.routes.agents import DomainName
 from api.schemas import EVENTS, json_response, prefers_events
 from api.state import Served, Serving, arrive
-from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.answer.synthesis.synthesizer import StreamedAnswer
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Deadline, Question
 from nornweave.ask.seen.answers import SeenAnswers

@@ -21,11 +21,10 @@ from api.errors import ProblemError
 from api.openapi import problem_responses
 from api.pages.addresses import SOURCES_FORM, STATUS, SYNC
 from api.pages.catalogue import DomainChoice, catalogue_of
-from api.pages.rendering import html_response
+from api.pages.rendering import both, html_response, shown, wants_json
 from api.pages.state_view import domain_status, preview_words, source_keys, source_rows
 from api.routes.agents import listed_document
 from api.routes.login import browsers_form
-from api.routes.page_routes import both, shown, wants_json
 from api.schemas import json_response
 from api.state import Served, Serving, serving_of
 from api.syncs import Running

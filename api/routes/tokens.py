@@ -18,10 +18,9 @@ from api.access.tokens import MAX_EACH, OwnToken, OwnTokens, Scope
 from api.errors import ProblemError
 from api.openapi import problem_responses
 from api.pages.addresses import TOKENS, TOKENS_FORM
-from api.pages.rendering import html_response
+from api.pages.rendering import HtmlRoute, html_response, shown
 from api.requests import Body
 from api.routes.login import browsers_form
-from api.routes.page_routes import HtmlRoute, shown
 from api.schemas import json_response
 from api.state import Served, Serving, serving_of
 from nornweave.core.access import HELD, storable_groups

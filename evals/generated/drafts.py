@@ -9,7 +9,7 @@ from typing import Protocol
 
 from evals.judgments import HiddenText
 from nornweave.index.index import Index
-from nornweave.index.searching.samples import ChunkPlace
+from nornweave.index.searching.generation_file import ChunkPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from evals.judgments import HiddenText
 from nornweave.core.text.inline_markup import plain_line
 from nornweave.core.types import Span
 from nornweave.index.index import Index
-from nornweave.index.searching.samples import ChunkPlace
+from nornweave.index.searching.generation_file import ChunkPlace
 
 MAX_CHUNKS = 8
 """A section of more holds so many things that its heading asks for none of them."""

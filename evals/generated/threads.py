@@ -20,7 +20,7 @@ from evals.generated.query_words import (
 from evals.judgments import HiddenText
 from nornweave.core.types import Span
 from nornweave.index.index import Index
-from nornweave.index.searching.samples import ChunkPlace
+from nornweave.index.searching.generation_file import ChunkPlace
 
 # After this long somebody talks of something else, outside a thread.
 MAX_PAUSE = timedelta(minutes=15)

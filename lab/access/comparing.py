@@ -21,7 +21,7 @@ from nornweave.core.types import Domain, JsonValue, present
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.searching.finding import LinePattern
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.port import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 DOMAIN = Domain.DOCUMENTATION

@@ -16,11 +16,10 @@ from rich.console import Console
 
 from nornweave.config import StorageSettings
 from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, Span, digest, document_id
-from nornweave.index.corpus import DuckDBStore
+from nornweave.index.corpus import DuckDBStore, SegmentFill, joining
 from nornweave.index.port import Batch, StoredDocument, Writer
 from nornweave.index.records import IndexedChunk
 from nornweave.index.writing.working_tables import open_working_file
-from nornweave.index.writing.writer import SegmentFill, joining
 
 DIMENSIONS = 384
 CHUNKS = 3

@@ -14,7 +14,7 @@ from lab.campaigns.workspace import WORDS
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.carry.follower import POLL_S, Follower, follow_in_background
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.config import PublishSettings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present

@@ -16,7 +16,7 @@ from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
 from lab.small_segments import small_segments
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.carry.publication import Publication, PublishedCommit, read_state
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings

@@ -27,20 +27,18 @@ from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.seen.changes import SeenChanges
-from nornweave.ask.seen.documents import SeenDocuments
-from nornweave.ask.seen.ledger import SeenLedger
-from nornweave.ask.seen.quality import SeenQuality
-from nornweave.ask.seen.texts import SeenTexts
+from nornweave.ask.seen.operators import SeenDocuments, SeenQuality
+from nornweave.ask.seen.texts import SeenLedger, SeenTexts
 from nornweave.carry.ledger_file import LedgerReader
-from nornweave.carry.standing import StandingBook
+from nornweave.carry.publication import StandingBook
 from nornweave.carry.wiring import encoder_of, store_of
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.access import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.generations.serving import ServedGeneration
-from nornweave.models.encoders.bert_encoder import BertEncoder
-from nornweave.models.encoders.queries import EncoderLoad, QueryMemo
+from nornweave.models.encoders.bert import BertEncoder
+from nornweave.models.encoders.port import EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.answerable import judge
 from nornweave.ask.fuse.pipeline import Stopwatch, fuse
 from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
-from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
+from nornweave.ask.route import choose_agents, combine_signals, domain_signals
 from nornweave.ask.search.fan_out import Recaller, one_a_domain, recall_everywhere, with_elsewhere
 from nornweave.ask.search.history import before_pages
 from nornweave.ask.search.lanes import Lanes, P

@@ -21,8 +21,7 @@ from nornweave.config import Settings
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.types import Domain
 from nornweave.disagree.assertions.alike import SentenceEncoder
-from nornweave.models.encoders.port import Vectors, token_encoder
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.port import QueryMemo, Vectors, token_encoder
 
 # Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
 # domain has threads of its own: one that hangs must not hold those that the others need.

@@ -14,11 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from nornweave.carry.object_store import ObjectStore, StoredDocument
-from nornweave.carry.parts import Digests, has_file, pull
-from nornweave.carry.publication import PublishedCommit, commit_key, read_json
+from nornweave.carry.parts import Digests, ObjectStore, StoredDocument, has_file, pull
+from nornweave.carry.publication import (
+    DomainStanding,
+    PublishedCommit,
+    Standing,
+    commit_key,
+    read_json,
+    read_standing,
+    standing_file,
+    write_standing,
+)
 from nornweave.carry.publishing import KEY, WorkspaceDocument, replica_configuration, take_over
-from nornweave.carry.standing import DomainStanding, Standing, read_standing, standing_file, write_standing
 from nornweave.carry.wiring import domain_folder, store_of
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings

@@ -22,20 +22,23 @@ from typing import Any
 from pydantic import Field
 
 from nornweave.carry.ledger_file import ledger_file
-from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.parts import Digests, Files, parts_of, prefix_of, push, remove_unnamed
+from nornweave.carry.parts import Digests, Files, ObjectStore, parts_of, prefix_of, push, remove_unnamed
 from nornweave.carry.publication import (
     OtherFormatError,
     Publication,
+    Published,
     PublishedCommit,
     PublisherId,
     SignedDocument,
     as_json,
     is_signed,
+    publisher_id,
     read_json,
+    read_published,
     read_state,
+    record_file,
+    write_published,
 )
-from nornweave.carry.standing import Published, publisher_id, read_published, record_file, write_published
 from nornweave.carry.wiring import domain_folder, hold_domain, store_of
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
 from nornweave.config.sources import SourceSettings

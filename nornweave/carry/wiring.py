@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nornweave.carry.lease import DATABASE_VARIABLE, Lease, plain_address
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.carry.shared_folder import SharedFolder
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.workspace import INBOX_ID, WorkersSettings, WorkspaceStorageSettings
@@ -19,7 +19,7 @@ from nornweave.core.errors import ConfigError, EncoderError
 from nornweave.core.installation import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.writing.declared import DeclaredFilters
+from nornweave.index.writing.build import DeclaredFilters
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.loading import machine_cache
 from nornweave.models.folders import BUNDLED

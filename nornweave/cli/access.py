@@ -13,8 +13,7 @@ import typer
 from nornweave.cli.options import DomainsOption, JsonOption, messages, settings_of
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, QueryError, SourceUnavailableError, StoreError
-from nornweave.core.text.legible import counted
-from nornweave.core.text.terminal import print_json, print_text
+from nornweave.core.text.terminal import counted, print_json, print_text
 from nornweave.core.types import Domain
 
 if TYPE_CHECKING:

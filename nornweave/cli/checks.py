@@ -24,10 +24,10 @@ from nornweave.core.access import RIGHTS
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
 from nornweave.core.files.writing import not_writable
 from nornweave.core.membership import membership_file, read_table
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import Domain
 from nornweave.index.connection import check_vss
-from nornweave.models.encoders.bert_encoder import BertEncoder
+from nornweave.models.encoders.bert import BertEncoder
 from orchestration.history import HALF_MADE, REMEDY, look_for_damage
 
 Level: TypeAlias = Literal["ok", "warning", "error"]
@@ -199,7 +199,7 @@ def look_at_access(settings: Settings, environment: Mapping[str, str]) -> Iterat
     from api.access.door import client_secret
     from api.access.oidc import SigningKeys
     from api.errors import ProblemError
-    from api.links import URL_VARIABLE, configured_url
+    from api.pages.addresses import URL_VARIABLE, configured_url
     from nornweave.core.access import read_tokens
     from nornweave.core.membership import read_members
 

@@ -27,8 +27,7 @@ from nornweave.connect.transcripts import is_chat
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.files.paths import open_regular
 from nornweave.core.files.writing import write_whole
-from nornweave.core.text.legible import counted
-from nornweave.core.text.terminal import print_json
+from nornweave.core.text.terminal import counted, print_json
 from nornweave.core.types import Domain
 from nornweave.read.blocks.man import is_called_manual
 from nornweave.read.chunking.languages import PAGES, is_program_page, language_of, program_suffix

@@ -18,10 +18,9 @@ from nornweave import __version__
 from nornweave.cli import quality, receipt
 from nornweave.cli.access import access_app
 from nornweave.cli.agents import agents_app
-from nornweave.cli.deploy import dagster, publish, roles, token, worker
-from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.init import init
+from nornweave.cli.operate import dagster, doctor, publish, roles, token, worker
 from nornweave.cli.options import (
     DOMAIN,
     DomainsOption,

@@ -15,8 +15,7 @@ from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
 from nornweave.cli.options import DOMAIN, DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
-from nornweave.core.text.legible import counted
-from nornweave.core.text.terminal import print_json, print_text
+from nornweave.core.text.terminal import counted, print_json, print_text
 from nornweave.core.types import Domain, present
 from nornweave.index.generations.moves import read_as_of
 

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nornweave.carry.follower import POLL_S, Follower, follow_in_background
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.carry.publishing import OWN_OF_FUSION
 from nornweave.cli.options import messages
 from nornweave.config import PublishSettings, Settings

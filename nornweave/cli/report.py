@@ -15,7 +15,7 @@ from nornweave.ask.answer.text_renderer import NEAREST
 from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.cli.options import output
 from nornweave.core.errors import EMPTY
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger import LIKELY
 

@@ -23,7 +23,7 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.files.lock import hold_lock
 from nornweave.core.files.paths import OwnFiles
 from nornweave.core.files.writing import write_whole
-from nornweave.core.text.legible import lines_of
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import Listing, present
 
 _FILES = frozenset({"path", "include", "only", "exclude"})

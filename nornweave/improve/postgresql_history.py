@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from psycopg import sql
 
-from nornweave.carry.postgresql.schema import prepare_workspace, writing
-from nornweave.carry.postgresql.server import Server
+from nornweave.carry.postgresql.server import Server, prepare_workspace, writing
 from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
 

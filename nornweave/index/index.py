@@ -16,7 +16,7 @@ from nornweave.core.access import Viewer
 from nornweave.index.port import Vectors
 
 if TYPE_CHECKING:
-    from nornweave.index.query_map import QueryMap
+    from nornweave.index.manifest import QueryMap
     from nornweave.index.searching.generation import Segment
     from nornweave.index.searching.segments import Segments
 

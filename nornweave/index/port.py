@@ -23,7 +23,7 @@ from nornweave.core.types import Document, DocumentId, GenerationId
 from nornweave.index.records import IndexedChunk
 
 if TYPE_CHECKING:
-    from nornweave.index.query_map import QueryMap
+    from nornweave.index.manifest import QueryMap
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]

@@ -13,7 +13,7 @@ from nornweave.config.workspace import INBOX_ID
 from nornweave.connect.files.skip import CHOSEN, MARKUP
 from nornweave.connect.files.walk import LINK
 from nornweave.core.files.paths import folders_above
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import Domain, Listing, Skip, is_of_history
 from nornweave.index.outcomes import read_left_out, write_left_out
 from nornweave.index.port import Failure

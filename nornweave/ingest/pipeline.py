@@ -1,5 +1,7 @@
 """The path of a document: ``list → store → embed → build → evaluate → publish``.
 
+A source that cannot be listed leaves its documents as they are.
+
 ``run`` is the whole sequence. ``DomainSync`` holds one domain open between the steps, so that Dagster can show and
 retry each of them. Every step can be repeated, and finishes what a killed run left: what was stored is in the working
 file, and each step looks there for what is missing.
@@ -11,21 +13,25 @@ import itertools
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Self
 
-from nornweave.core.errors import ConfirmationError, NornWeaveError
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.protocol import Source
+from nornweave.core.errors import ConfirmationError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import Within
-from nornweave.core.types import Listing, digest, present
-from nornweave.index.outcomes import Verified
-from nornweave.index.port import Batch, Candidate, Publication, Writer
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import GenerationId, Listing, Skip, digest, present
+from nornweave.index.outcomes import Verified, VerifiedSource
+from nornweave.index.port import Batch, Candidate, Failure, Publication, Writer
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, describe_repeated_work, diff, held_state
 from nornweave.ingest.left_out import readings
-from nornweave.ingest.listing import list_sources, skipped_by, verified_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
 from nornweave.ingest.records import (
     Build,
@@ -42,7 +48,97 @@ from nornweave.ingest.records import (
 )
 from nornweave.models.encoders.port import VERSION as TOKEN_VERSION
 
+SOURCES_AT_ONCE = 8
+
 logger = logging.getLogger(__name__)
+
+
+def list_sources(
+    sources: Sequence[Source], options: SyncOptions, progress: Progress
+) -> dict[str, Listing | Unavailable]:
+    """Return source id → its listing; ``Unavailable(None)`` for a source that the options do not name."""
+    if options.listed:
+        return {source.id: options.listed.get(source.id, Unavailable(None)) for source in sources}
+    wanted = [source for source in sources if not options.sources or source.id in options.sources]
+    list_one = partial(_listing, progress=progress, again=options.full)
+    with ThreadPoolExecutor(SOURCES_AT_ONCE, thread_name_prefix="listing") as pool:
+        # A slow site does not delay the other sources.
+        listings = dict(zip((source.id for source in wanted), pool.map(list_one, wanted), strict=True))
+    return {source.id: listings.get(source.id, Unavailable(None)) for source in sources}
+
+
+def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
+    """Return every path that was skipped during listing or reading, sorted by path."""
+    listed = [skip for listing in listings if isinstance(listing, Listing) for skip in listing.skipped]
+    read = [Skip(failure.path, failure.reason) for failure in unread]
+    return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
+
+
+def _listing(source: Source, *, progress: Progress, again: bool) -> Listing | Unavailable:
+    if isinstance(source, MirroredSource):
+        if again:
+            source.list_everything_again()
+        source.watched_by(partial(_show_reading, progress, source.id))
+    try:
+        listing = source.list()
+    except SourceUnavailableError as error:
+        logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+        return Unavailable(str(error))
+    if listing.skipped and not listing.entries:
+        left_out = f"{listing.skipped[0].path} ({listing.skipped[0].reason})"
+        logger.warning("source %s: everything is left out, such as %s", source.id, left_out)
+    return listing
+
+
+def _show_reading(progress: Progress, source_id: str, documents: int, size: int, expected: int | None) -> None:
+    progress(f"read {source_id}", size // 1024, 0)
+    progress(f"list {source_id}", documents, expected or 0)
+
+
+def verified_by(
+    listings: Mapping[str, Listing | Unavailable],
+    before: Verified,
+    generation: GenerationId | None,
+    listed_from: datetime,
+    *,
+    unconfirmed: Collection[tuple[str, str]],
+) -> Verified:
+    """Return when the sources confirmed the documents of a generation.
+
+    Args:
+        listings: source id → its listing. A source that could not be listed keeps its earlier confirmations.
+        before: the result of the last sync.
+        generation: the published generation; ``None`` if nothing is published.
+        listed_from: when the sync began to list the sources.
+        unconfirmed: source id and path of each document that its source no longer lists, or whose new version could not
+            be read. These documents keep their earlier confirmation.
+    """
+    sources = {}
+    for source_id, listing in listings.items():
+        known = before.sources.get(source_id, VerifiedSource())
+        if isinstance(listing, Unavailable):
+            sources[source_id] = known
+            continue
+        now = utc_text(listed_from, "seconds")
+        moments: dict[str, str | None] = {
+            entry.path: utc_text(entry.verified_at, "seconds") if entry.verified_at else now
+            for entry in listing.entries
+        }
+        moments |= {path: known.of(path) for source, path in unconfirmed if source == source_id}
+        if listing.within:  # it says nothing of other documents
+            documents = {**known.documents, **moments}
+            sources[source_id] = replace(known, documents=documents, commit=listing.commit or known.commit)
+            continue
+        counted = Counter(moments.values()).most_common(1)
+        usual = counted[0][0] if counted else now
+        listed_at = utc_text(listing.listed_at, "seconds") if listing.listed_at else now
+        sources[source_id] = VerifiedSource(
+            listed_at=known.listed_at if listing.problem and not listing.listed_at else listed_at,
+            verified_at=usual,
+            documents={path: moment for path, moment in moments.items() if moment != usual},
+            commit=listing.commit,
+        )
+    return Verified(generation, sources)
 
 
 def run(

@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from nornweave.carry.wiring import INBOX, encoder_of, pull, store_of
-from nornweave.carry.workers.encoder import distributed
+from nornweave.carry.workers import distributed
 from nornweave.config import DomainSettings, Settings
 from nornweave.connect.connectors import GitSettings, open_sources
 from nornweave.connect.git.remote import remove_unused

@@ -27,7 +27,7 @@ from nornweave.core.access import ACCESS_NOTICE, KEY, UNCONFIGURED, every_of
 from nornweave.core.files.yaml_files import Pairs, load_pairs
 from nornweave.core.text.function_words import FUNCTION_WORDS
 from nornweave.core.text.inline_markup import closing_fence, unescaped
-from nornweave.core.text.legible import LINE_ENDS
+from nornweave.core.text.terminal import LINE_ENDS
 from nornweave.core.types import JsonValue
 
 if TYPE_CHECKING:

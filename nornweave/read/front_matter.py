@@ -17,7 +17,7 @@ from nornweave.core.access import VALUE_NOTICE
 from nornweave.core.files.yaml_files import load_plain_yaml
 from nornweave.core.text.dates import iso_moment, utc
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line, without_long_references
-from nornweave.core.text.legible import field_key
+from nornweave.core.text.terminal import field_key
 from nornweave.core.types import JsonValue, freeze
 from nornweave.read.access_statements import access_metadata
 from nornweave.read.blocks.man import pod_title_of, title_of

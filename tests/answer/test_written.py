@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from nornweave.ask.answer.escaping import SOURCES, _imitates
 from nornweave.ask.answer.synthesis.synthesizer import CheckedStream, check_written
-from nornweave.models.language_model import Prompt
+from nornweave.models.hosted import Prompt
 
 URL = "https://git.example/a.py#L1-2"
 SHOWN = "The endpoint is https://api.example/v1/refunds today."

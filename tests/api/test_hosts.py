@@ -5,7 +5,7 @@ from api_support import Ask, is_problem
 from starlette.requests import Request
 
 from api.access.origins import answered_names, host_name
-from api.links import page_links
+from api.pages.addresses import page_links
 
 GUARDED = {"names": answered_names("127.0.0.1")}
 

@@ -14,7 +14,7 @@ from tokenizers_of_models import most_tokens
 
 from api.mcp.calls import to_compact_json
 from nornweave.config import Settings
-from nornweave.core.text.legible import legible
+from nornweave.core.text.terminal import legible
 from nornweave.core.types import Domain
 from nornweave.disagree.ledger import LedgerEntry
 

@@ -20,8 +20,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_client import REVISIONS, WITHIN_S, problem, result, until_loaded
 
-from api.links import own_links, usual_url
 from api.mcp.server import INSTRUCTIONS
+from api.pages.addresses import own_links, usual_url
 from nornweave.config import Settings
 
 NAMES = ["search", "fetch", "find", "uses", "answer", "conflicts", "status"]

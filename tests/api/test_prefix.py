@@ -20,7 +20,7 @@ from waiting import until
 
 from api.access.origins import plain_prefix
 from api.app import create_app
-from api.links import configured_url
+from api.pages.addresses import configured_url
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
 

@@ -19,7 +19,7 @@ from scripted_engine import ScriptedEngine, copied
 from waiting import until_async
 
 from api.access.door import Door
-from api.links import permalinks
+from api.pages.addresses import permalinks
 from api.slack import BUSY, ELSEWHERE, MOST_AT_ONCE, USAGE, SlackApp, SlackAppError, SlackQuestion, mrkdwn, serve_slack
 from api.state import Service
 from lab.apis.server import Reply

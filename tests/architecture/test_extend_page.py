@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import get_args
 
+from api.pages.rendering import HtmlRoute
 from api.routes import pages, sources, tokens
-from api.routes.page_routes import HtmlRoute
 from nornweave.ask.search.records import RetrievalSource
 from nornweave.config.domain import SourceWeights
 from nornweave.core.types import Attribute

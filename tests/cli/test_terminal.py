@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from nornweave.core.text.legible import UNSEEN
-from nornweave.core.text.terminal import LogFormatter, Terminal, print_json, print_text
+from nornweave.core.text.terminal import UNSEEN, LogFormatter, Terminal, print_json, print_text
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07"
 CLEAR = "\x1b[2J"

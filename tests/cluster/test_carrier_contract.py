@@ -12,8 +12,17 @@ import pytest
 from postgres_server import PostgresServer
 
 from nornweave.carry.lease import Lease
-from nornweave.carry.object_store import ObjectStore, StoredObject
-from nornweave.carry.parts import FORMAT, Claim, Digests, files_in, parts_of, push, remove_unnamed
+from nornweave.carry.parts import (
+    FORMAT,
+    Claim,
+    Digests,
+    ObjectStore,
+    StoredObject,
+    files_in,
+    parts_of,
+    push,
+    remove_unnamed,
+)
 from nornweave.carry.postgresql.carrier import PostgresCarrier
 from nornweave.carry.postgresql.server import Server, close_idle
 from nornweave.carry.publication import Publication, commit_key

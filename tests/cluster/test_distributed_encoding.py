@@ -13,17 +13,18 @@ from redis_server import RedisServer
 from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
 
-from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.workers.app import (
+from nornweave.carry.parts import ObjectStore
+from nornweave.carry.workers import (
     ENCODING_QUEUE,
     LARGE_QUEUE,
+    CeleryQueue,
+    DistributedEncoder,
     TextBatch,
     celery_app,
     split,
     store_vectors,
     take_vectors,
 )
-from nornweave.carry.workers.encoder import CeleryQueue, DistributedEncoder
 from nornweave.config.workspace import ObjectStoreSettings
 from nornweave.core.errors import EncoderError
 from nornweave.core.process import ALIVE
@@ -271,7 +272,7 @@ def test_vectors_that_were_stored_for_other_texts_are_not_taken(objects):
 
 
 def test_a_worker_with_another_model_refuses_the_batch(objects):
-    from nornweave.carry.workers.app import encode_batch
+    from nornweave.carry.workers import encode_batch
 
     batch = TextBatch("another model", ("text",))
     with pytest.raises(EncoderError, match="wants vectors of 'another model', this worker has 'hash:64:1'"):
@@ -282,7 +283,7 @@ def test_a_worker_with_another_model_refuses_the_batch(objects):
 
 
 def test_texts_that_are_not_those_of_the_key_are_refused(objects):
-    from nornweave.carry.workers.app import encode_batch
+    from nornweave.carry.workers import encode_batch
 
     outcome = encode_batch(
         lambda domain, version: HashEncoder(64), objects, domain="code", encoder="hash:64:1", key="0" * 32,

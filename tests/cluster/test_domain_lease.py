@@ -24,9 +24,9 @@ from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.types import Domain
+from nornweave.index import corpus
 from nornweave.index.generations.publish import GenerationFiles
 from nornweave.index.searching.generation_file import read_rows
-from nornweave.index.writing import writer
 from nornweave.ingest.records import SyncOptions, no_progress
 from nornweave.ingest.wiring import domain_sync
 
@@ -194,7 +194,7 @@ def answers_on(tmp_path: Path, machine: str) -> dict[str, list[str]]:
 
 
 def test_a_fresh_machine_fetches_what_its_step_reads(synced, database, tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "SMALLEST", 2)  # so that a changed document does not write the others again
+    monkeypatch.setattr(corpus, "SMALLEST", 2)  # so that a changed document does not write the others again
     assert synced("one") == "gen-000001"
     (tmp_path / "documents/a.md").write_text("# Fees of a\n\nA fee of a is three per cent.\n")
     assert synced("one") == "gen-000002"
@@ -224,7 +224,7 @@ def test_a_fresh_machine_fetches_what_its_step_reads(synced, database, tmp_path,
 def test_generations_that_are_kept_no_more_leave_the_store_from_a_machine_that_never_had_them(
     synced, database, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(writer, "SMALLEST", 2)
+    monkeypatch.setattr(corpus, "SMALLEST", 2)
     for number in range(5):
         (tmp_path / "documents/a.md").write_text(f"# Fees of a\n\nA fee of a is {number} per cent.\n")
         assert synced(f"machine {number}") == f"gen-00000{number + 1}"

@@ -28,7 +28,7 @@ from redis_server import RedisServer
 from waiting import until as until_soon
 
 from lab.s3_server import BUCKET, s3_server
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.carry.publication import Publication, PublishedCommit
 from nornweave.config.workspace import ObjectStoreSettings
 

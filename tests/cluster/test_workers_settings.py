@@ -7,7 +7,7 @@ import yaml
 from kombu.utils.url import parse_url
 
 from nornweave.carry.wiring import leased_folder
-from nornweave.carry.workers.encoder import broker_of, distributed, workers_of
+from nornweave.carry.workers import broker_of, distributed, workers_of
 from nornweave.config import Settings
 from nornweave.config.workspace import WorkersSettings
 from nornweave.connect.connectors import load_settings

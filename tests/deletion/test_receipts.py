@@ -31,7 +31,7 @@ from nornweave.ask.feedback import feedback_of
 from nornweave.ask.search.question import Question
 from nornweave.carry.follower import Follower
 from nornweave.carry.ledger_file import ledger_place
-from nornweave.carry.object_store import ObjectStore
+from nornweave.carry.parts import ObjectStore
 from nornweave.carry.postgresql.server import close_idle
 from nornweave.carry.publishing import publish_domains
 from nornweave.carry.wiring import domain_folder, store_of

@@ -9,8 +9,7 @@ from waiting import WITHIN_S
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.models.encoders.queries import MOST_TOGETHER, QueryMemo
+from nornweave.models.encoders.port import MOST_TOGETHER, Progress, QueryMemo, Vectors
 
 
 class SlowEncoder(HashEncoder):

@@ -123,7 +123,7 @@ def test_several_threads_get_the_scores_of_one(tiny: Path) -> None:
 
 
 def test_a_model_that_gives_no_number_is_an_error(build: Build) -> None:
-    from nornweave.models.torch_models import CrossEncoderReranker
+    from nornweave.models.rerankers import CrossEncoderReranker
 
     reranker = CrossEncoderReranker(locate(str(build("nan", broken=True)), CROSS_ENCODER))
     with pytest.raises(RerankerError, match=r"'nan' gave text 0 of 1 the score nan"):
@@ -254,7 +254,7 @@ def test_a_model_of_several_labels_is_an_error(build: Build) -> None:
 
 
 def test_weights_that_are_none_are_an_error(tiny: Path, tmp_path: Path) -> None:
-    from nornweave.models.torch_models import CrossEncoderReranker
+    from nornweave.models.rerankers import CrossEncoderReranker
 
     folder = tmp_path / "broken"
     shutil.copytree(tiny, folder)

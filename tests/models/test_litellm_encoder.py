@@ -17,7 +17,7 @@ from waiting import HANGS_S, SOON_S
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import load_encoder
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.litellm import LiteLLMEncoder
+from nornweave.models.hosted import LiteLLMEncoder
 
 KEY = "sk-nornweave-0123456789abcdef"
 MODEL = "openai/embedder"
@@ -154,7 +154,7 @@ def test_waits_as_long_as_the_service_asks(
     encoder = _encoder()
     behaviour.failures, behaviour.retry_after = [429], asked
     with monkeypatch.context() as patched:
-        patched.setattr("nornweave.models.encoders.litellm.time.sleep", pauses.append)
+        patched.setattr("nornweave.models.hosted.time.sleep", pauses.append)
         encoder.encode(["a"])
     assert pauses == [pause]
 

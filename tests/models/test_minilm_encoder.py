@@ -131,7 +131,7 @@ def test_any_texts_come_back_in_their_order(minilm: Encoder, texts: list[str]) -
 def test_more_texts_than_a_window_keep_their_order(minilm: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = _texts(50, seed=3, longest=20)
     whole = minilm.encode(texts)
-    monkeypatch.setattr("nornweave.models.encoders.bert_encoder.WINDOW", 7)
+    monkeypatch.setattr("nornweave.models.encoders.bert.WINDOW", 7)
     seen: list[int] = []
     assert _cosines(minilm.encode(texts, progress=seen.append), whole).min() > 0.9999
     assert len(seen) >= 8

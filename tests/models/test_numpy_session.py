@@ -10,8 +10,7 @@ import pytest
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import load_encoder
-from nornweave.models.encoders.bert import read_bert
-from nornweave.models.encoders.bert_encoder import BertEncoder, OpenVinoSession, gelu
+from nornweave.models.encoders.bert import BertEncoder, OpenVinoSession, gelu, read_bert
 from nornweave.models.folders import locate
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"

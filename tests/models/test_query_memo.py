@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.queries import REMEMBERED, QueryMemo
+from nornweave.models.encoders.port import REMEMBERED, QueryMemo
 
 THREADS = 8
 

@@ -12,8 +12,8 @@ from lab.apis.slack import TOKEN, SlackServer
 from nornweave.ask.views.status import status_document
 from nornweave.connect.hooks import HookQueue
 from nornweave.core.types import Domain
-from orchestration import hooks
-from orchestration.hooks import HookSyncs
+from orchestration import webserver
+from orchestration.webserver import HookSyncs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 
@@ -59,8 +59,8 @@ def test_a_sync_that_fails_is_tried_again_and_then_left_to_the_schedule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("NORNWEAVE_CONFIG", str(tmp_path / "nornweave.yaml"))
-    monkeypatch.setattr(hooks, "AGAIN_S", 0.0)
-    monkeypatch.setattr(hooks, "TRIES", 2)
+    monkeypatch.setattr(webserver, "AGAIN_S", 0.0)
+    monkeypatch.setattr(webserver, "TRIES", 2)
     told = {"type": "slack", "token_env": "HOOKED_NOWHERE", "webhook_secret_env": "HOOKED_SECRET"}
     settings = configured(
         tmp_path, {"id": "chat", "domain": "conversations", **told}, domains={"conversations": HASHED}

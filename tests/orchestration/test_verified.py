@@ -25,7 +25,7 @@ from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.types import Domain, Entry, GenerationId, Listing, present
 from nornweave.index.outcomes import VERIFIED, Verified, VerifiedFile, VerifiedSource, read_verified, write_verified
 from nornweave.ingest.diff import Unavailable
-from nornweave.ingest.listing import verified_by
+from nornweave.ingest.pipeline import verified_by
 
 NOON, ONE, TWO = (datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in (12, 13, 14))
 LIMITED = Reply(b"", 429, {"retry-after": "9999"})

@@ -10,9 +10,9 @@ from publishers import Publisher, Replica
 from s3_proxy import Proxy
 from waiting import SOON_S, until
 
-from nornweave.carry import object_store
-from nornweave.carry.object_store import ObjectStore
-from nornweave.carry.standing import DomainStanding
+from nornweave.carry import parts
+from nornweave.carry.parts import ObjectStore
+from nornweave.carry.publication import DomainStanding
 from nornweave.config import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError
 
@@ -54,7 +54,7 @@ def test_a_store_that_refuses_is_named_with_the_variables(publish_to: To, proxy:
 def test_a_silent_store_and_a_cloud_without_credentials_are_named_soon(
     publish_to: To, silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_store, "SILENT_S", 1)
+    monkeypatch.setattr(parts, "SILENT_S", 1)
     assert f"{silent} did not answer" in _problem(publish_to, endpoint=silent)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
@@ -65,7 +65,7 @@ def test_a_silent_store_and_a_cloud_without_credentials_are_named_soon(
 def test_a_part_that_takes_longer_than_a_store_may_be_silent_arrives(
     publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(object_store, "SILENT_S", 1)
+    monkeypatch.setattr(parts, "SILENT_S", 1)
     store, key = publisher.store, f"domains/documentation/1-{'0' * 64}"
     store.write(key, bytes(100_000))
     pieces: list[int] = []

@@ -24,7 +24,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.access import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.improve.comparison import compare
-from nornweave.index.query_map import NAME, QueryMap, factors_of, read_report
+from nornweave.index.manifest import NAME, QueryMap, factors_of, read_report
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

@@ -29,7 +29,7 @@ from nornweave.index.connection import connect_reader
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.searching.arrays import arrays_file, open_arrays, writing_arrays
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.port import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 ALL_OK = {"dense", "sparse", "fulltext", "structured"}

@@ -18,11 +18,10 @@ from recall_workspace import agent_of, write_workspace
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
 from nornweave.ask import pipeline as recipe
-from nornweave.ask.route.decomposition import split_clauses
-from nornweave.ask.route.router import choose_agents
+from nornweave.ask.route import choose_agents
 from nornweave.ask.search import fan_out
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.fan_out import merge_items
+from nornweave.ask.search.fan_out import merge_items, split_clauses
 from nornweave.ask.search.lanes import AgentKey, Lanes
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse

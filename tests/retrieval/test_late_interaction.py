@@ -30,13 +30,13 @@ from nornweave.models.encoders.port import (
     VERSION,
     EncodedQuery,
     Progress,
+    QueryMemo,
     TokenVectors,
     Vectors,
     encode_queries,
     projection_of,
     token_encoder,
 )
-from nornweave.models.encoders.queries import QueryMemo
 
 LATE_PLAN = PlanSettings(late_interaction=0.4)
 TEXTS = {

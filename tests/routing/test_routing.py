@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.fuse.rank import QueryType, authority_order, query_type
-from nornweave.ask.route.decomposition import split_clauses
-from nornweave.ask.route.router import CLEAR_LEAD, choose_domains, combine_signals, domain_signals
+from nornweave.ask.route import CLEAR_LEAD, choose_domains, combine_signals, domain_signals
+from nornweave.ask.search.fan_out import split_clauses
 from nornweave.core.types import Domain
 
 CODE, DOCS, TALK, PAPERS = Domain

@@ -9,8 +9,8 @@ from lab.apis.server import Reply
 from lab.apis.slack import SlackServer
 from nornweave.connect.connectors import SlackSettings
 from nornweave.connect.conversation import conversation_document
-from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.export import SlackSource
+from nornweave.connect.slack.feed import TURNS
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain, SourceId
 

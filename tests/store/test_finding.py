@@ -14,7 +14,7 @@ from lab.access.corpora import Written, published
 from lab.small_segments import small_segments
 from nornweave.core.access import OPERATOR
 from nornweave.core.errors import QueryError
-from nornweave.core.text.legible import lines_of
+from nornweave.core.text.terminal import lines_of
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.searching.conditions import AtPath, PathGlob
 from nornweave.index.searching.finding import SHOWN_CHARACTERS, FoundLines, LineMatch, LinePattern

@@ -9,8 +9,7 @@ from test_history import evaluation, values_of
 
 from lab.access.corpora import Written, publish_into
 from nornweave.carry.postgresql.ledger import LedgerRow
-from nornweave.carry.postgresql.schema import role_statements
-from nornweave.carry.postgresql.server import Server, close_idle
+from nornweave.carry.postgresql.server import Server, close_idle, role_statements
 from nornweave.core.access import ANYONE, OPERATOR
 from nornweave.core.errors import StoreError
 from nornweave.improve.postgresql_history import PostgresHistory

@@ -8,8 +8,7 @@ from postgres_server import PostgresServer, postgres_server
 from test_postgres_roles import LOGINS, SCHEMA, WORKSPACE, store_of
 
 from lab.access.corpora import Written, publish_into
-from nornweave.carry.postgresql.schema import role_statements
-from nornweave.carry.postgresql.server import close_idle
+from nornweave.carry.postgresql.server import close_idle, role_statements
 
 SECRET = "zebra"
 WRITTEN = (

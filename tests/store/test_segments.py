@@ -25,13 +25,12 @@ from nornweave.config.domain import Bm25Settings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.text.analyzer import pair_key
-from nornweave.index.corpus import DuckDBStore
+from nornweave.index.corpus import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, DuckDBStore, SegmentFill, joining
 from nornweave.index.fact_pairs import read_fact_pairs, read_passages
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
 from nornweave.index.searching.arrays import arrays_file
 from nornweave.index.searching.inverted import NO_LENGTHS
-from nornweave.index.writing.writer import LARGEST, NEGLIGIBLE_SHARE, SMALLEST, SegmentFill, joining
 from nornweave.ingest.records import DomainParts
 
 WORDS = """
@@ -424,14 +423,14 @@ def synced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize(("place", "calls", "published"), [
     ("writing.working_tables:_insert", 1, 0),  # inside the transaction of a batch
-    ("writing.writer:DuckDBWriter.add_vectors", 0, 0),
+    ("corpus:DuckDBWriter.add_vectors", 0, 0),
     ("writing.build:write_cards", 0, 0),  # arrays that nothing ends
-    ("writing.writer:checksum_of", 0, 0),
+    ("corpus:checksum_of", 0, 0),
     ("generations.publish:_complete", 0, 0),
     ("generations.publish:_complete", 1, 0),
     ("generations.publish:Path.rename", 1, 0),  # arrays have their name, the segment has not
     ("generations.publish:GenerationFiles.point_at", 0, 0),
-    ("writing.writer:DuckDBWriter._record_publication", 0, 1),
+    ("corpus:DuckDBWriter._record_publication", 0, 1),
     ("writing.working_tables:WorkingTables._record", 0, 1),  # inside the transaction
     ("generations.publish:GenerationFiles.prune", 0, 1),
 ])  # fmt: skip

@@ -14,7 +14,7 @@ from nornweave.core.errors import ReaderLostError
 from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
 from nornweave.ingest import process_documents
 from nornweave.ingest.diff import DueDocument
-from nornweave.ingest.listing import list_sources
+from nornweave.ingest.pipeline import list_sources
 from nornweave.ingest.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
 from nornweave.ingest.records import SyncOptions
 from nornweave.models.encoders.hashing import HashEncoder

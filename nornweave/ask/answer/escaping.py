@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from nornweave.core.text.legible import legible
+from nornweave.core.text.terminal import legible
 
 QUOTE = "> "
 ELLIPSIS = "…"

@@ -21,8 +21,8 @@ from nornweave.ask.search.pasted import without_lines
 from nornweave.ask.search.query import read_query, words_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallItem, RecallResponse, SearchSignals
-from nornweave.core.text.legible import counted, legible
 from nornweave.core.text.negation import is_question, not_left_out
+from nornweave.core.text.terminal import counted, legible
 from nornweave.core.types import COMMIT, ChunkId
 from nornweave.disagree.conflicts.decision import Model
 

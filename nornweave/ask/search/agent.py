@@ -28,7 +28,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.recall import rank_among, recall_from, search_expanded
 from nornweave.ask.search.records import AgentState, DomainRank, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
-from nornweave.carry.standing import Following
+from nornweave.carry.publication import Following
 from nornweave.config import DomainSettings, FilterSettings, PlanSettings
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import EncoderError, QueryError, StoreError
@@ -36,15 +36,14 @@ from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
 from nornweave.index.generations.serving import ServedGeneration
 from nornweave.index.index import Index
+from nornweave.index.manifest import QueryMap
 from nornweave.index.outcomes import NOTHING_VERIFIED
 from nornweave.index.port import Mask, Numbers
-from nornweave.index.query_map import QueryMap
 from nornweave.index.searching.conditions import Condition
 from nornweave.index.searching.counting import UnreadValues, Value, ValueCounts
 from nornweave.index.searching.visibility import MOST_VISIBILITIES
 from nornweave.models.encoders import Encoder
-from nornweave.models.encoders.port import EncodedQuery, same_space
-from nornweave.models.encoders.queries import QueryMemo
+from nornweave.models.encoders.port import EncodedQuery, QueryMemo, same_space
 from nornweave.models.rerankers import RerankerSlot
 
 log = logging.getLogger(__name__)

@@ -50,7 +50,7 @@ from nornweave.core.types import COMMIT, NO_METADATA, RELEASE, Domain
 from nornweave.index.index import Index
 from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores
 from nornweave.index.records import StoredChunk
-from nornweave.index.writing.declared import DeclaredFilters
+from nornweave.index.writing.build import DeclaredFilters
 from nornweave.models.rerankers import Reranker, RerankerSlot
 
 # `rerank: on` waits this long for a model that is still being loaded.

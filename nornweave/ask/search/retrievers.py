@@ -23,8 +23,8 @@ from nornweave.ask.search.query import Query, TermStatistics
 from nornweave.config import PlanSettings
 from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.index.index import Index
+from nornweave.index.manifest import QueryMap
 from nornweave.index.port import NO_HITS, Hits, Mask, Numbers, Scores, Vectors, found
-from nornweave.index.query_map import QueryMap
 from nornweave.models.encoders.port import EncodedQuery
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.

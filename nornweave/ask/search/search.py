@@ -57,9 +57,9 @@ from nornweave.core.tracing import span
 from nornweave.core.types import Domain, Fact
 from nornweave.disagree.facts.statement import settings_in
 from nornweave.index.index import Index
+from nornweave.index.manifest import QueryMap
 from nornweave.index.outcomes import NOTHING_VERIFIED, Verified
 from nornweave.index.port import NO_HITS, Mask, Numbers, Scores, found
-from nornweave.index.query_map import QueryMap
 from nornweave.index.records import StoredChunk
 from nornweave.models.encoders.port import EncodedQuery
 

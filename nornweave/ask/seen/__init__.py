@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.seen.changes import SeenChanges
-from nornweave.ask.seen.documents import SeenDocuments
-from nornweave.ask.seen.ledger import SeenLedger
-from nornweave.ask.seen.quality import SeenQuality
-from nornweave.ask.seen.texts import SeenTexts
+from nornweave.ask.seen.operators import SeenDocuments, SeenQuality
+from nornweave.ask.seen.texts import SeenLedger, SeenTexts
 from nornweave.core.access import Viewer
 
 

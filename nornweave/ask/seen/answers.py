@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.answer.synthesis.synthesizer import StreamedAnswer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.feedback import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled

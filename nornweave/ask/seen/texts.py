@@ -1,10 +1,10 @@
-"""The texts behind citations, as far as one viewer may see them."""
+"""The texts behind citations and the conflict ledger, as far as one viewer may see them."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -15,6 +15,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.history import about_numbers, commit_of, numbers_of
 from nornweave.ask.search.records import FindQuery
 from nornweave.ask.uses import check_name, draw_graph, find_uses
+from nornweave.ask.views.ledger import DismissedDocument, LedgerDocument, ledger_document
 from nornweave.ask.views.shaping import in_shape
 from nornweave.ask.views.texts import (
     ChunkDocument,
@@ -30,26 +31,67 @@ from nornweave.ask.views.texts import (
     document_document,
 )
 from nornweave.ask.why import chunks_at
+from nornweave.carry.ledger_file import dismiss, load_ledger, published
 from nornweave.config import Settings
 from nornweave.core.access import Viewer
 from nornweave.core.errors import QueryError, StoreError
-from nornweave.core.text.legible import lines_of
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import NO_METADATA, Domain
+from nornweave.disagree.ledger import Place, seen_ledger
 from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.records import StoredChunk
 from nornweave.index.searching.conditions import AtPath
-from nornweave.index.searching.finding import (
-    BEFORE_CHARACTERS,
-    SHOWN_CHARACTERS,
-    Completion,
-    LineMatch,
-    LinePattern,
-)
+from nornweave.index.searching.finding import BEFORE_CHARACTERS, SHOWN_CHARACTERS, Completion, LineMatch, LinePattern
 from nornweave.read.blocks.reader import CONVERTED, FORMATS, shown_text
 
-MOST_ABOUT = 20
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLedger:
+    """Conflicts whose sides the viewer may all see."""
+
+    _settings: Settings
+    _agents: Mapping[Domain, Agent]
+    _viewer: Viewer
+
+    def conflicts(self) -> LedgerDocument:
+        """Return the ledger of the last publication.
+
+        Raises:
+            StoreError: the ledger is damaged.
+        """
+        ledger = load_ledger(self._settings)
+        if ledger is not None and not self._viewer.sees_everything:
+            ledger = seen_ledger(ledger, self._seen_places)
+        return ledger_document(ledger, published(self._settings))
+
+    def dismiss(self, conflict_id: str, *, undo: bool) -> DismissedDocument:
+        """Dismiss a conflict, or take the dismissal back.
+
+        Raises:
+            QueryError: no conflict has this id, or it is not dismissed.
+            StoreError: the decision cannot be stored.
+        """
+        return {"id": dismiss(self._settings, conflict_id, undo=undo), "dismissed": not undo}
+
+    def _seen_places(self, domain: str, places: Collection[Place]) -> Collection[Place]:
+        """Return the documents among ``places`` that the viewer may see; empty if the domain cannot be read."""
+        agent = self._agents.get(Domain(domain))
+        if agent is None:
+            return ()
+        try:
+            if agent.generation.sees_all(self._viewer):
+                return places
+            with agent.generation.use(self._viewer) as generation:
+                return generation.seen_places(places)
+        except StoreError as error:
+            log.warning("%s: %s", domain, error)
+            return ()
+
+
+MOST_ABOUT = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ from nornweave.core.access import (
 from nornweave.core.errors import ConfigError, SourceUnavailableError, StoreError
 from nornweave.core.membership import membership_file, read_table
 from nornweave.core.text.dates import utc_text
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import Domain
+from nornweave.index.manifest import TURNED_OFF, read_report
 from nornweave.index.outcomes import VerifiedSource, read_left_out, read_status, read_verified
-from nornweave.index.query_map import TURNED_OFF, read_report
 from nornweave.index.searching.counting import StatedDocument
 
 GIT_S = 1.0

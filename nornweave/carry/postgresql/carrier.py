@@ -24,9 +24,17 @@ from typing import Any, Literal
 import duckdb
 from psycopg.types.json import Jsonb
 
-from nornweave.carry.object_store import StoredDocument, StoredObject
-from nornweave.carry.postgresql.schema import compact, prepare_schema, release_lock, take_lock, writing
-from nornweave.carry.postgresql.server import Connection, Server, translate_errors
+from nornweave.carry.parts import StoredDocument, StoredObject
+from nornweave.carry.postgresql.server import (
+    Connection,
+    Server,
+    compact,
+    prepare_schema,
+    release_lock,
+    take_lock,
+    translate_errors,
+    writing,
+)
 from nornweave.carry.shared_folder import SharedFolder
 from nornweave.core.access import decode_rule, decode_source_rules, encode_rule, rule_of
 from nornweave.core.errors import MissingObjectError, StoreError

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nornweave.carry.ledger_file import LOCK_WAIT_S
-from nornweave.carry.postgresql.schema import compact, prepare_workspace, take_lock, writing
-from nornweave.carry.postgresql.server import Server, translate_errors
+from nornweave.carry.postgresql.server import Server, compact, prepare_workspace, take_lock, translate_errors, writing
 from nornweave.core.errors import StoreError
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from nornweave.connect.git.program import GitFailedError, run_git
 from nornweave.connect.git.tree import leads_outside
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.text.dates import since_1970
-from nornweave.core.text.legible import lines_of
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import Origin
 
 MAX_FILES = 200

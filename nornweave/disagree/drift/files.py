@@ -32,8 +32,8 @@ from nornweave.connect.git.tree import TreeFile, list_tree
 from nornweave.core.errors import ConfigError, DocumentError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import is_inside, is_text, unsafe_path
 from nornweave.core.text.decode import decode
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.comparable import DOC_FOLDERS, stands_apart
 from nornweave.disagree.facts.configuration import is_configuration

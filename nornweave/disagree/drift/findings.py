@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nornweave import __version__
-from nornweave.core.text.legible import legible
+from nornweave.core.text.terminal import legible
 from nornweave.core.types import Origin
 from nornweave.disagree.drift.records import (
     GONE,

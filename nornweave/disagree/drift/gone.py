@@ -20,8 +20,8 @@ from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, stream_git
 from nornweave.core.errors import ConfigError
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.terminal import lines_of
 from nornweave.core.types import digest
 from nornweave.disagree.conflicts.records import PLACE_WORDS
 from nornweave.disagree.drift.files import GIT_S, SourceFile, format_of, git, is_for_tools

@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.writing import write_whole
-from nornweave.core.text.legible import legible, lines_of
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.terminal import legible, lines_of
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of, decided, shown

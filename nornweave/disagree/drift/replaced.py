@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from nornweave.core.text.legible import lines_of
 from nornweave.core.text.patterns import lazy_pattern
+from nornweave.core.text.terminal import lines_of
 from nornweave.disagree.drift.files import SourceFile, is_for_tools
 from nornweave.disagree.drift.gone import TextOf, aligned, page_finding
 from nornweave.disagree.drift.induced.code import MAX_STRING, CodeToken, tokens_of_code

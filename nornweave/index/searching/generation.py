@@ -44,7 +44,14 @@ from nornweave.index.searching.finding import (
     find_lines,
     find_texts,
 )
-from nornweave.index.searching.generation_file import GenerationFile
+from nornweave.index.searching.generation_file import (
+    ChunkPlace,
+    GenerationFile,
+    IndexedDocument,
+    read_indexed,
+    read_places,
+    read_texts,
+)
 from nornweave.index.searching.inverted import (
     DEFAULT_BM25,
     Cards,
@@ -57,7 +64,6 @@ from nornweave.index.searching.inverted import (
     load_names,
     load_pairs,
 )
-from nornweave.index.searching.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
 from nornweave.index.searching.vectors import SettingVectors, TokenVectors, VectorIndex, load_hnsw, load_matrix
 from nornweave.index.searching.visibility import AccessToday, SeenTerms, Visibilities, Visible
 

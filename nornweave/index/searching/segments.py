@@ -49,8 +49,8 @@ from nornweave.index.searching.finding import (
     merged_texts,
 )
 from nornweave.index.searching.generation import OpenFile, Segment
+from nornweave.index.searching.generation_file import ChunkPlace, IndexedDocument
 from nornweave.index.searching.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
-from nornweave.index.searching.samples import ChunkPlace, IndexedDocument
 from nornweave.index.searching.visibility import Visible
 
 

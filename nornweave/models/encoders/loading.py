@@ -21,8 +21,7 @@ from typing import Literal, TypeAlias
 from nornweave.core.errors import EncoderError
 from nornweave.core.files.writing import user_cache, write_whole
 from nornweave.core.types import digest
-from nornweave.models.encoders.bert import BertFolder, import_openvino, read_bert, recipe_version
-from nornweave.models.encoders.bert_encoder import BertEncoder, Session
+from nornweave.models.encoders.bert import BertEncoder, BertFolder, Session, import_openvino, read_bert, recipe_version
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder, Precision, Vectors, Wanted
 from nornweave.models.folders import ModelFolder, locate
@@ -204,7 +203,7 @@ def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir:
             return _without_torch(folder, bert, batch_size, cache_dir, choose)
         except EncoderError as error:
             log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
-    from nornweave.models.torch_models import SentenceTransformerEncoder
+    from nornweave.models.rerankers import SentenceTransformerEncoder
 
     return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
 
@@ -229,16 +228,16 @@ def _session(folder: ModelFolder) -> type[Session]:
         import_openvino()
     except ImportError as error:
         log.warning("embedding model %s runs on NumPy, slower, because OpenVINO does not load: %s", folder.name, error)
-        from nornweave.models.encoders.bert_encoder import NumpySession
+        from nornweave.models.encoders.bert import NumpySession
 
         return NumpySession
-    from nornweave.models.encoders.bert_encoder import OpenVinoSession
+    from nornweave.models.encoders.bert import OpenVinoSession
 
     return OpenVinoSession
 
 
 def _hosted_encoder(model: str, dimensions: int | None, batch_size: int) -> Encoder:
-    from nornweave.models.encoders.litellm import LiteLLMEncoder
+    from nornweave.models.hosted import LiteLLMEncoder
 
     name = model[len(LITELLM[0]) :]
     return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size)

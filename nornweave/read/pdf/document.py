@@ -22,7 +22,7 @@ from threading import Lock
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.process import allow_more_cpu
-from nornweave.core.text.legible import counted
+from nornweave.core.text.terminal import counted
 from nornweave.core.types import JsonValue, Section, Span, freeze
 from nornweave.read.parsed import OCR_SECONDS, PDF_SECONDS_AT_MOST, Parsed
 from nornweave.read.pdf.layout import PdfPage, read_page

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from urllib.parse import quote
 
 from nornweave.ask.answer.escaping import CLOSING, OPENING
-from nornweave.core.text.legible import IGNORABLE, JOINERS
+from nornweave.core.text.terminal import IGNORABLE, JOINERS
 from nornweave.core.types import Domain, digest
 
 LONGEST_ID = 128

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import ConflictRecord, FusedItem
 from nornweave.ask.search.records import CoverageGap
-from nornweave.core.text.legible import legible
+from nornweave.core.text.terminal import legible
 from nornweave.core.types import Domain, digest
-from nornweave.models.language_model import Prompt
+from nornweave.models.hosted import Prompt
 
 # This wording is fixed; ``FENCES`` adds what keeps quoted data apart from instructions.
 ROLE = (

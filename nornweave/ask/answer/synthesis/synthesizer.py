@@ -22,15 +22,18 @@ from html import unescape
 from html.entities import html5
 from typing import Any, TypeAlias
 
+from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.answer.escaping import CLOSING, OPENING, QuotedStream
+from nornweave.ask.answer.pages import USUAL_TOKENS, AnswerPage, answer_page
 from nornweave.ask.answer.synthesis.citations import LONGEST_BRACKET, Citations, Links
 from nornweave.ask.answer.synthesis.prompt import PromptContext, build_prompt
-from nornweave.ask.fuse.records import Synthesis
+from nornweave.ask.fuse.records import Answer, Synthesis
+from nornweave.ask.views.answer import FusionResult
 from nornweave.config.workspace import FusionSettings
 from nornweave.core.errors import ConfigError
-from nornweave.core.text.legible import IGNORABLE, JOINERS, counted, legible
+from nornweave.core.text.terminal import IGNORABLE, JOINERS, counted, legible
 from nornweave.core.tracing import model_span
-from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed, why_not_asked
+from nornweave.models.hosted import NO_MODEL, RUNTIME, Prompt, why_it_failed, why_not_asked
 
 log = logging.getLogger(__name__)
 
@@ -485,3 +488,31 @@ def _end_of_fence(text: str) -> str:
         elif fence[2].startswith(open_fence[2]) and not fence[3].strip():
             open_fence = None
     return f"\n{open_fence[1]}{open_fence[2]}" if open_fence else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedAnswer:
+    """An answer whose items are known and whose text is not written yet.
+
+    Attributes:
+        document: the answer without a text.
+    """
+
+    document: FusionResult
+    _answer: Answer
+    _synthesizer: Synthesizer
+
+    def write(self, on_text: Callable[[str], None], *, timeout_ms: int | None = None) -> Future[Synthesis]:
+        """Let a model start to write the text, and return at once.
+
+        Returns:
+            A future of the text, or of the reason why there is none. Cancelling it ends the model's call.
+        """
+        answer = self._answer
+        gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.doubt
+        context = PromptContext(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
+        return self._synthesizer.start(context, timeout_ms=timeout_ms, on_text=on_text)
+
+    def page(self) -> AnswerPage:
+        """Return the best sentences and items as text, for clients without a model's text."""
+        return answer_page(self._answer, 0, lambda page: estimate_tokens(page.text) <= USUAL_TOKENS)

@@ -1,4 +1,4 @@
-"""Reports of syncs on documents, and the inbox. They are for operators, because they name all documents."""
+"""What only operators see, because it covers all documents: reports of syncs, the inbox, evaluations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.views.status import StatusDocument, status_document
+from nornweave.ask.views.evaluations import (
+    ComparisonDocument,
+    EvaluationsDocument,
+    comparison_document,
+    evaluations_document,
+)
+from nornweave.ask.views.status import QueryMapDocument, StatusDocument, query_map_document, status_document
 from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, documents_document
 from nornweave.carry.wiring import INBOX, domain_folder
 from nornweave.config import Settings
@@ -16,8 +23,54 @@ from nornweave.connect.inbox.deposits import ReceiptBook, deposit
 from nornweave.core.access import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, SourceUnavailableError
 from nornweave.core.types import Domain
+from nornweave.improve.history import history_of
 from nornweave.index.inbox_life_cycle import DocumentsQuery, Shelf
 from nornweave.index.outcomes import read_outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class SeenQuality:
+    """The history of evaluations. All methods raise ``NotPermittedError`` if the viewer is not an operator."""
+
+    _settings: Settings
+    _viewer: Viewer
+
+    def evaluations(self, **asked: Any) -> EvaluationsDocument:
+        """Return evaluations, newest first. ``asked`` are arguments of ``EvaluationHistory.evaluations``.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        return evaluations_document(history_of(self._settings).evaluations(**asked))
+
+    def query_map(self) -> QueryMapDocument | None:
+        """Return whether the code domain's query map is in force, and why; ``None`` if no code is served.
+
+        Raises:
+            StoreError: the published generation cannot be read.
+        """
+        self._viewer.check_operates()
+        return query_map_document(self._settings, Domain.CODE) if Domain.CODE in self._settings.served_domains else None
+
+    def values(self, evaluation_id: str, stage: str, measure: str) -> dict[str, float]:
+        """Return one measure for each query of an evaluation; empty if the values are not kept any more.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        values = history_of(self._settings).values(evaluation_id).get((stage, measure), {})
+        return {query: value for (query, _), value in values.items()}
+
+    def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
+        """Compare two generations of a domain on the judged sets that measured both, or only on ``set_name``.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        return comparison_document(history_of(self._settings), domain, before, after, set_name)
 
 
 @dataclass(frozen=True, slots=True)

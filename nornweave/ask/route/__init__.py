@@ -1,1 +1,0 @@
-"""Decide which domains a question is sent to."""
