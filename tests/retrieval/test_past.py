@@ -822,6 +822,7 @@ def kiln(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "1.2.0": "- Drops support for Coal 3.",
     }
     steps = [
+        ("Support coal 3\n\nThe sieve that coal 3 fell through is dropped.", "coal", ""),
         ("Read the gauge of the chimney (#4)", "gauge", "1.0.0"),
         ("Hang the lid on a hinge", "lid", "1.1.0"),
         ('Revert "Merge change #4 of a guest"\n\nThe needle melts above the fire.', "needle", ""),
@@ -832,7 +833,8 @@ def kiln(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     text = ""
     for day, (message, name, release) in enumerate(steps, 1):
-        (repository.root / f"{name}.py").write_text(f'"""The {name} of the kiln."""\n', encoding="utf-8")
+        code = "\n\ndef new() -> None:\n    ...\n" if name == "door" else ""
+        (repository.root / f"{name}.py").write_text(f'"""The {name} of the kiln."""\n{code}', encoding="utf-8")
         text = f"## {release}\n\n{notes[release]}\n\n{text}" if release else text
         (repository.root / "CHANGELOG.md").write_text(f"# Changelog\n\n{text}", encoding="utf-8")
         repository.git("add", "-A")
@@ -869,6 +871,14 @@ def test_what_was_dropped_later_overrules_that_it_is_supported(kiln: Path, text:
     assert next(place for place, each in enumerate(places) if each.endswith("1.2.0") or "Burn wood" in each) < older
     said = " ".join(each["text"] for each in [*answer["extract"], *answer["nearest"]])
     assert "still supported" not in said and ("Drop" in said or "Burn wood alone" in said), said
+    commits = titles(asked(kiln, text, "--domain", "code"))
+    assert commits.index("Burn wood alone") < commits.index("Support coal 3"), "its sieve alone was dropped then"
+
+
+@pytest.mark.parametrize("text", ["what is new in the newest release", "what's new in the latest version"])
+def test_the_newest_release_is_asked_for_and_not_the_last_change_of_something_called_new(kiln: Path, text: str) -> None:
+    assert titles(asked(kiln, text, "--domain", "code"))[0] == "Release v1.2.0"
+    assert "1.2.0" in asked(kiln, text)["items"][0]["citation"]["section"]
 
 
 @pytest.mark.parametrize(("content", "is_named"), [

@@ -298,6 +298,11 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 """A name with its number: *Python 3.9*."""
+_NEWEST_RELEASE = re.compile(
+    rf"\b(?:in|with|by|of) (?:the )?(?:(?:very )?{_NEWEST.pattern[2:-2]}|current) (?:release|version)s?\b",
+    re.IGNORECASE,
+)
+"""The release that a question asks for without its number."""
 _UNTIL = re.compile(r"\b(?:before|until|up to)\b", re.IGNORECASE)
 _PREVIEW = re.compile(r"\d[-_.]?(?:alpha|beta|dev|pre|preview|rc|snapshot|[ab](?=\d))", re.IGNORECASE)
 _Release: TypeAlias = tuple[int, ...]
@@ -416,7 +421,10 @@ def _named_releases(text: str, generation: Index, within: Mask | None) -> list[i
     """
     if not asks_for_release(text):
         return []
-    if (releases := releases_in(text)) in {None, UNRELEASED}:
+    if (releases := releases_in(text)) is None and _NEWEST_RELEASE.search(text):
+        latest = newest_releases(generation)
+        return [*map(int, latest if within is None else latest[within[latest]])]
+    if releases in {None, UNRELEASED}:
         keys = () if releases else release_keys(text)
         return [*map(int, np.concatenate([NO_HITS.numbers, *generation.named(keys).values()]))]
     mask = generation.within((AnyOf("kind", (RELEASE,)),))
@@ -589,6 +597,7 @@ def _names_in_time(text: str) -> list[str]:
 
     A word is a name if it is written like one, or if the question has no other content word: ``when was retry added``.
     """
+    text = _NEWEST_RELEASE.sub(" ", text)
     if not (_NEWEST.search(text) or _OLDEST.search(text)):
         return []
     written = [name.strip("`").removesuffix("()") for name in _NAME.findall(text)]
@@ -883,7 +892,8 @@ def overruled(question: str, items: Iterable[RecallItem]) -> dict[ChunkId, bool]
         clauses = _CLAUSE.split(item.content[: made.start() if made else None])
         turns = [_ends(clause) for clause in clauses if _says(clause, subject)]
         if release and turns:
-            turn = True if True in turns else False if False in turns else None
+            told = [each for each in turns if each is not None]  # of a commit what it says first, of a section any end
+            turn = None if not told else told[0] if made else True in told
             said[item.chunk_id] = _filled(release), made[0] if made else "", turn
             sources.add((item.citation.domain_id, item.citation.source_id))
     newest = max((each for each in said.values() if each[2] is not None), default=None, key=lambda each: each[:2])
