@@ -10,6 +10,7 @@ from types import MappingProxyType
 from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.deduplication.merge import deduplicate
+from nornweave.ask.fuse.order import order
 from nornweave.ask.fuse.rank import query_type, rank
 from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.search.question import ConflictStrategy, Question
@@ -54,7 +55,7 @@ def fuse(
     clock: Stopwatch,
     encode: SentenceEncoder | None = None,
 ) -> Fused:
-    """Collect, normalise, deduplicate, resolve conflicts, rank.
+    """Collect, normalise, deduplicate, resolve conflicts, rank, order the first places if several domains answered.
 
     Args:
         encode: encodes sentences, to find conflicts between sentences in other words.
@@ -79,6 +80,8 @@ def fuse(
             domain_signals=recalled.domain_signals,
             now=question.now,
         )
+        if scale == "calibrated" and len({each.domain_id for each in recalled.responses if each.items}) > 1:
+            ranked = order(ranked, question.text)
     return Fused(
         items=ranked,
         conflicts=resolved.conflicts,
